@@ -1,8 +1,8 @@
-// Package activities holds the steps of an event's workflow that touch the world: one activity a file.
+// Package activities contains the steps of event workflows, one activity per file.
 //
-// An activity reads its definition from a catalogue and writes through the small interfaces declared here. It returns
-// plain errors; the Interceptor turns them into the error classes that the workflow decides by. It must never know SQL,
-// HTTP or the lane it runs on.
+// An activity reads definitions from a catalogue and writes through the interfaces declared here. It returns plain errors; the
+// Interceptor converts them to the error classes on which the workflow decides. It must not depend on SQL, HTTP, or whether it
+// runs as a local activity.
 package activities
 
 import (
@@ -14,25 +14,25 @@ import (
 	"holdfast/providers"
 )
 
-// Activities are the steps of events. The names of its methods stand in histories.
+// Activities implements the steps of events. Its method names are part of workflow histories.
 type Activities struct {
 	Catalogue   Catalogue
 	Events      EventStore
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
-	// Inputs are what the runs of large events were started with.
+	// Inputs reads the events of runs of large events.
 	Inputs InputReader
-	// Duplicates counts the events that came again, as only the database has known; nil counts none.
+	// Duplicates counts redeliveries that only the database detected; nil counts none.
 	Duplicates DuplicateCounter
 }
 
-// DuplicateCounter counts events that came again. Count neither waits nor fails.
+// DuplicateCounter counts redeliveries. Count neither blocks nor fails.
 type DuplicateCounter interface {
 	Count(d event.Duplicate)
 }
 
-// countDuplicate counts an event that its sender was told to be accepted, since only the database knew that it came again.
+// countDuplicate counts a redelivery that the ingress accepted as new, since only the database detected it.
 func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string) {
 	if r.IsUndecidable() {
 		reportUndecidable(ctx, r.Provider)
@@ -42,35 +42,34 @@ func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner 
 	}
 }
 
-// Catalogue finds the definition of a provider as it stands now.
+// Catalogue returns the current definition of a provider.
 type Catalogue interface {
 	Lookup(name string) (*providers.Provider, bool)
 }
 
-// EventStore keeps events.
+// EventStore stores events.
 type EventStore interface {
-	// Process does what Persist and UpsertEntities do, in one transaction. It does not wait for long; where it fails nothing has
-	// happened, and the two go on.
+	// Process combines Persist and UpsertEntities in one transaction, without waiting long for locks. If it fails, nothing was
+	// changed, and the two are called separately.
 	Process(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
-	// Persist claims the event's key and stores the event, in one transaction. It may be called any number of times. The error
-	// is an *event.VerdictError, as it is with the other stores, if an operator has decided about the event.
+	// Persist claims the event's key and stores the event, in one transaction. It is idempotent. The error of this and the other
+	// stores is an *event.VerdictError if an operator has decided about the event.
 	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 }
 
-// EntityStore keeps the folded state of entities.
+// EntityStore stores entities.
 type EntityStore interface {
-	// UpsertEntities folds the event's changes, marks the event processed and resolves its dead letter, in one transaction.
-	// It may be called any number of times, and returns how many changes came too late to show.
+	// UpsertEntities folds the event's changes, marks the event processed and resolves its dead letter, in one transaction. It is
+	// idempotent. It returns the number of changes whose part of the history is collapsed.
 	UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (withoutEffect int, err error)
 }
 
-// DeadLetterStore keeps dead letters.
+// DeadLetterStore stores dead letters.
 type DeadLetterStore interface {
-	// RecordDeadLetter opens the event's dead letter or updates the one that is open. The error is an *event.DuplicateError if
-	// nothing is kept since another event has the key.
+	// RecordDeadLetter opens or updates the event's dead letter. The error is an *event.DuplicateError if another event owns the
+	// key.
 	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
-	// DeadLetterID is the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
-	// processed.
+	// DeadLetterID returns the dead letter that a run recorded; 0 if none, because its event was processed.
 	DeadLetterID(ctx context.Context, eventID, runID string) (int64, error)
 }
 

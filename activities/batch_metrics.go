@@ -12,17 +12,17 @@ import (
 	"holdfast/event"
 )
 
-// metricEventDuration is what the workflow of a single event tells as well.
+// metricEventDuration is also recorded by the workflow of a single event.
 const metricEventDuration = "holdfast_event_duration"
 
-// batchMetrics tell of the bulk lane. A batch that took nothing is not counted.
+// batchMetrics measure non-empty batches of the bulk lane.
 type batchMetrics struct {
 	events   metric.Int64Counter
 	size     metric.Int64Histogram
 	duration metric.Float64Histogram
 }
 
-// batchCounters may be counters that count nothing, which is no reason for a batch to fail.
+// batchCounters ignores errors: a batch must not fail because of a metric.
 var batchCounters = sync.OnceValue(func() (m batchMetrics) {
 	meter := otel.Meter("holdfast/activities")
 	m.events, _ = meter.Int64Counter("holdfast_batch_events_total",

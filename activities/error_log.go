@@ -11,16 +11,16 @@ import (
 	"holdfast/event/oversight"
 )
 
-// ErrorSink takes entries for the error log. Record neither waits nor fails.
+// ErrorSink takes entries for the error log. Record neither blocks nor fails.
 type ErrorSink interface {
 	Record(e oversight.ErrorEntry)
 }
 
-// alertAttempt is the attempt from which on a dead letter that cannot be recorded is told to somebody: there is nothing
-// behind it, and by then the cause is no passing one.
+// alertAttempt is the attempt from which a failure to record a dead letter alerts operators: by then the cause is unlikely to
+// pass, and the event has no other way out.
 const alertAttempt = 3
 
-// phaseOf is the phase that an activity belongs to, by its name.
+// phaseOf returns the phase of an activity.
 func phaseOf(activityName string) event.Phase {
 	switch activityName {
 	case "ParseEvent", "ParseLargeEvent":
@@ -38,7 +38,7 @@ func phaseOf(activityName string) event.Phase {
 	return event.PhaseUpkeep
 }
 
-// errorEntry describes a failed execution. Of its arguments it reads the event's receipt and nothing else.
+// errorEntry describes a failed execution. It reads only the receipt from the arguments.
 func errorEntry(ctx context.Context, args []any, err error) oversight.ErrorEntry {
 	info := activity.GetInfo(ctx)
 	class, code := Classify(err)

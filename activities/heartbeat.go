@@ -7,14 +7,14 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// heartbeat is well below the time-outs that the workflows set.
+// heartbeat is much shorter than the heartbeat timeouts of the workflows.
 const heartbeat = 3 * time.Second
 
-// keepAlive tells the server that the activity lives, until the function that it gives is called. Without it, the death of a
-// worker, or a task that was lost on its way to one, would go unnoticed for as long as the step may take.
+// keepAlive sends heartbeats until stop is called. Without them, a dead worker or a lost task would only be noticed after the
+// activity's timeout.
 func keepAlive(ctx context.Context) (stop func()) {
 	if activity.GetInfo(ctx).HeartbeatTimeout == 0 {
-		return func() {} // a local activity, or one whose time is short anyway
+		return func() {} // a local activity, or one with a short timeout
 	}
 	done := make(chan struct{})
 	go func() {
@@ -32,7 +32,7 @@ func keepAlive(ctx context.Context) (stop func()) {
 	return func() { close(done) }
 }
 
-// Pause ends after a time, or with its context, whose error it gives.
+// Pause waits for d or until the context ends, and then returns its error.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

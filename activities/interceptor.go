@@ -10,9 +10,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// Interceptor stands around every activity of a worker: it turns panics and errors into error classes, counts the execution
-// by step, lane and outcome, tells the error log, and tells Temporal that the activity lives. All failures of steps pass
-// here, and nowhere else.
+// Interceptor wraps every activity: it converts panics and errors to error classes, records metrics and error log entries, and
+// sends heartbeats.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
@@ -20,7 +19,7 @@ type Interceptor struct {
 	errors  ErrorSink
 }
 
-// NewInterceptor makes the worker interceptor. Without a sink there is no error log.
+// NewInterceptor returns an interceptor. A nil sink disables the error log.
 func NewInterceptor(errors ErrorSink) (*Interceptor, error) {
 	metrics, err := newStepMetrics()
 	return &Interceptor{metrics: metrics, errors: errors}, err

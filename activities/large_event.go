@@ -6,28 +6,28 @@ import (
 	"holdfast/event"
 )
 
-// This file has the steps of events that are too large to be the arguments or the result of an activity. Each gets the receipt
-// without its root, reads the rest from the first event of the run's history, and parses the event again. They have names of
-// their own, since an older worker that is given no body would store an event without one.
+// The steps of events that are too large for the arguments or the result of an activity. Each gets the receipt without its root,
+// reads the rest from the first event of the history, and parses the event again. They have their own names, because an older
+// worker would store an event without its body.
 
-// LargeInput is the size in bytes up to which an event, or what its definition makes of it, is passed from step to step. Temporal
-// takes at most 2 MiB as the arguments of an activity, and terminates a run that exceeds this.
+// LargeInput is the max size in bytes of an event, or of its changes, that is passed between steps. Temporal terminates a run
+// whose activity arguments exceed 2 MiB.
 const LargeInput = 512 << 10
 
-// InputReader reads what a run was started with.
+// InputReader reads the input of a run.
 type InputReader interface {
 	// Input returns the receipt and the body of the run's event.
 	Input(ctx context.Context, run event.Run) (event.Receipt, []byte, error)
 }
 
-// ParseLargeEvent is ParseEvent without the changes in its result.
+// ParseLargeEvent is ParseEvent, but omits the changes from its result.
 func (a *Activities) ParseLargeEvent(ctx context.Context, r event.Receipt) (event.Parsed, error) {
 	_, p, err := a.readLarge(ctx, &r)
 	p.Changes = nil
 	return p, err
 }
 
-// PersistLargeEvent is PersistEvent.
+// PersistLargeEvent is PersistEvent for a large event.
 func (a *Activities) PersistLargeEvent(ctx context.Context, r event.Receipt) (event.Persisted, error) {
 	body, p, err := a.readLarge(ctx, &r)
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *Activities) PersistLargeEvent(ctx context.Context, r event.Receipt) (ev
 	return a.persist(ctx, r, body, p)
 }
 
-// UpsertLargeEntities is UpsertEntities.
+// UpsertLargeEntities is UpsertEntities for a large event.
 func (a *Activities) UpsertLargeEntities(ctx context.Context, r event.Receipt) (*Upserted, error) {
 	_, p, err := a.readLarge(ctx, &r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *Activities) UpsertLargeEntities(ctx context.Context, r event.Receipt) (
 	return a.UpsertEntities(ctx, r, p, event.Persisted{})
 }
 
-// RecordLargeDeadLetter is RecordDeadLetter for a run that wants the dead letter's number.
+// RecordLargeDeadLetter is RecordDeadLetter for a large event; it returns the dead letter ID.
 func (a *Activities) RecordLargeDeadLetter(ctx context.Context, r event.Receipt, f event.Failure) (*Recorded, error) {
 	body, err := a.readInput(ctx, &r)
 	if err != nil {
@@ -69,9 +69,9 @@ func (a *Activities) readLarge(ctx context.Context, r *event.Receipt) (body []by
 	return body, p, err
 }
 
-// isLarge says whether the changes of an event are too large to be passed on.
+// isLarge reports whether the changes are too large to be passed between steps.
 func isLarge(p event.Parsed) bool {
-	const names = 100 // what the fields of a change take beside their values, in bytes
+	const names = 100 // overhead of a change or name, in bytes
 	size := 0
 	for _, c := range p.Changes {
 		size += names + len(c.Kind) + len(c.ExternalID) + len(c.State)

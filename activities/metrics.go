@@ -12,7 +12,6 @@ import (
 	"holdfast/event"
 )
 
-// stepMetrics count and time the executions of activities.
 type stepMetrics struct {
 	executions metric.Int64Counter
 	duration   metric.Float64Histogram

@@ -9,9 +9,8 @@ import (
 	"holdfast/providers"
 )
 
-// ParseEvent reads the event as its provider's definition says. Its result carries everything that the later steps need of
-// the definition, so a run that is reset to its start picks up a corrected one. Where the event's changes are too large for that
-// the result only says so.
+// ParseEvent parses the event with its provider's definition. Its result has everything that the later steps need, so that a run
+// reset to its start picks up a corrected definition. If the changes are too large, the result only says so.
 func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
 	p, err := a.parse(r, body.Payload().GetData())
 	if isLarge(p) {
@@ -24,8 +23,7 @@ func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	return providers.Parser(a.Catalogue.Lookup)(r, body)
 }
 
-// SafeParser reads events by the definitions that the catalogue has at that moment. A definition that panics over one event does
-// not fail the others.
+// SafeParser parses events with the current definitions. If a definition panics on an event, only that event fails.
 func SafeParser(c Catalogue) event.Parser {
 	return func(r event.Receipt, body []byte) (p event.Parsed, err error) {
 		defer func() {

@@ -12,9 +12,8 @@ import (
 	"holdfast/event"
 )
 
-// PersistEvent stores the event and its raw body, unless another event owns its key. Where nothing stands in the way the event is
-// processed in the same transaction: one commit instead of two, and no further step. Whatever the obstacle is, the event is
-// stored then, and the upsert step meets it.
+// PersistEvent stores the event and its raw body, unless another event owns its key. If possible, it also upserts the entities in
+// the same transaction, which saves a commit and a step. Otherwise the upsert step does it.
 func (a *Activities) PersistEvent(
 	ctx context.Context, r event.Receipt, body converter.RawValue, p event.Parsed,
 ) (event.Persisted, error) {
@@ -38,13 +37,13 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	return persisted, err
 }
 
-// isHeld says that the event waits for an operator: to store it step by step changes nothing.
+// isHeld reports whether an operator must decide about the event, so that a second attempt changes nothing.
 func isHeld(err error) bool {
 	class := event.ClassOf(err)
 	return class == event.ClassInDoubt || class == event.ClassConflict
 }
 
-// reportConflict logs and counts an event that was acknowledged before it was known that another one has its key.
+// reportConflict logs and counts an event whose key turned out to belong to another event after the acknowledgment.
 func reportConflict(ctx context.Context, c event.Conflict) {
 	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_event_conflicts_total",
 		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))

@@ -10,9 +10,8 @@ import (
 	"holdfast/event"
 )
 
-// reportPossibleDuplicate counts an event with the same content as an earlier one, by what the persist step decided: accepted
-// (and marked), held for an operator, or held because there were too many (flood). Without the first event there is nothing to
-// count: it was counted before.
+// reportPossibleDuplicate counts an event with the same content as an earlier one. Its result is accepted (and marked), held for
+// an operator, or flood (held because there were too many). first is empty if the event was counted before.
 func reportPossibleDuplicate(ctx context.Context, provider, first string, err error) {
 	if first == "" {
 		return
@@ -31,7 +30,7 @@ func reportPossibleDuplicate(ctx context.Context, provider, first string, err er
 	}
 }
 
-// reportUndecidable counts what the ingress counts where it knows of the duplicate.
+// reportUndecidable counts duplicates that the ingress didn't detect in a metric of the ingress.
 func reportUndecidable(ctx context.Context, provider string) {
 	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_undecidable_duplicates_total",
 		metric.WithDescription("Duplicates by content alone, within the span of the sender's retries, by provider."))

@@ -10,43 +10,42 @@ import (
 	"holdfast/event"
 )
 
-// BatchStore processes what waits in the bulk lane of the inbox.
+// BatchStore processes events in the bulk lane of the inbox.
 type BatchStore interface {
-	// ProcessBatch takes up to limit events, oldest first, and processes them in one transaction; what fails leaves the batch
-	// for a workflow of its own.
+	// ProcessBatch processes up to limit events, oldest first, in one transaction. Events that fail get their own workflow.
 	ProcessBatch(ctx context.Context, limit int, run event.Run, parse event.Parser) ([]event.Batched, error)
-	// BatchedBy are the events that the run has processed before.
+	// BatchedBy returns the events that the run has processed before.
 	BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error)
 }
 
-// The bounds of a run. A run costs Temporal as much as several transactions cost PostgreSQL, and an event is processed when its
-// transaction is, so a run has several small ones. It must end well before its time as a local activity does, and its history
-// names every event.
+// Limits of a run. A run costs Temporal as much as several transactions cost PostgreSQL, and an event is processed when its
+// transaction commits, so a run has several small transactions. It must end well before the timeout of a local activity, and its
+// history lists every event.
 const (
-	batchesPerRun = 6 // full ones; of smaller ones there are more
+	batchesPerRun = 6 // full batches; there may be more small ones
 	runFor        = 700 * time.Millisecond
-	// gatherFor lets events gather behind a batch that was less than half full. A second look that finds none ends the run.
+	// gatherFor is the wait after a batch that was less than half full. A second empty batch ends the run.
 	gatherFor = 20 * time.Millisecond
 )
 
-// BatchResult is what a batch leaves in the history: what became of each event.
+// BatchResult is the result of a run: the outcome of each event.
 type BatchResult struct {
-	// Taken is the sum of the other numbers.
+	// Taken is the sum of the other counts.
 	Taken      int `json:"taken"`
 	Processed  int `json:"processed,omitempty"`
 	Ignored    int `json:"ignored,omitempty"`
 	Duplicates int `json:"duplicates,omitempty"`
-	// Left are the events that get a workflow of their own.
+	// Left counts the events that get their own workflow.
 	Left int `json:"left,omitempty"`
-	// Events has a line for each: outcome, workflow ID, event ID, type. The workflow ID is the key, and, of an event that has
-	// left, that of the workflow which it gets; the reason stands behind its outcome.
+	// Events has a line for each event: outcome, workflow ID, event ID, type. The workflow ID contains the key; for an event that
+	// left, it is the ID of its own workflow, and the reason follows the outcome.
 	Events []string `json:"events,omitempty"`
 }
 
-// ProcessInboxBatch processes events of the bulk lane, each as ParseEvent, PersistEvent and UpsertEntities would: up to limit in
-// one transaction, and one transaction after the other while events come.
+// ProcessInboxBatch processes events of the bulk lane like ParseEvent, PersistEvent and UpsertEntities: up to limit in one
+// transaction, and several transactions while events arrive.
 //
-// A run that is executed again, because nobody heard of the first time, takes nothing more and tells what it did.
+// A retry whose first attempt has committed takes no more events and returns the result of the first attempt.
 func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchResult, error) {
 	start, run := time.Now(), currentRun(ctx)
 	all, err := a.Batches.BatchedBy(ctx, run)
@@ -57,7 +56,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		begun := time.Now()
 		events, err := a.Batches.ProcessBatch(ctx, limit, run, SafeParser(a.Catalogue))
 		if err != nil {
-			return BatchResult{}, err // what has been committed, the next attempt tells
+			return BatchResult{}, err // a retry returns what was committed
 		}
 		if len(events) == 0 && quiet {
 			break
@@ -70,7 +69,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 			}
 		}
 		if all = append(all, events...); 2*len(events) < limit {
-			_ = Pause(ctx, gatherFor) // an end of the context is the next batch's error
+			_ = Pause(ctx, gatherFor) // the next batch returns the context's error
 		}
 	}
 	return batchResult(all), nil
@@ -96,10 +95,10 @@ func batchResult(events []event.Batched) BatchResult {
 	return result
 }
 
-// reportBatch counts what a transaction has done, and times each of its events from its receipt, as a workflow does that has one.
+// reportBatch records the metrics of a transaction, and the duration of each event, as the workflow of a single event does.
 func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
 	if len(events) == 0 {
-		return // a look, and no batch
+		return // an empty batch isn't counted
 	}
 	batchCounters().record(ctx, events, took)
 	type kind struct{ provider, eventType, outcome string }
@@ -107,7 +106,7 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 	for _, e := range events {
 		reportPossibleDuplicate(ctx, e.Receipt.Provider, e.PossibleDuplicateOf, e.Reason)
 		if e.Outcome == event.OutcomeLeft {
-			continue // its own workflow tells
+			continue // its own workflow reports it
 		}
 		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
 		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}

@@ -10,25 +10,25 @@ import (
 	"holdfast/providers"
 )
 
-// Recorded is what became of an event that the policies could not save.
+// Recorded is the result of recording a dead letter.
 type Recorded struct {
-	// Verdict is set if an operator has decided about the event, or about the one that has its key: then nothing is kept.
+	// Verdict is set if an operator decided about the event, or about the owner of its key: no dead letter was created.
 	*event.Verdict
 
-	// DuplicateOf is the event that has the key, if that one counts: then nothing is kept of this one.
+	// DuplicateOf is the event that owns the key, if this one is a duplicate: no dead letter was created.
 	DuplicateOf string `json:"duplicate_of,omitempty"`
-	// Owner is the dead event that has the key, if this redelivery counts as one more failure of that.
+	// Owner is the dead event that owns the key, if this redelivery counts as another failure of it.
 	Owner string `json:"owner,omitempty"`
 
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 }
 
-// unknownOwner replaces the ID of the event that has the key; the failure's message names that event.
+// unknownOwner replaces the ID of the owner; the failure's message names it.
 const unknownOwner = "unknown"
 
-// RecordDeadLetter is the compensation: it keeps an event that the policies could not save, with its raw body and the
-// reason, for an operator to replay. The result is null unless nothing is kept or the run wants the dead letter's number:
-// older runs do not, and take any result for a verdict.
+// RecordDeadLetter is the compensation: it stores an event that the retry policies couldn't save, with its raw body and the
+// reason, for an operator to replay. The result is null unless no dead letter was created or the run asks for its ID, because
+// older runs treat any result as a decision.
 func (a *Activities) RecordDeadLetter(
 	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue, named bool,
 ) (*Recorded, error) {
@@ -40,7 +40,7 @@ func (a *Activities) recordDeadLetter(
 ) (*Recorded, error) {
 	run := currentRun(ctx)
 	if f.Class == event.ClassConflict && r.ConflictsWith == "" {
-		r = r.Apart(unknownOwner) // a replay must not meet the same conflict again
+		r = r.Apart(unknownOwner) // otherwise a replay meets the same conflict
 	}
 	recorded, eventID, err := a.keepDeadLetter(ctx, event.DeadLetter{
 		Receipt: r, Body: body, State: event.DeadLetterOpen, Run: run, Failure: f, Failures: 1, FirstFailed: f.At, LastFailed: f.At,
@@ -54,13 +54,13 @@ func (a *Activities) recordDeadLetter(
 		return nil, nil
 	}
 	if recorded.DeadLetterID, err = a.DeadLetters.DeadLetterID(ctx, eventID, run.RunID); err != nil {
-		recorded.DeadLetterID = 0 // it is recorded, which is what counts
+		recorded.DeadLetterID = 0 // it is recorded anyway
 	}
 	return &recorded, nil
 }
 
-// keepDeadLetter records the dead letter. The redelivery of a dead event that Temporal no longer knows fails as that event,
-// unless the definition leaves dead events to operators.
+// keepDeadLetter records the dead letter. If the event is the redelivery of a dead event whose run is no longer in Temporal, it
+// fails as that event, unless the definition rejects redeliveries.
 func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (recorded Recorded, eventID string, err error) {
 	err = a.DeadLetters.RecordDeadLetter(ctx, d)
 	var duplicate *event.DuplicateError

@@ -6,18 +6,18 @@ import (
 	"holdfast/event"
 )
 
-// Upserted is the result of the upsert step. It is null where the step has a transaction of its own and there is no verdict: to
-// older runs any other result is a verdict.
+// Upserted is the result of the upsert step. It is null if the step has its own transaction and there is no decision: older runs
+// treat any other result as a decision.
 type Upserted struct {
-	// Verdict is set if an operator has decided about the event: then nothing was done.
+	// Verdict is set if an operator decided about the event: nothing was changed.
 	*event.Verdict
 
-	// Entities says what the transaction has done to the entities of the event.
+	// Entities describes what the transaction did to the entities.
 	Entities []string `json:"entities,omitempty"`
 }
 
-// UpsertEntities folds the event into the entities that it speaks of and so completes it, unless there is a verdict on it. Where
-// the persist step has done so in its own transaction it says what that has done.
+// UpsertEntities folds the event into its entities and completes it. If the persist step has done so, it only returns what that
+// did.
 func (a *Activities) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, persisted event.Persisted,
 ) (*Upserted, error) {

@@ -6,7 +6,7 @@ import (
 	"holdfast/event"
 )
 
-// verdictOf takes a verdict out of an error: a run that meets one has come to its end, and has not failed.
+// verdictOf extracts an operator's decision from an error: it ends a run without failing it.
 func verdictOf(err error) (*event.Verdict, error) {
 	var verdict *event.VerdictError
 	if errors.As(err, &verdict) {

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// reportWithoutEffect counts changes that came after the history in which they belong had been collapsed.
+// reportWithoutEffect counts changes whose part of the history was collapsed.
 func reportWithoutEffect(ctx context.Context, provider string, n int) {
 	if n == 0 {
 		return

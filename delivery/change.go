@@ -9,9 +9,9 @@ import (
 	"holdfast/event"
 )
 
-// CheckChange refuses what a caller below admin could learn a secret by: naming an environment variable, and changing where or in
-// which form a secret is sent that the caller need not know. before is nil for a new destination; givesSecret reports whether the
-// change replaces the stored secrets. The error is an event.Error of class rejected.
+// CheckChange rejects changes with which a caller below admin could learn a secret. Such a caller may neither name an environment
+// variable nor redirect a stored secret. before is nil for a new destination. givesSecret reports whether the change replaces the
+// stored secrets. The error is an event.Error of class rejected.
 func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	if to.HTTP == nil {
 		return nil
@@ -21,7 +21,7 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 		was = *before.HTTP
 	}
 	if to.HTTP.Secrets != "" && to.HTTP.Secrets != was.Secrets {
-		return event.Rejectf(event.CodeNeedsAdmin, "http.secrets: only an admin names environment variables")
+		return event.Rejectf(event.CodeNeedsAdmin, "http.secrets: only an admin may name environment variables")
 	}
 	if before == nil || was.URL == to.HTTP.URL && sameJSON(was.Signature, to.HTTP.Signature) {
 		return nil
@@ -29,7 +29,7 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	switch {
 	case to.HTTP.Secrets != "":
 		return event.Rejectf(event.CodeNeedsAdmin,
-			"http.url, http.signature: only an admin changes them while the secrets are in an environment variable")
+			"http.url, http.signature: only an admin may change them while the secrets are in an environment variable")
 	case to.HTTP.Signature != nil && !givesSecret:
 		return event.Rejectf("invalid_secret", "secret: give one, because the URL or the signature changes")
 	}
@@ -42,7 +42,7 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	return nil
 }
 
-// sameJSON compares two texts by what they mean; settings are stored in another form than they were given.
+// sameJSON compares JSON values: stored settings are formatted differently than the text they came from.
 func sameJSON(a, b json.RawMessage) bool {
 	var one, other any
 	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
@@ -53,19 +53,20 @@ func sameJSON(a, b json.RawMessage) bool {
 
 const (
 	maxVariable = 100
-	// unbroken is how long a name may be that has digits and no underscore: longer ones are keys, not names.
-	unbroken = 16
+	// maxUnseparated bounds a name with digits and no underscore, in bytes: anything longer is a key, not a name.
+	maxUnseparated = 16
 )
 
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// IsVariable reports whether a text reads like the name of an environment variable, and not like a secret.
+// IsVariable reports whether the text looks like the name of an environment variable rather than a secret.
 func IsVariable(name string) bool {
-	isKey := len(name) >= unbroken && !strings.Contains(name, "_") && strings.ContainsAny(name, "0123456789")
+	isKey := len(name) >= maxUnseparated && !strings.Contains(name, "_") && strings.ContainsAny(name, "0123456789")
 	return variableName.MatchString(name) && len(name) <= maxVariable && !isKey
 }
 
-// CheckVariable refuses what is not the name of an environment variable, without repeating it: it may be a pasted secret.
+// CheckVariable rejects text that isn't the name of an environment variable. The error doesn't repeat the text, which may be a
+// pasted secret.
 func CheckVariable(name string) error {
 	if IsVariable(name) {
 		return nil

@@ -16,25 +16,24 @@ import (
 	"holdfast/providers/jq"
 )
 
-// The bounds of what can be declared.
+// Limits of a declaration.
 const (
 	maxInFlight = 10_000
 	maxTimeout  = event.Duration(5 * time.Minute)
 	maxAttempts = 1000
-	// maxSpan is that of any pause or time.
-	maxSpan   = event.Duration(365 * 24 * time.Hour)
-	maxList   = 1000     // providers, types, headers, inputs
-	maxSource = 64 << 10 // of an expression, in bytes
-	maxURL    = 4 << 10  // in bytes
+	maxSpan     = event.Duration(365 * 24 * time.Hour)
+	maxList     = 1000     // providers, types, headers, inputs
+	maxSource   = 64 << 10 // bytes of an expression
+	maxURL      = 4 << 10  // bytes
 )
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9\-_.]{0,62}$`)
 
-// CheckName says whether a destination or a subscription can have the name.
+// CheckName checks the name of a destination or a subscription.
 func CheckName(name string) error {
 	p := &definition.Problems{}
 	checkName(p, "name", name)
-	return refusal("invalid_name", p)
+	return rejection("invalid_name", p)
 }
 
 func checkName(p *definition.Problems, field, name string) {
@@ -43,8 +42,8 @@ func checkName(p *definition.Problems, field, name string) {
 	}
 }
 
-// refusal is what was found as one error of class rejected, with each field named; nil if nothing was.
-func refusal(code string, p *definition.Problems) error {
+// rejection turns problems into one error of class rejected that names each field; nil without problems.
+func rejection(code string, p *definition.Problems) error {
 	var texts []string
 	var fields []event.FieldProblem
 	for _, e := range definition.Errors(p.Err()) {
@@ -54,25 +53,25 @@ func refusal(code string, p *definition.Problems) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	refused := event.Rejectf(code, "%s", strings.Join(texts, "; "))
-	refused.Fields = fields
-	return refused
+	rejected := event.Rejectf(code, "%s", strings.Join(texts, "; "))
+	rejected.Fields = fields
+	return rejected
 }
 
-// Check says what is wrong with the destination as it is declared: an event.Error of class rejected and code
-// "invalid_destination" that names each field. How the signature is declared is looked at by whoever signs.
+// Check returns an event.Error of class rejected and code "invalid_destination" that names each invalid field. It doesn't check
+// the signature: see webhook.CheckSignature.
 func (d Destination) Check() error {
 	p := &definition.Problems{}
 	checkName(p, "name", d.Name)
 	switch {
 	case d.HTTP != nil && d.Temporal != nil:
-		p.Add("http", "and temporal are both given: a destination is one of them")
+		p.Add("http", "and temporal are both set: use one of them")
 	case d.HTTP != nil:
 		d.HTTP.check(p)
 	case d.Temporal != nil:
 		p.Required("temporal.task_queue", d.Temporal.TaskQueue)
 	default:
-		p.Add("http", "or temporal is missing: a destination is one of them")
+		p.Add("http", "or temporal is missing: set one of them")
 	}
 	if d.Rate != nil {
 		between(p, "rate.requests", d.Rate.Requests, 1, 1_000_000)
@@ -86,10 +85,10 @@ func (d Destination) Check() error {
 	between(p, "breaker.failures", d.Breaker.Failures, 0, maxAttempts)
 	between(p, "breaker.open", d.Breaker.Open, 0, maxSpan)
 	between(p, "breaker.probes", d.Breaker.Probes, 0, maxAttempts)
-	return refusal("invalid_destination", p)
+	return rejection("invalid_destination", p)
 }
 
-// between reports whether a value is within its bounds, and adds a problem unless it is. NaN never is.
+// between adds a problem and returns false if the value is out of bounds. NaN always is.
 func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, least, most T) (fits bool) {
 	if v >= least && v <= most {
 		return true
@@ -98,7 +97,7 @@ func between[T int | float64 | event.Duration](p *definition.Problems, field str
 	return false
 }
 
-// check never repeats the URL, nor a header: somebody may have put a secret there.
+// check never repeats the URL or a header, which may hold a secret.
 func (h HTTP) check(p *definition.Problems) {
 	if p.Required("http.url", h.URL) {
 		checkURL(p, "http.url", h.URL)
@@ -114,11 +113,11 @@ func (h HTTP) check(p *definition.Problems) {
 		p.Add("http.signature", "must be an object that declares how requests are signed")
 	}
 	if (h.Certificate == "") != (h.Key == "") {
-		p.Add("http.certificate", "and key go together")
+		p.Add("http.certificate", "and http.key must be set together")
 	}
 	checkCA(p, h.CA)
 	if IsPEM(h.Certificate) || IsPEM(h.Key) {
-		p.Add("http.certificate", "and key must be files: a key isn't stored here")
+		p.Add("http.certificate", "and http.key must be paths: keys aren't stored in the database")
 	}
 }
 
@@ -138,8 +137,8 @@ func checkURL(p *definition.Problems, field, text string) {
 
 var (
 	validHeader = regexp.MustCompile("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]{1,200}$")
-	// ours are headers that each request has, or that say how it is sent.
-	ours = []string{
+	// reservedHeaders are set by Holdfast or by HTTP itself.
+	reservedHeaders = []string{
 		"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Upgrade",
 		"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Traceparent", "Tracestate",
 	}
@@ -148,40 +147,40 @@ var (
 func checkHeader(p *definition.Problems, name, value string) {
 	switch {
 	case !validHeader.MatchString(name):
-		p.Add("http.headers", "has a name that no header can have")
-	case slices.Contains(ours, textproto.CanonicalMIMEHeaderKey(name)):
+		p.Add("http.headers", "has an invalid header name")
+	case slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 		p.Add("http.headers."+name, "is set by Holdfast")
 	case strings.ContainsAny(value, "\r\n\x00"):
 		p.Add("http.headers."+name, "must be one line")
 	}
 }
 
-// Check says what is wrong with the subscription by itself: an event.Error of class rejected and code "invalid_subscription" that
-// names each field.
+// Check returns an event.Error of class rejected and code "invalid_subscription" that names each invalid field. It doesn't look
+// at the destination: see CheckFor.
 func (s Subscription) Check() error {
 	p := &definition.Problems{}
 	s.check(p)
-	return refusal("invalid_subscription", p)
+	return rejection("invalid_subscription", p)
 }
 
-// CheckFor is Check, and whether the form of the subscription is one for its destination.
+// CheckFor is Check, and also checks that the subscription fits the kind of its destination.
 func (s Subscription) CheckFor(to Destination) error {
 	p := &definition.Problems{}
 	s.check(p)
 	forms := s.forms()
 	if to.HTTP != nil && len(forms) > 0 {
-		p.Add(forms[0], "is for a destination of kind temporal, and %s is an HTTP endpoint", to.Name)
+		p.Add(forms[0], "needs a Temporal destination: %s is an HTTP endpoint", to.Name)
 	}
 	if to.Temporal != nil && len(forms) == 0 {
 		p.Add("start", "or signal or signal_with_start is missing: %s is a task queue", to.Name)
 	}
 	if to.Temporal != nil && s.Body != "" {
-		p.Add("body", "is for an HTTP endpoint, and %s is a task queue", to.Name)
+		p.Add("body", "needs an HTTP destination: %s is a Temporal task queue", to.Name)
 	}
-	return refusal("invalid_subscription", p)
+	return rejection("invalid_subscription", p)
 }
 
-// forms are the fields that are given of those for a task queue.
+// forms returns the names of the fields for a Temporal destination that are set.
 func (s Subscription) forms() (given []string) {
 	if s.Start != nil {
 		given = append(given, "start")
@@ -203,7 +202,7 @@ func (s Subscription) check(p *definition.Problems) {
 		checkJQ(p, "body", JQ(s.Body))
 	}
 	if given := s.forms(); len(given) > 1 {
-		p.Add(given[1], "and %s are both given: one form is wanted", given[0])
+		p.Add(given[1], "and %s are both set: use one of them", given[0])
 	}
 	if s.Start != nil {
 		s.Start.check(p, "start.")
@@ -218,7 +217,7 @@ func (s Subscription) check(p *definition.Problems) {
 	if w := s.SignalWithStart; w != nil {
 		w.check(p, "signal_with_start.")
 		if w.IfExists != "" {
-			p.Add("signal_with_start.if_exists", "is for start: a workflow that runs is signaled")
+			p.Add("signal_with_start.if_exists", "is only for start: a running workflow is signaled")
 		}
 		p.Required("signal_with_start.signal_name", w.SignalName)
 		checkInputs(p, "signal_with_start.signal_input", w.SignalInput)

@@ -1,20 +1,17 @@
 package delivery
 
-// Codes of what ends deliveries that no attempt has ended, as the SQL of the outbox writes them. Those of attempts are their
-// senders'.
+// Codes of deliveries that ended without an attempt, also used in the SQL of the outbox. Senders define the codes of attempts.
 const (
-	// CodeLostLeases: it was leased again and again, and no process has said what became of it.
+	// CodeLostLeases: the delivery was leased repeatedly and no process reported a result.
 	CodeLostLeases = "lost_leases"
-	// CodeExpired: it was open for longer than its destination keeps deliveries.
+	// CodeExpired: the delivery was open for longer than Destination.Keep.
 	CodeExpired = "expired"
 	// CodeDeleted: its subscription or destination was deleted.
-	CodeDeleted = "deleted"
-	// CodeCanceled: an operator has canceled it.
+	CodeDeleted  = "deleted"
 	CodeCanceled = "canceled"
-	// CodeUnreadable is of a destination whose settings this version cannot read: nothing is delivered until it is applied again.
+	// CodeUnreadable: this release can't read the destination's settings. Nothing is delivered until it is applied again.
 	CodeUnreadable = "unreadable_destination"
-	// CodeMissed: it could not start at the time that the rate has given it.
-	CodeMissed = "missed"
-	// CodeExpunged: the content of its event was removed.
+	// CodeMissed: the attempt couldn't start in the slot that the rate limit gave it.
+	CodeMissed   = "missed"
 	CodeExpunged = "expunged"
 )

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,36 +10,28 @@ import (
 	"holdfast/event"
 )
 
-// Status is where a delivery stands.
+// Status is the status of a delivery.
 type Status string
 
 // The statuses of a delivery.
 const (
-	// Pending: no attempt has been made.
-	Pending Status = "pending"
-	// Processing: an attempt is under way.
-	Processing Status = "processing"
-	// Retrying: an attempt has failed, and the next one is due later.
-	Retrying Status = "retrying"
-	// Delivered: the receiver has taken it.
-	Delivered Status = "delivered"
-	// Failed: the policy could not deliver it, so that there is a dead letter.
-	Failed Status = "failed"
-	// Canceled: an operator did not want it delivered.
-	Canceled Status = "canceled"
+	Pending    Status = "pending"    // no attempt yet
+	Processing Status = "processing" // an attempt is in flight
+	Retrying   Status = "retrying"   // the last attempt failed, and another is scheduled
+	Delivered  Status = "delivered"
+	Failed     Status = "failed"   // the retry policy is exhausted: there is a dead letter
+	Canceled   Status = "canceled" // by an operator
 )
 
-// Statuses are all of them.
+// Statuses lists all statuses.
 func Statuses() []Status { return []Status{Pending, Processing, Retrying, Delivered, Failed, Canceled} }
 
-// Summary is the one status of an event that stands for those of its deliveries: the first of processing, retrying, pending,
-// failed that one of them has, else delivered, which is also that of an event which matches no subscription.
+// Summary reduces the statuses of an event's deliveries to one: the first of processing, retrying, pending and failed that
+// occurs, else delivered. An event without deliveries counts as delivered.
 func Summary(all []Status) Status {
 	for _, s := range []Status{Processing, Retrying, Pending, Failed} {
-		for _, one := range all {
-			if one == s {
-				return s
-			}
+		if slices.Contains(all, s) {
+			return s
 		}
 	}
 	return Delivered
@@ -54,21 +47,21 @@ type Delivery struct {
 	Provider       string `json:"provider,omitempty"`
 	Type           string `json:"type,omitempty"`
 	Status         Status `json:"status"`
-	// Code is that of the last attempt: see Result.
+	// Code is the Result.Code of the last attempt.
 	Code       string `json:"code,omitempty"`
 	Attempts   int    `json:"attempts"`
 	Generation int    `json:"generation,omitempty"`
-	// Waits says why an open one is not under way: "due", which is a matter of time, "paused", "disabled", "breaker"; "full" if as
-	// many are under way as may be, "rate" if no start time is near, "busy" if the receiver has asked for a pause.
+	// Waits says why an open delivery isn't in flight: "due" (scheduled), "paused", "disabled", "breaker", "full" (in-flight limit),
+	// "rate" (no slot soon) or "busy" (the endpoint asked for a pause).
 	Waits    string     `json:"waits,omitempty"`
 	QueuedAt time.Time  `json:"queued_at"`
 	DueAt    *time.Time `json:"due_at,omitempty"`
 	DoneAt   *time.Time `json:"done_at,omitempty"`
-	// MS is how long the last attempt took.
+	// MS is the duration of the last attempt in milliseconds.
 	MS int `json:"ms,omitempty"`
-	// Error says why the last attempt failed: connection refused, reset, timed out …
+	// Error says why the last attempt failed.
 	Error string `json:"error,omitempty"`
-	// Answer is what came back with the last attempt, at most MaxAnswer bytes.
+	// Answer is the beginning of the last response, at most MaxAnswer bytes.
 	Answer []byte `json:"answer,omitempty"`
 }
 
@@ -78,20 +71,20 @@ type Key struct {
 	SubscriptionID int64  `json:"subscription_id"`
 }
 
-// deliveryIDs is the namespace of the IDs of deliveries.
+// deliveryIDs is the UUID namespace of delivery IDs.
 var deliveryIDs = uuid.MustParse("5f2b7a52-6f43-4a0e-9d0b-6a2c1b0f6c11")
 
-// ID is the UUIDv5 of event and subscription, the same whenever it is made.
+// ID returns the UUIDv5 of event and subscription.
 func (k Key) ID() string {
 	return uuid.NewSHA1(deliveryIDs, []byte(k.EventID+"/"+strconv.FormatInt(k.SubscriptionID, 10))).String()
 }
 
-// Attempt is one try of a delivery.
+// Attempt is one attempt of a delivery.
 type Attempt struct {
 	Key
 
 	Subscription string `json:"subscription"`
-	// Number counts the attempts of the delivery, from 1. Those of a delivery that is sent again go on counting.
+	// Number counts the attempts of the delivery, from 1. Resending a delivery doesn't reset it.
 	Number     int       `json:"attempt_number"`
 	At         time.Time `json:"at"`
 	Generation int       `json:"generation,omitempty"`
@@ -102,33 +95,34 @@ type Attempt struct {
 	Answer     []byte    `json:"answer,omitempty"`
 }
 
-// MaxAnswer bounds what is kept of an answer, in bytes.
+// MaxAnswer bounds the part of a response that is stored, in bytes.
 const MaxAnswer = 4 << 10
 
-// Job is a delivery that a process has leased: until LeasedUntil nobody else attempts it.
+// Job is a leased delivery: no other process attempts it before LeasedUntil.
 type Job struct {
 	Key
 
 	DestinationID int64
 	Lease         string // a UUID
 	LeasedUntil   time.Time
-	// StartAt is when the attempt may start, and StartBy the latest time at which it may, where the destination has a rate. One that
-	// cannot start by then is given back.
+	// StartAt and StartBy bound the start of the attempt if the destination has a rate. A job that can't start by StartBy is
+	// returned to the queue.
 	StartAt, StartBy time.Time
-	// Lead is how long before StartAt it was leased at least.
+	// Lead is the minimum time between the lease and StartAt.
 	Lead  time.Duration
 	Epoch int64
-	// Attempts is how many were counted before, Tries how often it was leased since without an outcome; both 0 at the first.
+	// Attempts counts earlier attempts, Tries the leases since then that ended without a result.
 	Attempts, Tries int
 	Generation      int
-	// HasOwnID is false for what was queued when a delivery had the ID of its event.
+	// HasOwnID is false for deliveries queued by releases that sent the event ID as the delivery ID.
 	HasOwnID bool
 	QueuedAt time.Time
-	// WaitsUntil is when a probe is due by its schedule; zero where the job is no probe. A probe that fails uses up no attempt.
+	// WaitsUntil is the scheduled time of the next attempt if the job is a probe, else zero. A failed probe doesn't count as an
+	// attempt.
 	WaitsUntil time.Time
 }
 
-// ID is what the receiver knows the delivery by.
+// ID is the delivery ID that the destination sees.
 func (j Job) ID() string {
 	if j.HasOwnID {
 		return IDOf(j.Key.ID(), j.Generation)
@@ -136,77 +130,75 @@ func (j Job) ID() string {
 	return IDOf(j.EventID, j.Generation)
 }
 
-// Message is an event as it leaves.
+// Message is an event to deliver.
 type Message struct {
 	Receipt    event.Receipt
 	Type       string
 	OccurredAt time.Time
 	Body       []byte
-	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed; "" if there is none.
+	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
 	PossibleDuplicateOf string
 }
 
-// Kind says what became of an attempt.
+// Kind classifies the result of an attempt.
 type Kind int
 
 const (
-	// OK says that the receiver has taken it.
+	// OK: the destination accepted the delivery.
 	OK Kind = iota
-	// Bad counts against the policy and the breaker, and is tried again.
+	// Bad: the attempt counts against the retry policy and the breaker, and is retried.
 	Bad
-	// Slow says that the receiver, or what is before it, can't answer now (502, 503, 504): it is tried again, and counts.
+	// Slow: like Bad, and the destination or a proxy is overloaded (502, 503, 504).
 	Slow
-	// Final says that trying again cannot help: a dead letter, which says nothing of the destination.
+	// Final: a retry can't succeed. The delivery becomes a dead letter; the breaker doesn't count it.
 	Final
-	// Gone says that the receiver wants nothing any more (410). The destination is disabled, and this delivery waits.
+	// Gone: the endpoint wants no more events (410). The destination is disabled and the delivery stays pending.
 	Gone
-	// Ours says that the attempt has failed for a reason of ours (a secret that is not configured, a stop). It counts nowhere.
+	// Ours: the cause is on our side, such as a missing secret or a shutdown. It counts nowhere.
 	Ours
-	// Busy says that the receiver asks for a pause (429, or 503 with Retry-After). It counts nowhere, and pauses the destination.
+	// Busy: the endpoint asked for a pause (429, or 503 with Retry-After). It counts nowhere and pauses the destination.
 	Busy
 )
 
-// MaxRetryAfter bounds the pause that a receiver can ask for. One that asks for more gets this much.
+// MaxRetryAfter caps the pause that an endpoint can ask for.
 const MaxRetryAfter = time.Hour
 
-// Result is what became of an attempt.
+// Result is the outcome of an attempt.
 type Result struct {
 	Kind Kind
-	// Code is a short, stable name: "200" and the like for HTTP; "timeout", "connection", "dns", "tls", "private_address",
-	// "filter_error", "existing", "started", "signaled" …
+	// Code is short and stable: an HTTP status such as "200", or a name such as "timeout", "dns", "filter_error", "started".
 	Code string
-	// Error says it to a person, without address, payload or secret.
+	// Error is the message for operators, without address, payload or secret.
 	Error string
-	// RetryAfter is the pause that the receiver asks for, at most MaxRetryAfter; 0 is none.
+	// RetryAfter is the pause that the endpoint asked for, at most MaxRetryAfter.
 	RetryAfter time.Duration
-	// Answer is the beginning of what came back.
-	Answer []byte
-	At     time.Time
-	Took   time.Duration
+	Answer     []byte
+	At         time.Time
+	Took       time.Duration
 }
 
 // Settled is a job with its result.
 type Settled struct {
 	Job
 	Result
-	// Dead says that no attempt follows, and a dead letter is recorded. If not, DueAt is when the next one is.
+	// Dead: no attempt follows and a dead letter is recorded. Otherwise DueAt is the time of the next attempt.
 	Dead  bool
 	DueAt time.Time
 }
 
-// Target is what an attempt of a delivery needs to know.
+// Target is what a sender needs for an attempt.
 type Target struct {
 	Destination  Destination
 	Subscription Subscription
-	// Secrets are what requests are signed with, the newest first. They include those of the variables that HTTP.Secrets names.
+	// Secrets sign requests, newest first, including those of the variable HTTP.Secrets.
 	Secrets []string
 }
 
-// Turn is a change of a destination's breaker or state, made by outcomes.
+// Turn is a state change of a destination caused by delivery results.
 type Turn struct {
 	DestinationID int64
 	Destination   string
 	From, To      BreakerState
-	// Disabled says why outcomes have disabled it; "" if they have not.
+	// Disabled is the reason if the destination was disabled.
 	Disabled string
 }

@@ -9,35 +9,35 @@ import (
 	"holdfast/event"
 )
 
-// Destination is where events are delivered: an HTTP endpoint, or a task queue of somebody's own Temporal. Exactly one of HTTP
-// and Temporal is set. Rate, cap, breaker and pause are those of the destination, whichever process delivers.
+// Destination is an HTTP endpoint or a task queue of the user's own Temporal: exactly one of HTTP and Temporal is set. Its
+// limits, breaker and pause apply across all processes.
 type Destination struct {
-	// ID is the row's own number; 0 before it is stored.
+	// ID is 0 before the destination is stored.
 	ID       int64     `json:"id,omitempty"`
 	Name     string    `json:"name"`
 	HTTP     *HTTP     `json:"http,omitempty"`
 	Temporal *Temporal `json:"temporal,omitempty"`
-	// Rate bounds attempts; nil is no bound.
+	// Rate limits attempts; nil means unlimited.
 	Rate *Rate `json:"rate,omitempty"`
-	// InFlight is how many attempts may be under way at the same time, in all processes together; 0 means DefaultInFlight.
+	// InFlight is the max number of concurrent attempts across all processes; 0 means DefaultInFlight.
 	InFlight int `json:"in_flight,omitempty"`
 	// Timeout bounds one attempt; 0 means DefaultTimeout.
 	Timeout event.Duration `json:"timeout,omitempty"`
-	// Retry says when a failed attempt is made again; its zero value means DefaultSchedule.
+	// Retry is the retry policy; its zero value means DefaultSchedule.
 	Retry Retry `json:"retry,omitzero"`
-	// Breaker says when a destination that fails is left alone; its zero fields mean those of DefaultBreaker.
+	// Breaker configures the circuit breaker; zero fields take those of DefaultBreaker.
 	Breaker Breaker `json:"breaker,omitzero"`
-	// Keep is how long a delivery may be open before it expires; 0 means DefaultKeep.
+	// Keep is how long a delivery may stay open before it expires; 0 means DefaultKeep.
 	Keep event.Duration `json:"keep,omitempty"`
-	// DisableAfter is how long a destination may be in trouble before it is disabled; 0 means DefaultDisableAfter. Its deliveries
-	// wait then, as they do while it is paused.
+	// DisableAfter is how long a destination may keep failing before it is disabled; 0 means DefaultDisableAfter. Its deliveries
+	// then stay pending.
 	DisableAfter event.Duration `json:"disable_after,omitempty"`
 
-	// Version is that of the change that made it what it is.
+	// Version identifies the last change.
 	Version int64 `json:"version,omitempty"`
 }
 
-// Settings are the destination without what has columns of its own. Of headers they have the names, as a list.
+// Settings returns the JSON of the fields without columns of their own. It lists only the names of headers.
 func (d Destination) Settings() (json.RawMessage, error) {
 	type withNames struct {
 		*HTTP
@@ -55,49 +55,47 @@ func (d Destination) Settings() (json.RawMessage, error) {
 	}{d, withNames{d.HTTP, d.HTTP.Headers.Names()}})
 }
 
-// IsStandard reports whether requests are signed as in Standard Webhooks, since no other signature is declared.
+// IsStandard reports whether requests are signed as in Standard Webhooks, the default.
 func (h HTTP) IsStandard() bool { return len(h.Signature) == 0 || string(h.Signature) == "null" }
 
-// HTTP is an endpoint.
+// HTTP is an HTTP endpoint.
 type HTTP struct {
 	URL string `json:"url"`
-	// Secrets names the environment variable with the secrets, as in definitions of providers. Only an admin names one, and only
-	// those on the list that the database keeps resolve. Where it is empty the secrets are those that the API has made or was given.
-	Secrets string `json:"secrets,omitempty"`
-	// Headers are sent with each request.
+	// Secrets names the environment variable with the signing secrets. Only admins may set it, and only variables on the list in the
+	// database resolve. If empty, the secrets stored through the API are used.
+	Secrets string  `json:"secrets,omitempty"`
 	Headers Headers `json:"headers,omitempty"`
-	// Signature is how requests are signed, as definitions of providers declare it (hmac, ed25519, token, basic …), in JSON; nil is
-	// Standard Webhooks.
+	// Signature is a signature scheme in the grammar of provider definitions (hmac, ed25519, token, basic …); nil means Standard
+	// Webhooks.
 	Signature json.RawMessage `json:"signature,omitempty"`
-	// CA says who has signed the endpoint's certificate: certificates in PEM, or a file with them. Certificate and Key are files
-	// in PEM, which the client shows. Files are below the one folder that the configuration names.
+	// CA is the authority for the endpoint's certificate: PEM text or a file. Certificate and Key are PEM files of the client
+	// certificate. Files must be below HOLDFAST_DELIVERIES_CERTIFICATES.
 	CA          string `json:"ca,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
 }
 
-// Temporal is a task queue of a Temporal that a profile of Temporal's own client configuration names.
+// Temporal is a task queue of the Temporal that a client configuration profile names.
 type Temporal struct {
-	// Profile is one of TEMPORAL_CONFIG_FILE; "" is Holdfast's own Temporal and namespace.
+	// Profile is a profile of TEMPORAL_CONFIG_FILE; "" is Holdfast's own Temporal and namespace.
 	Profile   string `json:"profile,omitempty"`
 	TaskQueue string `json:"task_queue"`
 }
 
-// Rate allows at most Requests in every span of Per, spread evenly over it.
+// Rate allows at most Requests in any period of Per, evenly spaced.
 type Rate struct {
 	Requests int            `json:"requests"`
 	Per      event.Duration `json:"per"`
 }
 
-// Retry says when the attempts of a delivery follow each other. With Schedule its entries are the pauses. Without, it is
-// exponential: after the nth counted failure the pause is Initial × Coefficientⁿ⁻¹, at most Maximum; fields that are zero are
-// those of DispatcherRetry. The zero value means DefaultSchedule.
+// Retry is a fixed Schedule of pauses or an exponential backoff. After the nth counted failure the backoff pauses for Initial ×
+// Coefficientⁿ⁻¹, at most Maximum; zero fields take those of DispatcherRetry. The zero value means DefaultSchedule.
 type Retry struct {
-	// Schedule are the pauses after the first, second, … counted failure. The last one repeats if Attempts says so.
+	// Schedule lists the pauses after the first, second, … counted failure. If Attempts allows more, the last one repeats.
 	Schedule []event.Duration `json:"schedule,omitempty"`
-	// Named is a policy by its name: RetryDispatcher or "".
+	// Named is RetryDispatcher or "".
 	Named string `json:"named,omitempty"`
-	// Attempts is how many there are in all; 0 means one more than Schedule has pauses.
+	// Attempts is the max number of attempts; 0 means one more than Schedule has pauses.
 	Attempts    int            `json:"attempts,omitempty"`
 	Initial     event.Duration `json:"initial,omitempty"`
 	Coefficient float64        `json:"coefficient,omitempty"`
@@ -106,7 +104,7 @@ type Retry struct {
 	Jitter *float64 `json:"jitter,omitempty"`
 }
 
-// Breaker opens after Failures in a row, for Open; then Probes attempts are let through, and close it if they all succeed.
+// Breaker opens for Open after Failures consecutive failures. Then it lets Probes attempts through, and closes if all succeed.
 type Breaker struct {
 	Failures int            `json:"failures,omitempty"`
 	Open     event.Duration `json:"open,omitempty"`
@@ -121,12 +119,12 @@ const (
 	DefaultDisableAfter = event.Duration(5 * 24 * time.Hour)
 )
 
-// RetryDispatcher is the name of DispatcherRetry.
+// RetryDispatcher names the policy DispatcherRetry.
 const RetryDispatcher = "dispatcher"
 
 const defaultJitter = 0.1
 
-// DefaultSchedule is that of a destination which declares no retry: the one that Standard Webhooks recommends. It takes 76 hours.
+// DefaultSchedule is the retry schedule that Standard Webhooks recommends. It takes 76 hours.
 func DefaultSchedule() []event.Duration {
 	const hour = event.Duration(time.Hour)
 	return []event.Duration{
@@ -135,20 +133,20 @@ func DefaultSchedule() []event.Duration {
 	}
 }
 
-// DispatcherRetry is exponential.
+// DispatcherRetry returns an exponential backoff with 5 attempts.
 func DispatcherRetry() Retry {
 	return Retry{Attempts: 5, Initial: event.Duration(time.Second), Coefficient: 2, Maximum: event.Duration(time.Hour)}
 }
 
-// DefaultBreaker is that of a destination which declares none.
+// DefaultBreaker returns the breaker of a destination that configures none.
 func DefaultBreaker() Breaker {
 	return Breaker{Failures: 5, Open: event.Duration(30 * time.Second), Probes: 3}
 }
 
-// SecretPrefix is that of a secret of Standard Webhooks.
+// SecretPrefix begins the secrets of Standard Webhooks.
 const SecretPrefix = "whsec_"
 
-// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is
+// StandardSecret returns a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is
 // encoded.
 func StandardSecret(stored string) string {
 	if strings.HasPrefix(stored, SecretPrefix) {
@@ -157,25 +155,25 @@ func StandardSecret(stored string) string {
 	return SecretPrefix + base64.StdEncoding.EncodeToString([]byte(stored))
 }
 
-// Secret is what requests to an endpoint are signed with.
+// Secret signs requests to an endpoint.
 type Secret struct {
-	// Value is the secret as it was given or made. See StandardSecret for how Standard Webhooks signs with it.
+	// Value is the secret as stored. See StandardSecret for how Standard Webhooks uses it.
 	Value string `json:"value"`
-	// Until is when it is no longer used, because another one has replaced it; nil is never.
+	// Until is when a replaced secret expires; nil if it was not replaced.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// DestinationState is what people have decided about a destination.
+// DestinationState is set by operators. Events that match are queued in every state.
 type DestinationState string
 
-// The states of a destination: events that match are kept in each of them.
+// The states of a destination.
 const (
 	DestinationReady    DestinationState = "ready"
 	DestinationPaused   DestinationState = "paused"
 	DestinationDisabled DestinationState = "disabled"
 )
 
-// BreakerState is what the outcomes of attempts have made of a destination.
+// BreakerState is set by the results of attempts.
 type BreakerState string
 
 // The states of a breaker.
@@ -185,7 +183,7 @@ const (
 	BreakerHalfOpen BreakerState = "half_open"
 )
 
-// Condition is how a destination does at a moment.
+// Condition is the current state of a destination.
 type Condition struct {
 	DestinationID int64            `json:"-"`
 	State         DestinationState `json:"state"`
@@ -195,23 +193,23 @@ type Condition struct {
 	Breaker       BreakerState     `json:"breaker"`
 	Failures      int              `json:"failures,omitempty"`
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
-	// ResumeAt is until when the receiver has asked for a pause.
+	// ResumeAt is the end of the pause that the endpoint asked for.
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
 	TroubleSince *time.Time `json:"trouble_since,omitempty"`
 	Trouble      string     `json:"trouble,omitempty"`
-	// Waiting, Retrying and Leased count its open deliveries, each once: Leased are under way, Retrying wait and have failed before,
-	// Waiting are the others. Oldest is when the oldest of them was queued, NextAt when the next attempt is due.
+	// Waiting, Retrying and Leased count open deliveries, each once: Leased are in flight, Retrying have failed before, Waiting are
+	// the others. Oldest is when the oldest was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`
 	Retrying int64      `json:"retrying"`
 	Leased   int64      `json:"leased"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
 	NextAt   *time.Time `json:"next_at,omitempty"`
-	// AtLeast: more wait than were counted.
+	// AtLeast marks Waiting and Retrying as lower bounds.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
-// Waits counts the deliveries that are open and not under way.
+// Waits counts open deliveries that aren't in flight.
 func (c Condition) Waits() int64 { return c.Waiting + c.Retrying }
 
-// Open counts the deliveries that have not ended.
+// Open counts deliveries that haven't ended.
 func (c Condition) Open() int64 { return c.Waits() + c.Leased }

@@ -10,26 +10,24 @@ import (
 	"holdfast/providers/jq"
 )
 
-// expressionBudget is what one expression may use up for one event. It is counted, not timed, so that an expression fails for
-// what it does and never because the machine is busy.
+// expressionBudget limits one expression for one event. It counts steps instead of time, so that load on the machine can't fail
+// an expression.
 var expressionBudget = jq.Budget{Steps: 500_000, Cost: 32 << 20}
 
-// maxExpressions is how many sources stay compiled.
 const maxExpressions = 10_000
 
-// Expressions compiles jq once for each source, and forgets what was not used for the longest time. It is safe for concurrent
-// use.
+// Expressions caches compiled jq and evicts the least recently used. It is safe for concurrent use.
 type Expressions struct {
 	compiled *lru.Cache[compilation, *jq.Expression]
 }
 
-// compilation is a source, and whether it names something.
+// compilation is a cache key; names is set for expressions compiled with jq.CompileName.
 type compilation struct {
 	source JQ
 	names  bool
 }
 
-// NewExpressions makes an empty one.
+// NewExpressions returns an empty cache.
 func NewExpressions() *Expressions {
 	cache, err := lru.New[compilation, *jq.Expression](maxExpressions)
 	if err != nil {
@@ -38,13 +36,13 @@ func NewExpressions() *Expressions {
 	return &Expressions{cache}
 }
 
-// First gives the first value of an expression, nil if there is none. The error is an *event.Error that names the field, and
+// First returns the first value of an expression, nil if there is none. The error is an *event.Error that names the field and
 // repeats nothing of the input.
 func (e *Expressions) First(ctx context.Context, field string, source JQ, in jq.Input) (any, error) {
 	return e.first(ctx, field, compilation{source: source}, jq.Compile, in)
 }
 
-// Name is First for an expression that names something: it fails with jq_null where null would become part of the name.
+// Name is First for an expression that builds a name: it fails with jq_null where null would become part of the name.
 func (e *Expressions) Name(ctx context.Context, field string, source JQ, in jq.Input) (any, error) {
 	return e.first(ctx, field, compilation{source: source, names: true}, jq.CompileName, in)
 }
@@ -69,9 +67,8 @@ func (e *Expressions) first(
 	return value, nil
 }
 
-// Unmade is the result of an attempt that came to nothing before it left, since the event does not give what has to be sent. Only
-// a deadline says nothing of the event.
-func Unmade(code string, err error) Result {
+// BuildFailure is the result if the event can't be turned into a request. Only a deadline isn't the event's fault.
+func BuildFailure(code string, err error) Result {
 	var failed *event.Error
 	if errors.As(err, &failed) && failed.Code == "jq_deadline" {
 		return Result{Kind: Ours, Code: failed.Code, Error: err.Error()}

@@ -37,6 +37,6 @@ func TestExpressionsFailByName(t *testing.T) {
 		require.Equal(t, c.code, event.CodeOf(err), c.source)
 		require.ErrorContains(t, err, "start.input[0]", c.source)
 		require.NotContains(t, err.Error(), "secret", c.source)
-		require.Equal(t, c.kind, Unmade("body_error", err).Kind, c.source)
+		require.Equal(t, c.kind, BuildFailure("body_error", err).Kind, c.source)
 	}
 }

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// Headers are sent with each request, by name. Their values are secret: they are stored apart from the settings, which keep only
-// the names, and are read for attempts alone. Everywhere else a stored value reads as MaskedHeader.
+// Headers are sent with each request. Their values are secret and stored apart from the settings, which have only the names. Only
+// senders read the values; everywhere else a stored value reads as MaskedHeader.
 type Headers map[string]string
 
-// MaskedHeader stands for a value that is stored. A destination that is applied with it, or an empty value, keeps that value.
+// MaskedHeader replaces a stored value. Applying it, or an empty value, keeps the stored value.
 const MaskedHeader = "[redacted]"
 
-// keepsStored reports whether a value that is applied stands for the stored one.
 func keepsStored(value string) bool { return value == "" || value == MaskedHeader }
 
-// Names returns the names, sorted.
+// Names returns the sorted names.
 func (h Headers) Names() []string { return slices.Sorted(maps.Keys(h)) }
 
 // Masked returns the headers without their values.
@@ -32,8 +31,7 @@ func (h Headers) Masked() Headers {
 	return masked
 }
 
-// Over returns the headers with the stored value in place of each one that stands for it. The first name without a stored value
-// is returned as missing.
+// Over fills in the stored values of headers that keep theirs. missing is the first name without a stored value.
 func (h Headers) Over(stored Headers) (whole Headers, missing string) {
 	whole = make(Headers, len(h))
 	for _, name := range h.Names() {
@@ -50,8 +48,7 @@ func (h Headers) Over(stored Headers) (whole Headers, missing string) {
 	return whole, missing
 }
 
-// UnmarshalJSON reads an object over the headers that are there, like any map, or a list of names, which is how settings are
-// stored.
+// UnmarshalJSON reads an object into the existing map, or a list of names, the form of stored settings.
 func (h *Headers) UnmarshalJSON(text []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		var names []string

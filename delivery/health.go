@@ -2,10 +2,10 @@ package delivery
 
 import "strings"
 
-// Health is how a destination is doing, in one word: what an operator has decided, else what its attempts have shown.
+// Health is the state set by an operator, or else the state that the attempts show.
 type Health string
 
-// The words for a destination's health.
+// The values of Health.
 const (
 	HealthReady      Health = "ready"
 	HealthPaused     Health = "paused"
@@ -15,10 +15,10 @@ const (
 	HealthRecovering Health = "recovering" // the breaker is half open
 )
 
-// GoneReason begins the reason of a destination that its own answer has disabled.
+// GoneReason begins the stored reason of a destination that its own response has disabled.
 const GoneReason = "its receiver wants nothing more: "
 
-// Health sums up the state and the breaker.
+// Health derives the health from the state and the breaker.
 func (c Condition) Health() Health {
 	switch {
 	case c.State == DestinationDisabled && strings.HasPrefix(c.Reason, GoneReason):
@@ -35,17 +35,16 @@ func (c Condition) Health() Health {
 	return HealthReady
 }
 
-// Remedies say how a user resumes a destination, tries it again at once and deletes it: each ends a sentence, like "choose
-// Resume".
+// Remedies complete sentences that tell a user how to resume, retry or delete a destination, such as "choose Resume".
 type Remedies struct{ Resume, Retry, Delete string }
 
-// Commands are the remedies on the command line, with commands between backticks.
+// Commands returns the remedies as commands between backticks.
 func Commands(name string) Remedies {
 	resume := "run `holdfast destination resume " + name + "`"
 	return Remedies{Resume: resume, Retry: resume + " to try at once", Delete: "run `holdfast destination delete " + name + "`"}
 }
 
-// NextStep says what an operator can do about a destination; "" if nothing needs doing.
+// NextStep tells an operator what to do about a destination; "" if nothing.
 func (c Condition) NextStep(how Remedies) string {
 	switch c.Health() {
 	case HealthGone:

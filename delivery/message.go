@@ -14,7 +14,8 @@ import (
 	"holdfast/providers/jq"
 )
 
-// IDOf is an ID as of a generation. What is sent again by name has a new ID, since a receiver by the book drops what it has seen.
+// IDOf returns the ID of a generation. An event that is resent on request gets a new ID, since a standard destination drops known
+// IDs.
 func IDOf(id string, generation int) string {
 	if generation == 0 {
 		return id
@@ -22,9 +23,9 @@ func IDOf(id string, generation int) string {
 	return id + "-" + strconv.Itoa(generation)
 }
 
-// Input is what the expressions of subscriptions see: {headers, query, path, body} as those of definitions do, with the envelope
-// of the event's batch as $root; and beside them .event, which is {id, provider, source, type, key, received_at, occurred_at,
-// workflow_id}, with times as text (RFC 3339, UTC). The body is a value where it is JSON or a form, and null where it is not.
+// Input returns the input of subscription expressions: {headers, query, path, body} as in definitions, with the batch envelope as
+// $root, and .event: {id, provider, source, type, key, received_at, occurred_at, workflow_id}. Times are RFC 3339 in UTC. The
+// body is null unless it is JSON or a form.
 func (m Message) Input() jq.Input {
 	r := m.Receipt
 	return m.inputOf(valueOf(r.Headers["content-type"], m.Body), valueOf("", r.Root))
@@ -46,10 +47,10 @@ func (m Message) inputOf(body, root any) jq.Input {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// forms reads forms. JSON is read without it: what leaves may be any JSON, where definitions want an object.
+// forms decodes form bodies. JSON bodies don't go through it, because it accepts only objects.
 var forms = decode.New(&definition.Problems{}, []definition.Decode{{ContentType: decode.FormType, As: "form"}, {As: "text"}})
 
-// valueOf is nil for what is neither JSON nor, as its content type says, a form.
+// valueOf returns nil for a body that is neither JSON nor, by its content type, a form.
 func valueOf(contentType string, body []byte) any {
 	if v, err := decode.JSON(body); err == nil {
 		return v
@@ -64,8 +65,8 @@ func valueOf(contentType string, body []byte) any {
 	return v
 }
 
-// Envelope is the event as JSON: its facts, and as data its body, as it is where that is JSON, else as text in base64. White
-// space of the body may go; its numbers and texts stay as they are written.
+// Envelope returns the event as JSON: its metadata, and its body as data: unchanged if it is JSON, else as a base64 string. White
+// space of the body may go; numbers and strings stay as they are written.
 func (m Message) Envelope() ([]byte, error) {
 	r := m.Receipt
 	data := json.RawMessage(m.Body)
@@ -80,7 +81,7 @@ func (m Message) Envelope() ([]byte, error) {
 		ReceivedAt: stamp(r.ReceivedAt), Key: r.Key, PossibleDuplicateOf: m.PossibleDuplicateOf, Data: data,
 	})
 	if err != nil {
-		return nil, event.Rejectf("malformed_json", "the event cannot be put into an envelope")
+		return nil, event.Rejectf("malformed_json", "the event can't be put into an envelope")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -8,13 +8,13 @@ import (
 	"holdfast/providers/definition"
 )
 
-// MaxPEM bounds certificates and keys, in bytes, whether they are given as text or as a file.
+// MaxPEM bounds certificates and keys, in bytes, as text or as a file.
 const MaxPEM = 1 << 20
 
-// IsPEM reports whether a certificate authority is given as text, and not as the path of a file.
+// IsPEM reports whether a certificate authority is PEM text rather than a path.
 func IsPEM(ca string) bool { return strings.HasPrefix(strings.TrimSpace(ca), "-----BEGIN ") }
 
-// checkCA checks PEM text and never repeats it in an error: a user may have pasted a key. Files are checked when they are read.
+// checkCA checks PEM text and never repeats it in an error: it may be a pasted key. Files are checked when they are read.
 func checkCA(p *definition.Problems, ca string) {
 	if len(ca) > MaxPEM {
 		p.Add("http.ca", "is longer than %d bytes", MaxPEM)

@@ -8,15 +8,15 @@ type Query struct {
 	SubscriptionID int64
 	DestinationID  int64
 	Status         Status
-	// Open selects those that are pending, processing or retrying, Undelivered those and the failed: what was never delivered.
+	// Open selects pending, processing and retrying deliveries, Undelivered also failed ones.
 	Open, Undelivered bool
 	// Since and Until bound when the event was accepted: Since ≤ time < Until.
 	Since, Until time.Time
-	// Before is the last delivery of the page before; nil for the first page.
+	// Before is the last delivery of the previous page; nil for the first page.
 	Before *Key
-	// Limit is 1 to event.MaxPage; 0 means that.
+	// Limit is 1 to event.MaxPage; 0 means event.MaxPage.
 	Limit int
 }
 
-// MaxCanceled bounds how many waiting deliveries one request cancels. The next request cancels the next ones.
+// MaxCanceled bounds how many pending deliveries one request cancels. Repeat the request to cancel more.
 const MaxCanceled = 10_000

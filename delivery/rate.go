@@ -7,24 +7,23 @@ import (
 	"holdfast/event"
 )
 
-// MaxLate is how much later than its start time an attempt of a destination with a rate may start.
+// MaxLate is how late an attempt of a rate-limited destination may start.
 const MaxLate = 100 * time.Millisecond
 
-// Spacing is the time between the start times of two attempts. It leaves room for one that starts late, so that no span of Per
-// has more than Requests, unless Per is shorter than ten times MaxLate.
+// Spacing is the time between two starts. It allows for one late start, so that no period of Per has more than Requests, unless
+// Per is shorter than ten times MaxLate.
 func (r Rate) Spacing() time.Duration {
 	per := time.Duration(r.Per)
 	requests := time.Duration(r.Requests)
 	return (per + min(MaxLate, per/10) + requests - 1) / requests
 }
 
-// The bounds of a declared rate.
 const (
 	maxRequests = 1_000_000
 	maxSeconds  = 60
 )
 
-// PerSecond is how many attempts a second the destination's rate allows; 0 is no bound.
+// PerSecond returns the attempts per second that the rate allows; 0 means unlimited.
 func (d Destination) PerSecond() float64 {
 	if d.Rate == nil || d.Rate.Per <= 0 {
 		return 0
@@ -32,8 +31,8 @@ func (d Destination) PerSecond() float64 {
 	return float64(d.Rate.Requests) / time.Duration(d.Rate.Per).Seconds()
 }
 
-// RateOf is a rate of at most so many attempts a second; nil where no destination can have it. A fraction is kept where a span of
-// up to a minute has a whole number of attempts (2.5 is 5 in 2 s), and else rounded down.
+// RateOf returns a rate in attempts per second; nil if out of bounds. It keeps a fraction if some period of up to a minute has a
+// whole number of attempts (2.5 is 5 in 2 s), and rounds down otherwise.
 func RateOf(perSecond float64) *Rate {
 	if !(perSecond >= 0.001 && perSecond <= maxRequests) {
 		return nil

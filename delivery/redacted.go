@@ -2,8 +2,8 @@ package delivery
 
 import "net/url"
 
-// Redacted is a destination without what can be a secret: values of headers, what stands behind the host of its address, and a
-// secret that was pasted where the name of a variable belongs.
+// Redacted removes everything that may be a secret: header values, the URL after its host, and a secret pasted in place of a
+// variable name.
 func (d Destination) Redacted() Destination {
 	if d = d.Shown(); d.HTTP != nil {
 		d.HTTP.URL = hostOf(d.HTTP.URL)
@@ -11,7 +11,7 @@ func (d Destination) Redacted() Destination {
 	return d
 }
 
-// Shown returns the destination as users who may change it see it.
+// Shown returns the destination for users who may change it.
 func (d Destination) Shown() Destination {
 	if d.HTTP == nil {
 		return d

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Policy is the retry policy of the destination, with the defaults.
+// Policy returns the retry policy, with defaults.
 func (d Destination) Policy() event.Policy {
 	p := d.Retry.policy()
 	p.Timeout, p.Jitter = d.Timeout, defaultJitter
@@ -36,14 +36,13 @@ func (r Retry) policy() event.Policy {
 	}
 }
 
-// isZero reports whether nothing is declared.
 func (r Retry) isZero() bool {
 	return len(r.Schedule) == 0 && r.Named == "" && r.Attempts == 0 && r.Initial == 0 && r.Coefficient == 0 && r.Maximum == 0 &&
 		r.Jitter == nil
 }
 
-// longest is how long the attempts of a delivery may take at most, without the time of the attempts themselves.
-func longest(p event.Policy) time.Duration {
+// maxRetryTime bounds the sum of the pauses, without the time of the attempts.
+func maxRetryTime(p event.Policy) time.Duration {
 	var all float64
 	for n := 1; n < p.Attempts; n++ {
 		all += float64(p.Pause(n)) * (1 + p.Jitter)
@@ -78,17 +77,17 @@ func (d Destination) checkSchedule(p *definition.Problems) {
 		p.Add("retry.schedule", "has %d pauses: at most %d are allowed", len(r.Schedule), maxAttempts-1)
 		return
 	case r.Named != "" || r.Initial != 0 || r.Coefficient != 0 || r.Maximum != 0:
-		p.Add("retry.schedule", "and named, initial, coefficient or maximum are both given: use one of them")
+		p.Add("retry.schedule", "can't be combined with named, initial, coefficient or maximum")
 	}
 	fits := true
 	for i, pause := range r.Schedule {
 		fits = between(p, fmt.Sprintf("retry.schedule[%d]", i), pause, 0, maxSpan) && fits
 	}
-	// Attempts that are out of bounds are too many to be added up.
+	// An out-of-bounds attempt count would make the sum too expensive.
 	if !fits || r.Attempts > maxAttempts || d.Keep < 0 {
 		return
 	}
-	if keep := cmp.Or(d.Keep, DefaultKeep); longest(d.Policy()) > time.Duration(keep) {
+	if keep := cmp.Or(d.Keep, DefaultKeep); maxRetryTime(d.Policy()) > time.Duration(keep) {
 		p.Add("retry.schedule", "takes longer than keep, %s: its last attempts would never be made", keep)
 	}
 }

@@ -59,7 +59,7 @@ func TestRetryIsChecked(t *testing.T) {
 	require.NoError(t, with(delivery.Retry{Named: "dispatcher"}, 0))
 	require.NoError(t, with(delivery.Retry{}, time.Hour), "what was declared before stays valid")
 	require.ErrorContains(t, with(delivery.Retry{Named: "standard"}, 0), "retry.named")
-	require.ErrorContains(t, with(delivery.Retry{Schedule: hours, Initial: 1}, 0), "retry.schedule and named")
+	require.ErrorContains(t, with(delivery.Retry{Schedule: hours, Initial: 1}, 0), "retry.schedule can't be combined with named")
 	require.ErrorContains(t, with(delivery.Retry{Schedule: hours}, 3*time.Hour), "takes longer than keep")
 	require.ErrorContains(t, with(delivery.Retry{Schedule: []event.Duration{-1}}, 0), "retry.schedule[0] must be")
 }
@@ -84,14 +84,14 @@ func TestBoundsOfARetrySchedule(t *testing.T) {
 		require.NoError(t, check(fits))
 	}
 	for want, r := range map[string]delivery.Retry{
-		"retry.attempts must be 0 to 1000":                        {Schedule: one, Attempts: math.MaxInt},
-		"retry.schedule is an empty list":                         {Schedule: []event.Duration{}},
-		"retry.schedule[1] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{second, -1, second}},
-		"retry.schedule[0] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{math.MaxInt64}},
-		"retry.schedule has 1000 pauses: at most 999 are allowed": {Schedule: slices.Repeat(one, 1000)},
-		"retry.jitter must be 0 to 1":                             {Schedule: one, Jitter: new(1.5)},
-		"retry.schedule takes longer than keep, 720h0m0s":         {Schedule: []event.Duration{event.Duration(721 * time.Hour)}},
-		"retry.schedule and named, initial, coefficient or":       {Schedule: one, Named: delivery.RetryDispatcher},
+		"retry.attempts must be 0 to 1000":                                     {Schedule: one, Attempts: math.MaxInt},
+		"retry.schedule is an empty list":                                      {Schedule: []event.Duration{}},
+		"retry.schedule[1] must be 0s to 8760h0m0s":                            {Schedule: []event.Duration{second, -1, second}},
+		"retry.schedule[0] must be 0s to 8760h0m0s":                            {Schedule: []event.Duration{math.MaxInt64}},
+		"retry.schedule has 1000 pauses: at most 999 are allowed":              {Schedule: slices.Repeat(one, 1000)},
+		"retry.jitter must be 0 to 1":                                          {Schedule: one, Jitter: new(1.5)},
+		"retry.schedule takes longer than keep, 720h0m0s":                      {Schedule: []event.Duration{event.Duration(721 * time.Hour)}},
+		"retry.schedule can't be combined with named, initial, coefficient or": {Schedule: one, Named: delivery.RetryDispatcher},
 	} {
 		require.ErrorContains(t, check(r), want)
 	}

@@ -12,42 +12,42 @@ import (
 	"holdfast/providers/jq"
 )
 
-// CodeFilterError is the code of a delivery that has failed because the filter of its subscription has.
+// CodeFilterError is the code of a delivery whose subscription filter failed.
 const CodeFilterError = "filter_error"
 
-// filterBudget is what the filter of one subscription may use up for one event: a few milliseconds. It is counted, not timed, so
-// that a filter fails for what it does and never because the machine is busy.
+// filterBudget limits the filter of one subscription for one event to a few milliseconds. It counts steps instead of time, so
+// that load on the machine can't fail a filter.
 var filterBudget = jq.Budget{Steps: 100_000, Cost: 8 << 20}
 
 // Hit is a subscription that an event matches.
 type Hit struct {
 	SubscriptionID, DestinationID int64
-	// Failed says that its filter could not be evaluated, so that nobody knows whether the event was wanted.
+	// Failed: the filter couldn't be evaluated, so it is unknown whether the event matches.
 	Failed bool
 }
 
-// Router finds the subscriptions that events match. It looks them up by provider, type, and the first comparison that a filter
-// requires (see Events.Filter), so that what an event costs depends on what it may match, and not on how many subscriptions there
-// are. It is safe for concurrent use.
+// Router finds the subscriptions that an event matches. It indexes them by provider, type, and the first comparison that a filter
+// requires (see Events.Filter), so that the cost of an event depends on its candidates, not on the number of subscriptions. It is
+// safe for concurrent use.
 type Router struct {
 	mu     sync.RWMutex
 	routes map[int64]*route
-	index  map[string]*ofProvider // by provider; "" for any
+	index  map[string]*providerIndex // by provider; "" for any
 }
 
-// NewRouter makes a Router without subscriptions.
+// NewRouter returns an empty router.
 func NewRouter() *Router {
-	return &Router{routes: map[int64]*route{}, index: map[string]*ofProvider{}}
+	return &Router{routes: map[int64]*route{}, index: map[string]*providerIndex{}}
 }
 
-// Len is how many subscriptions there are that events may match.
+// Len returns the number of active subscriptions.
 func (r *Router) Len() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return len(r.routes)
 }
 
-// Put takes subscriptions as they are now, in place of what they were. One that is not active matches nothing.
+// Put adds or replaces subscriptions. Inactive ones match nothing.
 func (r *Router) Put(subscriptions ...Subscription) {
 	fresh := make([]*route, 0, len(subscriptions))
 	for _, s := range subscriptions {
@@ -61,12 +61,12 @@ func (r *Router) Put(subscriptions ...Subscription) {
 		r.remove(s.ID)
 	}
 	for _, one := range fresh {
-		r.remove(one.id) // if it was given twice, the last one counts
+		r.remove(one.id) // for duplicates, the last one counts
 		r.add(one)
 	}
 }
 
-// Remove forgets subscriptions.
+// Remove removes subscriptions.
 func (r *Router) Remove(ids ...int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Router) Remove(ids ...int64) {
 	}
 }
 
-// Reads says whether the body of an event of this provider and type may be needed to find what it matches.
+// Reads reports whether matching events of this provider and type may require the body.
 func (r *Router) Reads(provider, eventType string) (reads bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -85,10 +85,10 @@ func (r *Router) Reads(provider, eventType string) (reads bool) {
 	return reads
 }
 
-// Match gives the subscriptions that an event matches, in the order of their IDs. Its body is decoded at most once, and only if a
-// filter needs it. The error is that of ctx: what is wrong with a filter is said of its hit.
+// Match returns the subscriptions that an event matches, by ascending ID. It decodes the body at most once, and only if a filter
+// needs it. The error is that of ctx; a failed filter sets Hit.Failed.
 func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
-	seen := &sight{message: m}
+	seen := &filterInput{message: m}
 	var hits []Hit
 	for _, one := range r.candidates(seen) {
 		matches, failed := one.matches(ctx, seen)
@@ -102,8 +102,8 @@ func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
 	return hits, nil
 }
 
-// candidates are the routes for which nothing but the rest of their filter is left to be looked at.
-func (r *Router) candidates(seen *sight) (found []*route) {
+// candidates returns the routes for which only the rest of the filter is left to evaluate.
+func (r *Router) candidates(seen *filterInput) (found []*route) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	r.each(seen.message.Receipt.Provider, seen.message.Type, func(b *bucket) {
@@ -136,7 +136,7 @@ func (r *Router) add(one *route) {
 	for _, provider := range one.providers {
 		of := r.index[provider]
 		if of == nil {
-			of = &ofProvider{exact: map[string]*bucket{}, globs: map[string]map[string]*bucket{}}
+			of = &providerIndex{exact: map[string]*bucket{}, globs: map[string]map[string]*bucket{}}
 			r.index[provider] = of
 		}
 		for _, pattern := range one.types {
@@ -165,15 +165,15 @@ func (r *Router) remove(id int64) {
 	}
 }
 
-// ofProvider are the routes of one provider, or of any: by type, and by glob below the text that it begins with.
-type ofProvider struct {
+// providerIndex holds the routes of one provider, or of any: by exact type, and by the literal prefix of a glob.
+type providerIndex struct {
 	exact map[string]*bucket
 	globs map[string]map[string]*bucket
 }
 
-func (o *ofProvider) isEmpty() bool { return len(o.exact)+len(o.globs) == 0 }
+func (o *providerIndex) isEmpty() bool { return len(o.exact)+len(o.globs) == 0 }
 
-func (o *ofProvider) bucketOf(pattern string) *bucket {
+func (o *providerIndex) bucketOf(pattern string) *bucket {
 	buckets := o.exact
 	if beginning, _, isGlob := strings.Cut(pattern, "*"); isGlob {
 		if buckets = o.globs[beginning]; buckets == nil {
@@ -187,7 +187,7 @@ func (o *ofProvider) bucketOf(pattern string) *bucket {
 	return buckets[pattern]
 }
 
-func (o *ofProvider) drop(pattern string) {
+func (o *providerIndex) drop(pattern string) {
 	beginning, _, isGlob := strings.Cut(pattern, "*")
 	if !isGlob {
 		delete(o.exact, pattern)
@@ -198,7 +198,7 @@ func (o *ofProvider) drop(pattern string) {
 	}
 }
 
-func (o *ofProvider) each(eventType string, visit func(*bucket)) {
+func (o *providerIndex) each(eventType string, visit func(*bucket)) {
 	if b := o.exact[eventType]; b != nil {
 		visit(b)
 	}
@@ -214,11 +214,11 @@ func (o *ofProvider) each(eventType string, visit func(*bucket)) {
 	}
 }
 
-// bucket are the routes of one provider and pattern: those that have to be looked at always, and those of which a value decides.
+// bucket holds the routes of one provider and pattern: those evaluated for every event, and those indexed by a required value.
 type bucket struct {
 	pattern definition.Glob
 	always  []*route
-	byPath  map[string]*byValue // by the names of the path
+	byPath  map[string]*byValue // by joined names of the path
 }
 
 type byValue struct {
@@ -252,7 +252,7 @@ func (b *bucket) remove(one *route) {
 	}
 	p := b.byPath[one.path]
 	if p == nil {
-		return // it stood here twice
+		return // already removed
 	}
 	value := one.requires.Value
 	if p.routes[value] = slices.DeleteFunc(p.routes[value], isIt); len(p.routes[value]) == 0 {
@@ -263,13 +263,13 @@ func (b *bucket) remove(one *route) {
 	}
 }
 
-// route is a subscription as the Router has it.
+// route is a compiled subscription.
 type route struct {
 	id, destination  int64
 	providers, types []string // "" for any provider, "*" for any type
 	requires         jq.Equality
-	path             string // of what is required; "" if nothing is
-	filter           string // what is left of it; "" if nothing is
+	path             string // required path; "" if none
+	filter           string // rest of the filter; "" if none
 	compiled         func() (*jq.Expression, error)
 }
 
@@ -290,7 +290,7 @@ func newRoute(s Subscription) *route {
 	return one
 }
 
-// distinct are the names, each once, or what stands for all of them.
+// distinct returns unique names, or all if there are none.
 func distinct(names []string, all string) []string {
 	if len(names) == 0 {
 		return []string{all}
@@ -302,8 +302,8 @@ func distinct(names []string, all string) []string {
 	return slices.Collect(maps.Keys(set))
 }
 
-// matches evaluates what is left of the filter. Nobody has compiled it before: of 10,000 filters few are ever needed.
-func (o *route) matches(ctx context.Context, seen *sight) (matches, failed bool) {
+// matches evaluates the rest of the filter, and compiles it on first use: of 10,000 filters, few are ever needed.
+func (o *route) matches(ctx context.Context, seen *filterInput) (matches, failed bool) {
 	if o.filter == "" {
 		return true, false
 	}
@@ -315,21 +315,20 @@ func (o *route) matches(ctx context.Context, seen *sight) (matches, failed bool)
 	return v == true, err != nil
 }
 
-// sight is what filters see of an event.
-type sight struct {
+// filterInput caches the input of filters.
+type filterInput struct {
 	message Message
 	facts   *jq.Input // without the body
 	whole   *jq.Input
 }
 
-// input is what an expression needs to see.
-func (s *sight) input(x *jq.Expression) jq.Input {
+func (s *filterInput) input(x *jq.Expression) jq.Input {
 	return s.see(x.Dependencies.Body || strings.Contains(x.Source, "$root"))
 }
 
-func (s *sight) at(names []string) any { return s.see(names[0] == "body").At(names) }
+func (s *filterInput) at(names []string) any { return s.see(names[0] == "body").At(names) }
 
-func (s *sight) see(body bool) jq.Input {
+func (s *filterInput) see(body bool) jq.Input {
 	if body && s.whole == nil {
 		in := s.message.Input()
 		s.whole = &in

@@ -1,33 +1,33 @@
 package delivery
 
-// Trial is what became of an event that was sent to try a subscription. It is no delivery: nothing of it is kept, and it counts
-// neither for the policy nor for the breaker.
+// Trial is the result of sending a test event to a subscription. It isn't a delivery: it isn't stored, and counts neither for the
+// retry policy nor for the breaker.
 type Trial struct {
-	// EventID is the ID that the receiver knows it by. It is new each time, so that the receiver does not drop it.
+	// EventID is a new ID each time, so that the destination doesn't drop the event.
 	EventID string `json:"event_id"`
-	// Provider and Type are of the event that was sent, Of says which that was: a stored event, or a sample of its definition.
+	// Of names the event that was sent: a stored event, or a sample of its definition.
 	Provider string `json:"provider"`
 	Type     string `json:"type"`
 	Of       string `json:"of"`
-	// Matches says whether the subscription would have sent it by itself.
+	// Matches reports whether the subscription matches the event.
 	Matches bool   `json:"matches"`
 	OK      bool   `json:"ok"`
 	Code    string `json:"code"`
 	Error   string `json:"error,omitempty"`
 	MS      int    `json:"ms"`
-	// Answer is what came back, at most MaxAnswer bytes.
+	// Answer is the beginning of the response, at most MaxAnswer bytes.
 	Answer []byte `json:"answer,omitempty"`
-	// Findings are samples that the subscription wants and that can't be put into its form.
+	// Findings lists samples that match the subscription and can't be turned into a request.
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// Finding is one thing that a check of a subscription has looked at.
+// Finding is the result of one check of a subscription.
 type Finding struct {
-	// About names what was looked at: "task_queue", "search_attribute" …
+	// About names the check: "task_queue", "search_attribute" …
 	About string `json:"about"`
 	OK    bool   `json:"ok"`
-	// Text says what was found, and what to do if it is not well.
+	// Text is the result, and how to fix a problem.
 	Text string `json:"text"`
-	// Command does the same as the delivery, or shows more.
+	// Command is a command line that does the same as the delivery, or shows more.
 	Command string `json:"command,omitempty"`
 }

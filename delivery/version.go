@@ -2,12 +2,12 @@ package delivery
 
 import "holdfast/event"
 
-// MustBeNew as the Version of a destination or subscription creates it, and never changes one. Another Version changes only what
-// still has that version, and 0 changes whatever is stored.
+// MustBeNew as a Version only creates, and never changes a stored object. A positive Version changes only that version, and 0
+// changes any.
 const MustBeNew = -1
 
-// CheckVersion refuses a change whose Version isn't the stored one; stored is 0 if nothing of that name is stored. The error has
-// the code event.CodeChangedMeanwhile.
+// CheckVersion rejects a change of an outdated version; stored is 0 if the object doesn't exist. The error has the code
+// event.CodeChangedMeanwhile.
 func CheckVersion(wanted, stored int64) error {
 	switch {
 	case wanted == 0, wanted == stored, wanted == MustBeNew && stored == 0:

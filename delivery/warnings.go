@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Warnings names what is probably a mistake in a selection: providers without a definition, known being those with one, and
-// patterns with wildcards that aren't any here.
+// Warnings reports likely mistakes in a selection: providers missing from known, the defined ones, and unsupported wildcards.
 func (e Events) Warnings(known []string) (warnings []string) {
 	for _, name := range e.Providers {
 		if !slices.Contains(known, name) {
@@ -17,7 +16,7 @@ func (e Events) Warnings(known []string) (warnings []string) {
 	}
 	for _, pattern := range e.Types {
 		if strings.ContainsAny(pattern, "?[]{}") {
-			warnings = append(warnings, fmt.Sprintf("events.types: %q is taken literally but for *, the only wildcard", pattern))
+			warnings = append(warnings, fmt.Sprintf("events.types: %q: * is the only wildcard; other characters match literally", pattern))
 		}
 	}
 	return warnings

@@ -109,7 +109,7 @@ func (i *installation) probe(t *testing.T, workflowID string) {
 func (i *installation) tryProbe(t *testing.T, workflowID string) error {
 	t.Helper()
 	update, err := i.dial(t).UpdateWorkflow(t.Context(), sdk.UpdateWorkflowOptions{
-		WorkflowID: workflowID, UpdateName: workflows.UpdateProbe, Args: []any{workflows.ReceiverOrder{By: "ada"}},
+		WorkflowID: workflowID, UpdateName: workflows.UpdateProbe, Args: []any{workflows.WatchUpdate{By: "ada"}},
 		WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	})
 	require.NoError(t, err)

@@ -1,24 +1,24 @@
 package event
 
-// Accepted is an event that is acknowledged and whose run is open, and that has no row yet.
+// Accepted is an acknowledged event with an open run and no row yet.
 type Accepted struct {
 	Receipt Receipt
 	Run     Run
 	Body    []byte
-	// TaskStarted says that a worker has its workflow task, TaskAttempts how often that task was tried.
+	// TaskStarted: a worker is processing its workflow task. TaskAttempts counts the attempts of that task.
 	TaskStarted  bool
 	TaskAttempts int
-	// Activity is the step that is being retried, if there is one, and ActivityAttempts how often it was tried.
+	// Activity is the step being retried, if any, and ActivityAttempts counts its attempts.
 	Activity         string
 	ActivityAttempts int
 }
 
-// AcceptedEvents are events of open runs, stored or not, the newest first, without their bodies.
+// AcceptedEvents are events of open runs, stored or not, newest first, without their bodies.
 type AcceptedEvents struct {
 	Records []Record
-	// IsCut says that there are more open runs than were looked at.
+	// IsCut: there are more open runs than were read.
 	IsCut bool
 }
 
-// FailingTask is how often a workflow task may be tried before it counts as failing: a deploy costs one or two attempts.
+// FailingTask is the number of attempts at which a workflow task counts as failing: a deployment costs one or two attempts.
 const FailingTask = 3

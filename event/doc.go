@@ -1,6 +1,6 @@
-// Package event is the vocabulary of Holdfast: what an event is, how it is identified, in which states it can be, how
-// its failures are classed, and which changes events bring, in which order. How those fold into an entity stands in fold.
+// Package event defines the core types of Holdfast: events, their identity and states, failure classes, and the ordered changes
+// that events make to entities. Package fold applies those changes.
 //
-// It imports the standard library only, so that every other package can speak it. It must never know how an event is
-// received (ingress), orchestrated (workflows), understood (providers) or stored (persistence).
+// It imports only the standard library, so that every other package can use it. It must not depend on how an event is received
+// (ingress), orchestrated (workflows), parsed (providers) or stored (persistence).
 package event

@@ -5,53 +5,51 @@ import (
 	"fmt"
 )
 
-// Class is the one classification of an error, shared by activities, dead letters, metrics and tools.
+// Class classifies an error for activities, dead letters, metrics and tools.
 type Class string
 
-// The classes.
+// The classes of errors.
 const (
-	// ClassTransient is trouble of the infrastructure: retried with a capped backoff and not counted.
+	// ClassTransient is an infrastructure error: retried with a capped backoff and not counted.
 	ClassTransient Class = "transient"
-	// ClassRejected is the event's own fault: never retried.
+	// ClassRejected is caused by the event itself: never retried.
 	ClassRejected Class = "rejected"
-	// ClassFailed is anything else: retried, and counted against the provider's policy.
+	// ClassFailed is any other error: retried, and counted against the provider's policy.
 	ClassFailed Class = "failed"
-	// ClassInDoubt is an event that may repeat another one, and that its definition holds: a replay accepts it.
+	// ClassInDoubt is an event that may repeat another one and whose definition holds such events: a replay accepts it.
 	ClassInDoubt Class = "in_doubt"
-	// ClassConflict is an event whose certain key belongs to an event with other content: a replay accepts it under a key of its
-	// own.
+	// ClassConflict is an event whose certain key belongs to an event with other content: a replay accepts it under a new key.
 	ClassConflict Class = "conflict"
 )
 
-// Classes are all of them.
+// Classes lists all classes.
 func Classes() []Class {
 	return []Class{ClassTransient, ClassRejected, ClassFailed, ClassInDoubt, ClassConflict}
 }
 
-// IsFinal reports whether another try by itself would end the same way: only an operator can change that.
+// IsFinal reports whether an automatic retry would fail again: only an operator can change the result.
 func (c Class) IsFinal() bool { return c == ClassRejected || c == ClassInDoubt || c == ClassConflict }
 
-// Error is an error with its class. Its text reaches logs, histories and dead letters, so whoever makes one keeps payloads
-// and secrets out of it.
+// Error is an error with a class. Its text appears in logs, histories and dead letters, so it must not contain payloads or
+// secrets.
 type Error struct {
 	Class Class
-	// Code is a short, stable name of what went wrong: "malformed_json", "missing_key", a SQLSTATE condition.
+	// Code is a short, stable name: "malformed_json", "missing_key", a SQLSTATE condition.
 	Code string
-	// Text says it to a person.
 	Text string
-	// Err is the cause; nil unless its own text is free of payloads.
+	// Err is the cause; nil unless its text is free of payloads.
 	Err error
-	// Fields are what Text says, field by field, where it says what is wrong with the fields of something that was declared.
+	// Fields repeats Text by field if the error is about the fields of a declaration.
 	Fields []FieldProblem
 }
 
-// FieldProblem says what is wrong with one field.
+// FieldProblem describes an invalid field.
 type FieldProblem struct {
 	// Field is a path: "http.url", "events.types[2]".
 	Field, Reason string
 }
 
-// Error is "code: text: cause".
+// Error returns "code: text: cause".
 func (e *Error) Error() string {
 	s := e.Code
 	if e.Text != "" {
@@ -63,21 +61,20 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeNeedsAdmin is of a change that the role of its actor doesn't allow, though it allows others of the kind.
+// CodeNeedsAdmin is the code of a change that requires the admin role.
 const CodeNeedsAdmin = "needs_admin"
 
-// CodeChangedMeanwhile is of a change that was made of something that another change has replaced since.
+// CodeChangedMeanwhile is the code of a change that is based on an outdated version.
 const CodeChangedMeanwhile = "changed_meanwhile"
 
-// Rejectf makes an error of ClassRejected.
+// Rejectf returns an error of ClassRejected.
 func Rejectf(code, format string, args ...any) *Error {
 	return &Error{Class: ClassRejected, Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// ClassOf is the class of the first Error in err's chain, and ClassFailed where there is none.
+// ClassOf returns the class of the first Error in err's chain, or ClassFailed.
 func ClassOf(err error) Class {
 	var e *Error
 	if errors.As(err, &e) {
@@ -86,7 +83,7 @@ func ClassOf(err error) Class {
 	return ClassFailed
 }
 
-// CodeOf is the code of the first Error in err's chain, and "unclassified" where there is none.
+// CodeOf returns the code of the first Error in err's chain, or "unclassified".
 func CodeOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// maxWorkflowIDLength is in bytes. Temporal's SQL tables hold 255; the rest is room for the suffixes of derived runs.
+// maxWorkflowIDLength is in bytes. Temporal's SQL tables hold 255; the rest is for suffixes of derived runs.
 const maxWorkflowIDLength = 200
 
-// keyHashPrefix marks a canonical key that is the hash of a key which is too long or has characters outside the alphabet.
+// keyHashPrefix marks the hash of a key that is too long or has other characters.
 const keyHashPrefix = "h:"
 
 var keyHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// CanonicalKey bounds an idempotency key so that it fits a workflow ID and an index: a key of [A-Za-z0-9._:-] that fits stays
-// as it is, anything else becomes "h:" + base32(sha256(key)). A key that begins with "h:" itself is hashed as well, so that none
-// can pass for the hash of another.
+// CanonicalKey bounds an idempotency key so that it fits a workflow ID and an index. It keeps a short key of [A-Za-z0-9._:-] and
+// replaces any other by "h:" + base32(sha256(key)). It also hashes keys that begin with "h:", so that none can pass for the hash
+// of another.
 func CanonicalKey(provider, key string) string {
 	fits := len(provider)+1+len(key) <= maxWorkflowIDLength
 	if key != "" && fits && isClean(key) && !strings.HasPrefix(key, keyHashPrefix) {
@@ -41,27 +41,27 @@ func isClean(s string) bool {
 	return true
 }
 
-// WorkflowID is the ID of the workflow of the event with this canonical key. SplitWorkflowID is its inverse.
+// WorkflowID returns the workflow ID of an event. SplitWorkflowID is its inverse.
 func WorkflowID(provider, key string) string { return provider + ":" + key }
 
-// SplitWorkflowID gives the provider and the canonical key of a workflow ID; ok is false if it is none of ours.
-// Names of providers hold no colon.
+// SplitWorkflowID returns the provider and the canonical key; ok is false if the workflow isn't an event's. Provider names
+// contain no colon.
 func SplitWorkflowID(id string) (provider, key string, ok bool) {
 	provider, key, ok = strings.Cut(id, ":")
 	return provider, key, ok && provider != "" && key != ""
 }
 
-// batchPrefix has no colon, so that a batch is never taken for the workflow of an event.
+// batchPrefix has no colon, so that it never looks like a provider.
 const batchPrefix = "batch/"
 
-// BatchWorkflowID is the ID of the workflow that processes a batch of the bulk lane.
+// BatchWorkflowID returns the ID of the workflow that processes a batch of the bulk lane.
 func BatchWorkflowID(id string) string { return batchPrefix + id }
 
-// IsBatchWorkflow says whether the ID is that of a batch, which is the run of many events.
+// IsBatchWorkflow reports whether the workflow is a batch, which processes many events.
 func IsBatchWorkflow(id string) bool { return strings.HasPrefix(id, batchPrefix) }
 
-// FirstIDAt is not greater than any ID (UUIDv7) that was made at t or later, and greater than all that were made in an
-// earlier millisecond: a bound in time for lists that are ordered by ID.
+// FirstIDAt returns a lower bound of all UUIDv7 created at or after t, which is greater than those of earlier milliseconds. Lists
+// ordered by ID use it as a bound in time.
 func FirstIDAt(t time.Time) string {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], uint64(max(t.UnixMilli(), 0)))
@@ -69,7 +69,7 @@ func FirstIDAt(t time.Time) string {
 	return ms[:8] + "-" + ms[8:] + "-0000-0000-000000000000"
 }
 
-// TimeOfID is when an ID (UUIDv7) was made, in whole milliseconds; ok is false if the ID says no time.
+// TimeOfID returns when a UUIDv7 was created, in whole milliseconds; ok is false for other IDs.
 func TimeOfID(id string) (made time.Time, ok bool) {
 	if len(id) != len("00000000-0000-7000-8000-000000000000") || id[8] != '-' || id[13] != '-' || id[14] != '7' {
 		return time.Time{}, false
@@ -78,8 +78,7 @@ func TimeOfID(id string) (made time.Time, ok bool) {
 	return time.UnixMilli(int64(ms)), err == nil
 }
 
-// AcceptedAt is when the event of an ID was accepted, in UTC, or the time of a bound that FirstIDAt has made; zero if the ID says
-// no time.
+// AcceptedAt returns when the event with the ID was accepted, in UTC, or the time of a FirstIDAt bound; zero for other IDs.
 func AcceptedAt(id string) time.Time {
 	const version = len("00000000-0000-")
 	if len(id) > version && id[version] == '0' {
@@ -92,9 +91,8 @@ func AcceptedAt(id string) time.Time {
 	return made.UTC()
 }
 
-// revision marks the key of an event that was made from another one by an edit.
+// revision marks the key of an edited event.
 const revision = ":r"
 
-// RevisedKey is the canonical key of the nth event that was made by editing the event with this key: evt_1:r2. It stays
-// within the length that Temporal holds.
+// RevisedKey returns the canonical key of the nth edit of an event: evt_1:r2. It stays within Temporal's limit.
 func RevisedKey(key string, n int) string { return key + revision + strconv.Itoa(n) }

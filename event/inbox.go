@@ -2,43 +2,43 @@ package event
 
 import "time"
 
-// Waiting is an event that waits in the inbox: acknowledged, and not in Temporal yet.
+// Waiting is an event in the inbox: acknowledged, but not in Temporal yet.
 type Waiting struct {
-	// Seq is its place in the order of arrival.
+	// Seq is the order of arrival.
 	Seq     int64   `json:"seq"`
 	Lane    Lane    `json:"lane"`
 	Receipt Receipt `json:"receipt"`
 	Body    []byte  `json:"-"`
-	// Reject says that a redelivery of a failed event is refused and not run again.
+	// Reject: a redelivery of a failed event is refused instead of run again.
 	Reject bool `json:"reject,omitempty"`
-	// Attempts is how often its start has failed, LastError why it did so last, DueAt when it is tried again.
+	// Attempts counts failed starts; DueAt is when the next one is due.
 	Attempts  int       `json:"attempts"`
 	LastError string    `json:"last_error,omitempty"`
 	DueAt     time.Time `json:"due_at"`
 }
 
-// Settled is what has become of an event that was taken from the inbox.
+// Settled is the result of trying to start an event from the inbox.
 type Settled struct {
-	// Started: Temporal has it, so it leaves the inbox.
+	// Started: Temporal accepted it, so it leaves the inbox.
 	Started bool
-	// Dead is why Temporal will never take it: it becomes a dead letter and leaves the inbox.
+	// Dead is why Temporal will never accept it: it becomes a dead letter and leaves the inbox.
 	Dead *Failure
-	// Error is why it stays, and Retry how long until it is due again; "" if it was not tried at all.
+	// Error is why it stays, and Retry the time until the next attempt; "" if it wasn't tried.
 	Error string
 	Retry time.Duration
 }
 
-// InboxDepth says how much waits in the inbox, by lane. A lane in which nothing waits may be missing.
+// InboxDepth is the size of each lane of the inbox. Empty lanes may be missing.
 type InboxDepth map[Lane]LaneDepth
 
-// LaneDepth says how much waits in one lane.
+// LaneDepth is the size of a lane.
 type LaneDepth struct {
 	Depth int64 `json:"depth"`
-	// Oldest is when the one that has waited for longest was received; zero if none waits.
+	// Oldest is when the oldest event was received; zero if the lane is empty.
 	Oldest time.Time `json:"oldest"`
 }
 
-// Age is how long the oldest has waited at a time; 0 if none waits.
+// Age returns the age of the oldest event; 0 if the lane is empty.
 func (d LaneDepth) Age(now time.Time) time.Duration {
 	if d.Oldest.IsZero() {
 		return 0
@@ -46,28 +46,28 @@ func (d LaneDepth) Age(now time.Time) time.Duration {
 	return max(now.Sub(d.Oldest), 0)
 }
 
-// InboxQuery selects what waits in the inbox, in the order of arrival. Empty fields do not restrict.
+// InboxQuery selects inbox entries in order of arrival. Empty fields match everything.
 type InboxQuery struct {
 	Lane     Lane
 	Provider string
-	// Source is the sender within the provider; it goes with Provider.
+	// Source is the sender within Provider.
 	Source string
-	// After is the Seq of the last one of the page before; 0 for the first page.
+	// After is the Seq of the last entry on the previous page; 0 for the first page.
 	After int64
 	// Limit is 1 to MaxPage; 0 means MaxPage.
 	Limit int
 }
 
-// Lane is the way by which an event that waits in the inbox gets worked off.
+// Lane decides how an event in the inbox is processed.
 type Lane string
 
-// The lanes.
+// The lanes of the inbox.
 const (
-	// LaneOverflow: its workflow is started as soon as Temporal takes it.
+	// LaneOverflow: its workflow starts as soon as Temporal accepts it.
 	LaneOverflow Lane = "overflow"
-	// LaneBulk: a batch takes it, because its definition says so.
+	// LaneBulk: it is processed in a batch, as its definition requests.
 	LaneBulk Lane = "bulk"
 )
 
-// Lanes are all of them.
+// Lanes lists all lanes.
 func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk} }

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Order is the place of a change in the life of its entity. Changes are applied in this order, whatever the order in which
-// they arrive: by version (none comes before any), then the time of the event, then the event's ID.
+// Order positions a change in the history of its entity. Changes are applied in this order, whatever the order in which they
+// arrive: by version (none comes first), then event time, then event ID.
 type Order struct {
 	Version    *int64
 	OccurredAt time.Time
 	EventID    string
 }
 
-// OrderedChange is a change with its place in the life of its entity.
+// OrderedChange is a change with its order.
 type OrderedChange struct {
 	Order  Order
 	Change Change
 }
 
-// TimePrecision is the finest step of time that orders changes: PostgreSQL keeps microseconds.
+// TimePrecision is the precision of event times in Order: PostgreSQL stores microseconds.
 const TimePrecision = time.Microsecond
 
-// OrderOf is the place of a change that the event with this receipt makes.
+// OrderOf returns the order of a change that an event makes.
 func OrderOf(r Receipt, p Parsed, c Change) Order {
 	return Order{Version: c.Version, OccurredAt: p.OccurredAt.UTC().Truncate(TimePrecision), EventID: r.ID}
 }
 
-// Compare is negative if o comes before other, positive if after, and 0 only for changes of one event. Times are
-// compared at TimePrecision, whatever they carry, so that the order is the same before and after they have been
-// stored. Event IDs are compared as text, which for UUIDs in lower case is the order of their bytes.
+// Compare returns a negative number if o comes before other, a positive one if after, and 0 only for changes of one event. Times
+// are compared at TimePrecision, so that storing them doesn't change the order. Event IDs are compared as text, which for
+// lower-case UUIDs is byte order.
 func (o Order) Compare(other Order) int {
 	if c := compareVersions(o.Version, other.Version); c != 0 {
 		return c
@@ -41,7 +41,7 @@ func (o Order) Compare(other Order) int {
 	return strings.Compare(o.EventID, other.EventID)
 }
 
-// compareVersions puts none before any.
+// compareVersions sorts nil first.
 func compareVersions(a, b *int64) int {
 	switch {
 	case a == nil && b == nil:

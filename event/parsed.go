@@ -2,33 +2,33 @@ package event
 
 import "time"
 
-// Parsed is what a provider's definition says of one event. It is the result of the parse step and so part of the
-// workflow's history: everything that the later steps need of the definition is in it.
+// Parsed is the result of the parse step. It is part of the workflow's history and has everything that the later steps need from
+// the definition.
 type Parsed struct {
-	// Type is the event's type, at most MaxTypeLength bytes, without control characters; never empty.
+	// Type is never empty: at most MaxTypeLength bytes, without control characters.
 	Type string `json:"type"`
-	// OccurredAt is the provider's own time of the event, or the time of receipt where it gives none.
+	// OccurredAt is the provider's time of the event, or the time of receipt if missing.
 	OccurredAt time.Time `json:"occurred_at"`
-	// OccurredAtMissing is set where OccurredAt is only the time of receipt.
+	// OccurredAtMissing: OccurredAt is only the time of receipt.
 	OccurredAtMissing bool `json:"occurred_at_missing,omitempty"`
-	// Outcome is OutcomeProcessed, or OutcomeIgnored for an event that the definition drops on purpose.
+	// Outcome is OutcomeProcessed, or OutcomeIgnored if the definition drops the event.
 	Outcome Outcome `json:"outcome"`
-	// Changes are what the event does to entities, in the definition's order.
+	// Changes are the changes of entities, in the definition's order.
 	Changes []Change `json:"changes,omitempty"`
-	// Policy bounds the durable lane of the steps that follow.
+	// Policy is the retry policy of the later steps.
 	Policy Policy `json:"policy"`
 	// Repeats is set if the key is guessed.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// RejectRedelivery says that the redelivery of a dead event does not run it again.
+	// RejectRedelivery: a redelivery of a dead event doesn't run it again.
 	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
-	// Large is set if Changes are too large for the history. Nothing else is set then.
+	// Large: Changes are too large for the history. No other field is set.
 	Large bool `json:"large,omitempty"`
 }
 
 // MaxTypeLength is in bytes: the width of a keyword search attribute in Temporal's SQL visibility store.
 const MaxTypeLength = 255
 
-// Priority says which task queue an event waits in.
+// Priority selects the task queue of an event.
 type Priority string
 
 // The priorities, most urgent first.
@@ -38,5 +38,5 @@ const (
 	PriorityNormal   Priority = "normal"
 )
 
-// Parser reads what the definition of an event's provider says of it.
+// Parser applies the definition of an event's provider.
 type Parser func(r Receipt, body []byte) (Parsed, error)

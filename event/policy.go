@@ -2,13 +2,13 @@ package event
 
 import "math"
 
-// Policy is a provider's declared retry policy. It counts executions that failed (ClassFailed); infrastructure trouble
-// (ClassTransient) is retried without being counted, and a rejected event is not retried at all.
+// Policy is a provider's retry policy. It counts executions of ClassFailed. ClassTransient is retried without being counted, and
+// other classes aren't retried.
 type Policy struct {
-	// Attempts is how many counted executions a step may have, the first included; at least 1.
+	// Attempts is the max number of counted executions of a step, including the first; at least 1.
 	Attempts int `json:"attempts"`
-	// Delays are the pauses after the first, second, … counted failure; the last one repeats. Where it is empty the pause
-	// is InitialInterval × Coefficientⁿ, at most MaximumInterval.
+	// Delays are the pauses after the first, second, … counted failure; the last one repeats. If empty, the pause is InitialInterval
+	// × Coefficientⁿ, at most MaximumInterval.
 	Delays          []Duration `json:"delays,omitempty"`
 	InitialInterval Duration   `json:"initial_interval,omitempty"`
 	Coefficient     float64    `json:"coefficient,omitempty"`
@@ -17,11 +17,11 @@ type Policy struct {
 	Jitter float64 `json:"jitter,omitempty"`
 	// Timeout bounds one execution of a step.
 	Timeout Duration `json:"timeout"`
-	// FailOnTimeout: an execution that takes longer is the event's end, and not one more try.
+	// FailOnTimeout: an execution that times out isn't retried.
 	FailOnTimeout bool `json:"fail_on_timeout,omitempty"`
 }
 
-// Pause is the one after the nth counted failure, n from 1, without jitter.
+// Pause returns the pause after the nth counted failure, n from 1, without jitter.
 func (p Policy) Pause(n int) Duration {
 	if len(p.Delays) > 0 {
 		return p.Delays[min(n, len(p.Delays))-1]
@@ -33,5 +33,5 @@ func (p Policy) Pause(n int) Duration {
 	return Duration(min(pause, longestPause))
 }
 
-// longestPause is far beyond what any definition can mean, and leaves room for the jitter.
+// longestPause avoids overflow, including jitter.
 const longestPause = float64(math.MaxInt64) / 4

@@ -2,20 +2,20 @@ package event
 
 import "time"
 
-// RateClaim takes from a rate that the processes of an installation share.
+// RateClaim requests permits from a rate limit shared by all processes.
 type RateClaim struct {
-	// Name is that of the bucket. Another rate has another name.
+	// Name identifies the bucket. Another rate needs another name.
 	Name string
-	// Requests may come in Per, all of them at once if need be.
+	// Requests is the burst size and the number of requests allowed in Per.
 	Requests int
 	Per      time.Duration
-	// Want is how many have come.
+	// Want is the number of requested permits.
 	Want int
 }
 
-// RateGrant answers a claim.
+// RateGrant is the response to a claim.
 type RateGrant struct {
 	Granted int
-	// Wait is how long it takes until the bucket has the next one, where it did not have all.
+	// Wait is the time until the next permit, if not all were granted.
 	Wait time.Duration
 }

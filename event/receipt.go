@@ -5,99 +5,96 @@ import (
 	"time"
 )
 
-// Receipt is what the ingress knows of an event when it accepts it. It travels, beside the raw body, as the input of the
-// event's workflow and never changes afterwards: a retry, a reset and a replay all work from the same receipt.
+// Receipt is the metadata of an event when the ingress accepts it. Together with the raw body, it is the input of the event's
+// workflow. It never changes: a retry, a reset and a replay all use the same receipt.
 type Receipt struct {
-	// ID is a UUIDv7 made by the ingress: the primary key of the event in every table.
+	// ID is a UUIDv7 created by the ingress, the primary key of the event.
 	ID string `json:"id"`
-	// Provider is the name of the definition that authenticated the request.
+	// Provider is the definition that authenticated the request.
 	Provider string `json:"provider"`
-	// Source tells the provider's senders apart (an instance, an account); empty where there is only one.
+	// Source is the sender within the provider (an instance, an account); empty if there is only one.
 	Source string `json:"source,omitempty"`
 	// Key is the canonical idempotency key (see CanonicalKey).
-	Key string `json:"key"`
-	// KeyFrom says where the key came from: KeyFromEvent or KeyFromBody.
+	Key     string    `json:"key"`
 	KeyFrom KeyOrigin `json:"key_from"`
-	// DedupeWindow is how long a redelivery of this key is a duplicate; 0 means for ever.
+	// DedupeWindow is how long the same key counts as a duplicate; 0 means forever.
 	DedupeWindow Duration `json:"dedupe_window,omitempty"`
-	// Fingerprint is what every delivery of the event has in common beside its key: "sha256:" and the hash of the body, or, where
-	// the body is the key, the sender's name of the delivery. An event with the same key and another fingerprint is a conflict;
-	// "" is compared with nothing.
+	// Fingerprint is shared by all deliveries of the event: "sha256:" and the hash of the body or, if the body is the key, the
+	// sender's delivery ID. An event with the same key and another fingerprint is a conflict. An empty one is never compared.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Certain is set if the key identifies one event: an authenticated ID, or a combination that the provider documents as unique.
-	// An event with the same certain key and another fingerprint becomes a dead letter.
+	// Certain: the key identifies one event, because it is an authenticated ID or a combination documented as unique. Another
+	// fingerprint with the same certain key becomes a dead letter.
 	Certain bool `json:"certain,omitempty"`
-	// Content is the hash of the body without what varies between deliveries, in hex, if the key is guessed; "" otherwise. Two
-	// events with equal content may be one.
+	// Content is the hex hash of the body without the parts that vary between deliveries, if the key is guessed. Two events with
+	// equal content may be the same.
 	Content string `json:"content,omitempty"`
-	// Earlier is the key that the release before gave this event; nil where it is the same.
+	// Earlier is the key that the previous release gave this event; nil if it is the same.
 	Earlier *EarlierKey `json:"earlier,omitempty"`
-	// ConflictsWith is the ID of the event that has the key which this one came with; empty where there is no conflict.
+	// ConflictsWith is the ID of the event that owns the original key of this one; empty without a conflict.
 	ConflictsWith string `json:"conflicts_with,omitempty"`
-	// Type is the event type as the ingress read it; "" if it could not.
+	// Type is the event type as the ingress read it, if it could.
 	Type string `json:"type,omitempty"`
-	// Priority is the task queue class that the definition gives events of this type.
+	// Priority selects the task queue.
 	Priority Priority `json:"priority,omitempty"`
-	// ReceivedAt is when the ingress had read the request, in UTC.
+	// ReceivedAt is when the ingress finished reading the request, in UTC.
 	ReceivedAt time.Time `json:"received_at"`
-	// Headers, Query and Path are the parts of the request that the definition keeps. Names of headers are lower case.
+	// Headers, Query and Path are the parts of the request that the definition keeps. Header names are lower case.
 	Headers map[string]string `json:"headers,omitempty"`
 	Query   map[string]string `json:"query,omitempty"`
 	Path    map[string]string `json:"path,omitempty"`
-	// Root is the envelope that the event was split from, without its items; nil if the request was one event.
+	// Root is the batch envelope without its items; nil if the request was a single event.
 	Root json.RawMessage `json:"root,omitempty"`
-	// RequestID and CorrelationID tie the event to the HTTP request and to the sender's own trace.
+	// RequestID and CorrelationID link the event to the HTTP request and to the sender's trace.
 	RequestID     string `json:"request_id"`
 	CorrelationID string `json:"correlation_id,omitempty"`
-	// Trace is the trace that the request began, as W3C traceparent, where traces are exported; what leaves goes on with it.
+	// Trace is the W3C traceparent of the request, if traces are exported; deliveries continue it.
 	Trace string `json:"trace,omitempty"`
-	// Replaces is the ID of the event that an operator has edited to make this one; empty for what a provider has sent.
+	// Replaces is the ID of the event that an operator edited to create this one.
 	Replaces string `json:"replaces,omitempty"`
-	// Imported is set if the event was received by the system before, and brought here.
+	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
 }
 
-// EarlierKey is another key under which an event may already be known. It is the same event only if the fingerprint, too, is
-// that of the key's owner.
+// EarlierKey is another key of an event. It identifies the same event only if the fingerprint matches, too.
 type EarlierKey struct {
 	Key         string `json:"key"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Repeats says what becomes of an event with a guessed key whose content has been seen before.
+// Repeats configures events with a guessed key and content that was seen before.
 type Repeats struct {
-	// Hold makes it a dead letter of ClassInDoubt; otherwise it is accepted and marked.
+	// Hold: the event becomes a dead letter of ClassInDoubt; otherwise it is accepted and marked.
 	Hold bool `json:"hold,omitempty"`
-	// Flood is how many events of one content a day are accepted at most; the rest are held. 0 means DefaultFlood.
+	// Flood is the max number of accepted events with the same content a day; more are held. 0 means DefaultFlood.
 	Flood int `json:"flood,omitempty"`
 }
 
 // DefaultFlood is in events a day.
 const DefaultFlood = 100
 
-// KeyOrigin says what an idempotency key was made of.
+// KeyOrigin is the source of an idempotency key.
 type KeyOrigin string
 
 // The origins of a key.
 const (
-	// KeyFromEvent: the definition's key expressions gave it.
+	// KeyFromEvent: the definition's key expressions.
 	KeyFromEvent KeyOrigin = "event"
-	// KeyFromBody: the SHA-256 of the body, because the definition says so for events that carry no identity.
+	// KeyFromBody: the SHA-256 of the body, as the definition requests for events without an ID.
 	KeyFromBody KeyOrigin = "body_sha256"
-	// KeyFromNothing: the definition's expressions gave nothing and it allows no fallback. The event is kept under the hash
-	// of its body, and the parse step turns it into a dead letter.
+	// KeyFromNothing: the key expressions yielded nothing and there is no fallback. The event is stored under the hash of its body,
+	// and the parse step makes it a dead letter.
 	KeyFromNothing KeyOrigin = "missing"
 )
 
-// WorkflowID is the ID of the workflow that processes the event.
+// WorkflowID returns the ID of the workflow that processes the event.
 func (r Receipt) WorkflowID() string { return WorkflowID(r.Provider, r.Key) }
 
-// Imported is what an event keeps of the system that it comes from.
+// Imported describes the import of an event.
 type Imported struct {
-	// ID is that of the import.
+	// ID is the ID of the import.
 	ID string `json:"id"`
-	// Attempts is how often that system had tried it.
+	// Attempts counts the attempts in the original system.
 	Attempts int `json:"attempts,omitempty"`
-	// OccurredAt is when it occurred, for an event whose body does not say so.
+	// OccurredAt is set if the body doesn't contain the time.
 	OccurredAt time.Time `json:"occurred_at,omitzero"`
 }

@@ -2,8 +2,8 @@ package event
 
 import "time"
 
-// Verdict is what an operator has decided about an event for good. It outlives the event's dead letters, its key and Temporal's
-// memory: whatever tries the event again ends with the verdict's outcome and changes nothing.
+// Verdict is a permanent decision of an operator about an event. It outlives the event's dead letters, its key and Temporal's
+// retention: any later run of the event ends with this outcome and changes nothing.
 type Verdict struct {
 	EventID string `json:"event_id"`
 	// Outcome is OutcomeDiscarded, OutcomeReplaced or OutcomeExpunged.
@@ -11,19 +11,18 @@ type Verdict struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Reason  string    `json:"reason"`
-	// ReplacedBy is the event that counts instead, if Outcome is OutcomeReplaced.
+	// ReplacedBy is the event that replaces it, if Outcome is OutcomeReplaced.
 	ReplacedBy string `json:"replaced_by,omitempty"`
 }
 
-// VerdictError says that nothing was done to an event because of the verdict on it.
+// VerdictError is returned if an operator's decision prevents the processing of an event.
 type VerdictError struct{ Verdict Verdict }
 
-// Error says who has decided, and when.
 func (e *VerdictError) Error() string {
 	v := e.Verdict
 	text := "event " + v.EventID + " was " + string(v.Outcome) + " by " + v.By + " at " + v.At.UTC().Format(time.RFC3339)
 	if v.ReplacedBy != "" {
-		text += ", and event " + v.ReplacedBy + " counts instead"
+		text += "; its replacement is event " + v.ReplacedBy
 	}
 	return text
 }

@@ -154,7 +154,7 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 	require.NoError(t, err)
 	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
 	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
-	require.ErrorContains(t, err, "event "+edit.Receipt.ID+" counts instead")
+	require.ErrorContains(t, err, "its replacement is event "+edit.Receipt.ID)
 	require.NoError(t, db.UpsertEntitiesAfterPersist(edit.Receipt))
 	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
 }

@@ -73,7 +73,7 @@ func TestAnOperationHasARateOfItsKind(t *testing.T) {
 	for _, rate := range []float64{0, -1, 10_001} {
 		_, err := redrive.NewImports(in, in).Start(t.Context(), operation.Import{Base: operation.New(rate)}, oversight.Actor{})
 		require.Equal(t, "invalid_rate", event.CodeOf(err))
-		require.ErrorContains(t, err, "an import has a rate of 0.01 to 10000 lines a second")
+		require.ErrorContains(t, err, "the rate of an import must be 0.01 to 10000 lines a second")
 	}
 	for _, kind := range operation.Kinds() {
 		require.NoError(t, kind.CheckRate(kind.Rates().Default), kind)

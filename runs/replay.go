@@ -15,16 +15,15 @@ import (
 	"holdfast/workflows"
 )
 
-// Replay runs a dead-lettered event again on its own queue: the same workflow ID, event ID and bytes. An
-// operation.RunExistsError says that the latest run of its workflow is open, or has processed the event.
+// Replay runs a dead-lettered event again on its own queue, with the same workflow ID, event ID and bytes. It returns an
+// operation.RunExistsError if the latest run of its workflow is open or has processed the event.
 func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, error) {
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	options.EnableEagerStart = s.Eager
 	return s.replay(ctx, d, options)
 }
 
-// Redrive is Replay on the queue of redrives. The first task is not handed to a worker of this process, which would take it
-// past that queue.
+// Redrive is Replay on the redrive queue. Eager start is off, because it bypasses that queue.
 func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error) {
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	options.TaskQueue = workflows.QueueRedrive
@@ -44,23 +43,22 @@ func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.Start
 		case !errors.As(err, &started):
 			return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, err)
 		}
-		if o.WorkflowIDReusePolicy, err = s.follow(ctx, d, started.RunId); err != nil {
+		if o.WorkflowIDReusePolicy, err = s.replayPolicy(ctx, d, started.RunId); err != nil {
 			return event.Run{}, err
 		}
 	}
 	return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, ErrStartContended)
 }
 
-// follow says how a replay may come after the run that it collided with. It may not, and the error is an
-// operation.RunExistsError, if that is open or has processed the event. That it has succeeded is not enough: it may be the run of
-// another event, or have found the key taken; or the dead letter is its own, since the database was restored to a moment before
-// it.
-func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
+// replayPolicy decides how to replay after the run that has the workflow ID. If that run is open or has processed the event, it
+// returns an operation.RunExistsError. A completed run doesn't block the replay in three cases: it was a run of another event, it
+// found a duplicate, or the dead letter is its own because the database was restored from a backup.
+func (s *Starter) replayPolicy(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
 	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 	exists := &operation.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
 	earlier, err := s.describe(ctx, exists.Run.WorkflowID, runID)
 	if isNotFound(err) {
-		return afterFailure, nil // its retention has ended meanwhile
+		return afterFailure, nil // the run was deleted meanwhile
 	}
 	if err != nil {
 		return 0, err
@@ -73,8 +71,8 @@ func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) 
 		exists.Open, exists.InTheWay = true, !isOwn
 		return 0, exists
 	case earlier.State == StateDead:
-		return afterFailure, nil // it has ended meanwhile
-	case isOwn && runID != d.Run.RunID: // else the database lacks what this very run has done
+		return afterFailure, nil // the run has ended meanwhile
+	case isOwn && runID != d.Run.RunID: // otherwise the database lacks its effects
 		result, err := s.result(ctx, exists.Run)
 		if err != nil {
 			return 0, err
@@ -86,11 +84,10 @@ func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) 
 	return enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, nil
 }
 
-// endTimeout is how long a replay waits for the end of the run that has recorded the dead letter: all that this run has left to
-// do is one workflow task.
+// endTimeout bounds the wait for the end of the run that recorded the dead letter: only one workflow task is left.
 const endTimeout = 5 * time.Second
 
-// awaitEnd waits for the end of a run that is about to come to it.
+// awaitEnd waits for the end of a run that is about to close.
 func (s *Starter) awaitEnd(ctx context.Context, exists *operation.RunExistsError) error {
 	limited, cancel := WithTimeout(ctx, endTimeout)
 	defer cancel()
@@ -112,12 +109,12 @@ func (s *Starter) awaitEnd(ctx context.Context, exists *operation.RunExistsError
 	}
 }
 
-// LatestRun is that of a Reader.
+// LatestRun is Reader.LatestRun.
 func (s *Starter) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
 	return NewReader(s.client, s.converter).LatestRun(ctx, workflowID)
 }
 
-// Wake makes the workflow of an operation look at its row, and starts it if there is none.
+// Wake signals the workflow of an operation to read its row, and starts it if it isn't running.
 func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) error {
 	_, err := s.client.SignalWithStartWorkflow(ctx, workflows.OperationID(kind, id), workflows.OperationSignal(kind), nil,
 		client.StartWorkflowOptions{
@@ -131,7 +128,7 @@ func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) erro
 	return nil
 }
 
-// WatchReceiver starts the workflow of a destination in trouble, unless it runs.
+// WatchReceiver starts the workflow of a failing destination, unless it is running.
 func (s *Starter) WatchReceiver(ctx context.Context, destinationID int64, name string) error {
 	ctx, cancel := WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -141,12 +138,11 @@ func (s *Starter) WatchReceiver(ctx context.Context, destinationID int64, name s
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "destination " + escapeMarkdown(name),
-	}, workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: destinationID, Destination: name})
+	}, workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: destinationID, Destination: name})
 	if err != nil {
-		return fmt.Errorf("start workflow of destination %s in trouble: %w", name, err)
+		return fmt.Errorf("start workflow of failing destination %s: %w", name, err)
 	}
 	return nil
 }
 
-// watchTimeout bounds a start that nobody waits for.
 const watchTimeout = 5 * time.Second

@@ -8,15 +8,15 @@ import (
 	"holdfast/event"
 )
 
-// input is what a run works on, and how its steps get it: as their arguments or, of a large event, from the first event of the
-// run's history.
+// input is the event of a run and its arguments for the steps. Steps of a large event read it from the first event of the history
+// instead.
 type input struct {
 	receipt event.Receipt
 	body    converter.RawValue
 	large   bool
 }
 
-// call is an activity and what it is given.
+// call is an activity with its arguments.
 type call struct {
 	activity any
 	args     []any
@@ -27,7 +27,7 @@ func inputOf(ctx workflow.Context, receipt event.Receipt, body converter.RawValu
 	return input{receipt: receipt, body: body, large: size > activities.LargeInput && isVersioned(ctx, versionLargeEvents)}
 }
 
-// small is the receipt without what can be large.
+// small returns the receipt without the part that may be large.
 func (in input) small() event.Receipt {
 	r := in.receipt
 	r.Root = nil

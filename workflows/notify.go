@@ -6,11 +6,11 @@ import (
 	"holdfast/activities/operations"
 )
 
-// Notify tells people what has failed since the last time. A schedule starts it, and skips it while the one before still
-// works. What is told is claimed on the failures themselves, so that no crash makes it forget any, nor tell it without end.
+// Notify reports new failures to operators. A schedule starts it and skips it while the previous run is open. The activity marks
+// reported failures, so that a crash neither loses nor repeats them endlessly.
 func Notify(ctx workflow.Context) (operations.Digest, error) {
 	var digest operations.Digest
-	lane := workflow.WithHeartbeatTimeout(withOperationLane(ctx, "digest"), 0) // a slow channel shows no progress
-	err := workflow.ExecuteActivity(lane, upkeep.SendDigest).Get(ctx, &digest)
+	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "digest"), 0) // sending doesn't heartbeat
+	err := workflow.ExecuteActivity(activityCtx, upkeep.SendDigest).Get(ctx, &digest)
 	return digest, err
 }

@@ -13,43 +13,42 @@ import (
 	"holdfast/event"
 )
 
-// The budget of the fast lane. Three steps of it fit into one workflow task (10 s), so that a slow store never makes the
-// server time the task out.
+// Limits of local activities. Three steps fit into one workflow task (10 s), so that a slow database doesn't time out the task.
 const (
-	fastLaneTimeout  = 2 * time.Second
-	fastLaneAttempts = 2
-	fastLaneInterval = 50 * time.Millisecond
+	localTimeout  = 2 * time.Second
+	localAttempts = 2
+	localInterval = 50 * time.Millisecond
 )
 
-// The pauses between retries that are not counted.
+// Pauses between uncounted retries.
 const (
 	transientInterval    = time.Second
 	transientCoefficient = 2
 	transientMaximum     = 15 * time.Second
 )
 
-// deadLetterTimeout bounds one attempt to record a dead letter; there are as many attempts as it takes.
+// deadLetterTimeout bounds one attempt to record a dead letter; attempts are unlimited.
 const deadLetterTimeout = 15 * time.Second
 
-// operationTimeout bounds a page of a redrive or a sweep.
+// operationTimeout bounds a page of an operation.
 const operationTimeout = 5 * time.Minute
 
-// heartbeatTimeout is how long the death of a worker, or a task that was lost on its way to it, goes unnoticed.
+// heartbeatTimeout bounds the detection of a dead worker or a lost task.
 const heartbeatTimeout = 15 * time.Second
 
-// counted are the error types that end an activity, for the workflow to decide by.
-func counted() []string {
+// finalErrors lists the error types that end an activity and return to the workflow.
+func finalErrors() []string {
 	return []string{
 		string(event.ClassFailed), string(event.ClassRejected), string(event.ClassInDoubt), string(event.ClassConflict),
 	}
 }
 
-// overtime is the server's name for an attempt that took longer than it may. The end of a worker is another: it is noticed by the
-// missing heartbeat, and retried whatever the definition says.
-const overtime = "TemporalTimeout:StartToClose"
+// startToCloseTimeout is the server's error type for an attempt that timed out. A missing heartbeat is another type, and is
+// always retried.
+const startToCloseTimeout = "TemporalTimeout:StartToClose"
 
-// defaultPolicy is for the parse step, whose result is what brings the provider's own policy. Parsing is a pure computation,
-// so a retry helps only where a worker does not have the definition yet, as in the middle of a deploy.
+// defaultPolicy is the policy of the parse step, which returns the provider's own policy. A retry of parsing only helps if a
+// worker doesn't have the definition yet, as in a deployment.
 func defaultPolicy() event.Policy {
 	return event.Policy{
 		Attempts: 3,
@@ -59,18 +58,18 @@ func defaultPolicy() event.Policy {
 	}
 }
 
-// maxSummary is in bytes. Temporal takes 400, encrypted or not.
+// maxSummary is in bytes. Temporal allows 400, encrypted or not.
 const maxSummary = 150
 
-// withFastLane is for the common case: it succeeds at once, inside the workflow task. Bounded by fastLaneTimeout.
-func withFastLane(ctx workflow.Context, summary string) workflow.Context {
+// withLocalOptions sets the options of a local activity, the common case.
+func withLocalOptions(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: fastLaneTimeout,
+		ScheduleToCloseTimeout: localTimeout,
 		Summary:                clip(summary),
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        fastLaneInterval,
-			MaximumAttempts:        fastLaneAttempts,
-			NonRetryableErrorTypes: counted(),
+			InitialInterval:        localInterval,
+			MaximumAttempts:        localAttempts,
+			NonRetryableErrorTypes: finalErrors(),
 		},
 	})
 }
@@ -82,12 +81,12 @@ func clip(summary string) string {
 	return strings.ToValidUTF8(summary[:maxSummary], "") + "…"
 }
 
-// withDurableLane is for events in trouble: visible, pausable and resettable. The server retries what is transient without
-// limit; one attempt is bounded by the policy's timeout, and by the life of its worker.
-func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workflow.Context {
-	ending := counted()
+// withRetryOptions sets the options of a regular activity after the local one failed: it is visible and can be paused and reset.
+// The server retries transient errors without limit.
+func withRetryOptions(ctx workflow.Context, p event.Policy, summary string) workflow.Context {
+	ending := finalErrors()
 	if p.FailOnTimeout {
-		ending = append(ending, overtime)
+		ending = append(ending, startToCloseTimeout)
 	}
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Duration(p.Timeout),
@@ -102,9 +101,9 @@ func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workf
 	})
 }
 
-// withDeadLetterLane is for the compensation: a queue of its own and no limit, because there is nothing behind it. No class
-// of error ends it; a mistake in it is repaired by a deploy, after which the attempts go on.
-func withDeadLetterLane(ctx workflow.Context) workflow.Context {
+// withDeadLetterOptions sets the options of recording a dead letter: a queue of its own and unlimited retries for every error
+// class, because nothing else would save the event. A deployment can fix a bug in it.
+func withDeadLetterOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:             QueueDeadLetter,
 		StartToCloseTimeout:   deadLetterTimeout,
@@ -118,9 +117,9 @@ func withDeadLetterLane(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// withOperationLane is for what operations and schedules do: pages that tell that they live. There are as many attempts as it
-// takes: a store that is away ends no operation.
-func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
+// withOperationOptions sets the options of operations and schedules: unlimited retries, so that a database outage doesn't end
+// them.
+func withOperationOptions(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: operationTimeout,
 		HeartbeatTimeout:    heartbeatTimeout,
@@ -133,20 +132,18 @@ func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// withOrderLane is for what a person asks for and waits for: trouble of the infrastructure is retried, and any other error is the
-// answer.
-func withOrderLane(ctx workflow.Context, summary string) workflow.Context {
-	ctx = withOperationLane(ctx, summary)
+// withRequestOptions sets the options of user requests: only transient errors are retried.
+func withRequestOptions(ctx workflow.Context, summary string) workflow.Context {
+	ctx = withOperationOptions(ctx, summary)
 	retry := *workflow.GetActivityOptions(ctx).RetryPolicy
-	retry.NonRetryableErrorTypes = counted()
+	retry.NonRetryableErrorTypes = finalErrors()
 	return workflow.WithRetryPolicy(ctx, retry)
 }
 
-// singleTimeout bounds what is tried once: no channel takes longer.
 const singleTimeout = time.Minute
 
-// withSingleLane is for what must not be done twice, as a message to people: one attempt, whatever becomes of it.
-func withSingleLane(ctx workflow.Context, summary string) workflow.Context {
+// withSingleAttempt sets the options of an activity that must not run twice, such as sending a message.
+func withSingleAttempt(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: singleTimeout,
 		Summary:             summary,
@@ -154,13 +151,13 @@ func withSingleLane(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// delay is the pause after the nth counted failure, n from 1. Its jitter comes from the event's ID, so that a replay of the
+// delay returns the pause after the nth counted failure, n from 1. Its jitter depends on the event ID, so that a replay of the
 // history computes the same pause.
 func delay(p event.Policy, n int, eventID string) time.Duration {
 	return time.Duration(float64(p.Pause(n)) * (1 + p.Jitter*spread(eventID, n)))
 }
 
-// spread is a number in [-1, 1) that is always the same for an event and attempt, and even over many events.
+// spread returns a number in [-1, 1) that depends only on event and attempt.
 func spread(eventID string, n int) float64 {
 	sum := sha256.Sum256([]byte(eventID + "#" + strconv.Itoa(n)))
 	const span = 1 << 53

@@ -8,14 +8,14 @@ import (
 	"holdfast/event"
 )
 
-// BatchResult is what became of the events of a batch.
+// BatchResult is the result of a batch.
 type BatchResult = activities.BatchResult
 
-// ProcessBatch processes events of the bulk lane, up to limit in a transaction, and ends. Which ones it takes is decided where it
-// takes them: they wait in the inbox until their transaction commits, so a run that fails, is terminated or reset loses none, and
-// one that is run again takes what waits by then. What became of each event stands in the result of the one step.
+// ProcessBatch processes events of the bulk lane, up to limit in each transaction. The activity takes the events from the inbox,
+// where they stay until the transaction commits. So a run that fails, is terminated or reset loses none, and a new attempt takes
+// the events in the inbox at that time.
 //
-// The result of the run has the numbers only, so that the history holds the list once.
+// The result of the run has only counts; the result of the activity lists the events.
 func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 	started := workflow.Now(ctx)
 	var result BatchResult

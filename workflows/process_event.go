@@ -1,7 +1,7 @@
-// Package workflows orchestrates the processing of events, deterministically: every effect on the world is an activity's.
+// Package workflows orchestrates the processing of events, deterministically: all side effects are in activities.
 //
-// It must never read configuration, a clock or a store. What a provider's definition says reaches it as the result of the
-// parse step, and so is part of the history.
+// It must never read configuration, a clock or a database. The provider's definition reaches it as the result of the parse step
+// and so is part of the history.
 package workflows
 
 import (
@@ -14,33 +14,32 @@ import (
 	"holdfast/event"
 )
 
-// do names the activities; the worker's own instance executes them.
+// do provides the activity names of the event steps.
 var do *activities.Activities
 
-// ProcessResult is how a run that did not fail has ended.
+// ProcessResult is the result of a run that didn't fail.
 type ProcessResult struct {
 	EventID string        `json:"event_id"`
 	Outcome event.Outcome `json:"outcome"`
 	// Owner is the event that owns the key, if Outcome is duplicate.
 	Owner string `json:"owner,omitempty"`
-	// CorrelationID is that of the request which brought the event.
+	// CorrelationID is the correlation ID of the request.
 	CorrelationID string `json:"correlation_id,omitempty"`
-	// Verdict says who has decided, when and why, if Outcome is discarded, replaced or expunged.
+	// Verdict is set if an operator decided about the event (discarded, replaced or expunged).
 	Verdict *event.Verdict `json:"verdict,omitempty"`
 
-	rescues bool // nothing works on the owner, and this is its redelivery
+	rescues bool // the owner isn't being processed, and this is its redelivery
 }
 
-// decided is the result of a run that an operator's verdict has ended.
+// decided returns the result of a run that an operator's decision ended.
 func (r ProcessResult) decided(v *event.Verdict) ProcessResult {
 	r.Outcome, r.Verdict = v.Outcome, v
 	return r
 }
 
-// ProcessEvent takes one event through parse → persist → upsert entities, the last two in one transaction where nothing is in the
-// way. The history shows each of the three as a step. What the policies cannot save is recorded as a dead letter, and the run
-// fails, so that operators find it with ExecutionStatus="Failed". An event that an operator has decided about ends with the
-// outcome of the verdict, whatever becomes of its steps.
+// ProcessEvent processes one event: parse → persist → upsert entities, the last two in one transaction if possible. The history
+// shows all three steps. If the retry policies can't save the event, it records a dead letter and fails, so that
+// ExecutionStatus="Failed" finds the run. If an operator has decided about the event, the run ends with that outcome.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)
@@ -100,17 +99,17 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	return result, parsed, failed
 }
 
-// showUpsert makes the upsert a step of the history where the persist step has done it, too: its result says what has become of
-// which entities. Nothing hangs on it, so it isn't tried on the durable lane. A worker of an earlier release didn't say it.
+// showUpsert adds the upsert step to the history if the persist step has done it. It only shows the entities, so it isn't
+// retried. Workers of earlier releases didn't return entities.
 func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	if len(persisted.Entities) == 0 {
 		return
 	}
-	lane := withFastLane(ctx, string(event.StepUpsert)+": "+strings.Join(persisted.Entities, ", "))
-	_ = workflow.ExecuteLocalActivity(lane, do.UpsertEntities, in.small(), event.Parsed{}, persisted).Get(ctx, nil)
+	activityCtx := withLocalOptions(ctx, string(event.StepUpsert)+": "+strings.Join(persisted.Entities, ", "))
+	_ = workflow.ExecuteLocalActivity(activityCtx, do.UpsertEntities, in.small(), event.Parsed{}, persisted).Get(ctx, nil)
 }
 
-// parse runs the parse step, once more if it finds only that the event is large.
+// parse runs the parse step, and runs it again for a large event if it finds that the changes are large.
 func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
 	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID}
 	failed = s.run(ctx, &parsed, in.parse())
@@ -121,7 +120,7 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// takesOver makes the run one of the event that owns the key, which is dead or unfinished, as the ingress does where Temporal
+// takesOver continues the run as the event that owns the key, which is dead or unfinished. The ingress does the same if Temporal
 // still has that event's run.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
@@ -131,8 +130,8 @@ func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool 
 	return true
 }
 
-// becomes makes the run one of another event. The memo says so to everybody who asks whose run this is.
+// becomes assigns the run to another event, also in its memo.
 func becomes(ctx workflow.Context, receipt *event.Receipt, owner string) {
 	receipt.ID = owner
-	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // it fails only where a text cannot be encoded
+	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // fails only if a string can't be encoded
 }

@@ -317,14 +317,14 @@ func TestProcessEvent_namesItsDeadLetter(t *testing.T) {
 			var failed *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &failed)
 			require.Regexp(t, "^"+c.message, failed.Message())
-			var died struct {
+			var failureDetail struct {
 				event.Failure
 
 				DeadLetterID int64 `json:"dead_letter_id"`
 			}
-			require.NoError(t, failed.Details(&died))
-			require.Equal(t, c.id, died.DeadLetterID)
-			require.Equal(t, event.StepParse, died.Step)
+			require.NoError(t, failed.Details(&failureDetail))
+			require.Equal(t, c.id, failureDetail.DeadLetterID)
+			require.Equal(t, event.StepParse, failureDetail.Step)
 		})
 	}
 }

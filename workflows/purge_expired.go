@@ -11,17 +11,17 @@ import (
 	"holdfast/event/retention"
 )
 
-// purgeTurns bounds what one run removes of a kind, to about an hour of work; the next run goes on.
-const purgeTurns = 60
+// purgePages bounds the pages of a kind in one run, about an hour; the next run continues.
+const purgePages = 60
 
-// upkeep names the activities; the worker's own instance executes them.
+// upkeep provides the activity names of maintenance.
 var upkeep *operations.Upkeep
 
-// archiveTries is for how long an archive that cannot be written is tried: the schedule skips what is due while a run lasts, and
-// what needs no archive would wait with it.
-const archiveTries = 30 * time.Minute
+// archiveTimeout bounds the retries while the archive isn't writable. The schedule skips runs meanwhile, which also delays data
+// that needs no archive.
+const archiveTimeout = 30 * time.Minute
 
-// purgeOrder ends with what may have to go to an archive.
+// purgeOrder puts archived kinds last.
 func purgeOrder(ctx workflow.Context) []retention.Kept {
 	all := retention.All()
 	if !isVersioned(ctx, versionPurgeArchivedLast) {
@@ -33,8 +33,8 @@ func purgeOrder(ctx workflow.Context) []retention.Kept {
 
 func isArchived(k retention.Kept) bool { return k == retention.Events || k == retention.DeadLetters }
 
-// PurgeExpired removes what has been kept for long enough, one kind after the other. A schedule starts it; the result says how
-// much of each has gone. The error is the first one: a kind that cannot be removed leaves the others to be.
+// PurgeExpired deletes expired data, one kind after the other. A schedule starts it. The result counts the deletions. The error
+// is the first one: the other kinds are still purged.
 func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, failed error) {
 	removed = map[retention.Kept]int64{}
 	for _, kept := range purgeOrder(ctx) {
@@ -50,16 +50,16 @@ func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, faile
 }
 
 func purgeKept(ctx workflow.Context, kept retention.Kept) (removed int64, err error) {
-	lane := withOperationLane(ctx, "purge "+string(kept))
+	activityCtx := withOperationOptions(ctx, "purge "+string(kept))
 	if isArchived(kept) {
-		lane = workflow.WithScheduleToCloseTimeout(lane, archiveTries)
+		activityCtx = workflow.WithScheduleToCloseTimeout(activityCtx, archiveTimeout)
 	}
-	for range purgeTurns {
-		var turn operations.PurgeTurn
-		if err := workflow.ExecuteActivity(lane, upkeep.PurgeExpired, kept).Get(ctx, &turn); err != nil {
+	for range purgePages {
+		var page operations.PurgeTurn
+		if err := workflow.ExecuteActivity(activityCtx, upkeep.PurgeExpired, kept).Get(ctx, &page); err != nil {
 			return removed, err
 		}
-		if removed += turn.Removed; turn.Drained {
+		if removed += page.Removed; page.Drained {
 			break
 		}
 	}

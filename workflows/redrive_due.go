@@ -8,36 +8,35 @@ import (
 	"holdfast/event/operation"
 )
 
-// dueTurns bounds one run of the schedule; what is left is due the next time.
+// duePages bounds one run of the schedule; the next run continues.
 const (
-	dueTurns = 100
-	dueLook  = 5 * time.Second
+	duePages        = 100
+	duePollInterval = 5 * time.Second
 )
 
-// RedriveDueResult says what a run of the schedule has done.
+// RedriveDueResult counts what a run of the schedule did.
 type RedriveDueResult struct {
 	Started   int   `json:"started"`
 	Planned   int64 `json:"planned"`
 	Exhausted int64 `json:"exhausted"`
 }
 
-// RedriveDue runs dead letters again whose time has come. The schedule starts it every few minutes and skips it while
-// the one before still works.
+// RedriveDue runs due dead letters again. A schedule starts it every few minutes and skips it while the previous run is open.
 func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
 	var result RedriveDueResult
-	for range dueTurns {
-		var turn operation.DueTurn
-		if err := workflow.ExecuteActivity(withOperationLane(ctx, "due"), operate.RedriveDue).Get(ctx, &turn); err != nil {
+	for range duePages {
+		var page operation.DueTurn
+		if err := workflow.ExecuteActivity(withOperationOptions(ctx, "due"), operate.RedriveDue).Get(ctx, &page); err != nil {
 			return result, err
 		}
-		result.Started += turn.Started
-		result.Planned += turn.Planned
-		result.Exhausted += turn.Exhausted
-		if turn.Drained {
+		result.Started += page.Started
+		result.Planned += page.Planned
+		result.Exhausted += page.Exhausted
+		if page.Drained {
 			break
 		}
-		if turn.Started == 0 { // as many are open as may be
-			if err := workflow.Sleep(ctx, dueLook); err != nil {
+		if page.Started == 0 { // the max number of runs is open
+			if err := workflow.Sleep(ctx, duePollInterval); err != nil {
 				return result, err
 			}
 		}

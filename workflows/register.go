@@ -8,34 +8,34 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-const stays, goesOver = workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
+const pinned, autoUpgrade = workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
 
-// registered are the workflows by type. Where workers have versions, a run stays with the build that has begun it; one that may
-// go on for days goes over to the next build, so that it keeps no old one alive.
+// registered has the workflows by type. With worker versioning, most runs stay on the build that started them. Runs that may last
+// for days move to the next build, so that old builds can stop.
 var registered = map[string]struct {
 	definition any
 	build      workflow.VersioningBehavior
 }{
-	TypeProcessEvent:       {ProcessEvent, stays},
-	TypeProcessBatch:       {ProcessBatch, stays},
-	TypeRedriveDeadLetters: {RedriveDeadLetters, goesOver},
-	TypeRebuildEntities:    {RebuildEntities, goesOver},
-	TypeResendDeliveries:   {ResendDeliveries, goesOver},
-	TypeImportPages:        {ImportPages, goesOver},
-	TypeReceiverInTrouble:  {ReceiverInTrouble, goesOver},
-	TypeRedriveDue:         {RedriveDue, stays},
-	TypeSweepRuns:          {SweepRuns, stays},
-	TypePurgeExpired:       {PurgeExpired, stays},
-	TypeNotify:             {Notify, stays},
-	TypeReportHealth:       {ReportHealth, goesOver},
+	TypeProcessEvent:       {ProcessEvent, pinned},
+	TypeProcessBatch:       {ProcessBatch, pinned},
+	TypeRedriveDeadLetters: {RedriveDeadLetters, autoUpgrade},
+	TypeRebuildEntities:    {RebuildEntities, autoUpgrade},
+	TypeResendDeliveries:   {ResendDeliveries, autoUpgrade},
+	TypeImportPages:        {ImportPages, autoUpgrade},
+	TypeReceiverInTrouble:  {WatchDestination, autoUpgrade},
+	TypeRedriveDue:         {RedriveDue, pinned},
+	TypeSweepRuns:          {SweepRuns, pinned},
+	TypePurgeExpired:       {PurgeExpired, pinned},
+	TypeNotify:             {Notify, pinned},
+	TypeReportHealth:       {ReportHealth, autoUpgrade},
 }
 
-// Register makes the workflows known to a worker or a replayer.
+// Register registers the workflows with a worker or a replayer.
 func Register(registry worker.WorkflowRegistry) {
 	for name, w := range registered {
 		registry.RegisterWorkflowWithOptions(w.definition, workflow.RegisterOptions{Name: name, VersioningBehavior: w.build})
 	}
 }
 
-// Types returns the workflow types that Register registers, sorted.
+// Types lists the registered workflow types.
 func Types() []string { return slices.Sorted(maps.Keys(registered)) }

@@ -8,9 +8,9 @@ import (
 	"holdfast/event"
 )
 
-// metricEventDuration times an event from its receipt to the end of its run, by provider, type and outcome. Temporal's handlers
-// for logs and metrics keep silent during a replay, so each end is told once. The handler of the process makes one type of all
-// that no definition names.
+// metricEventDuration measures the time from receipt to the end of the run, by provider, type and outcome. Temporal's log and
+// metrics handlers are silent during a replay, so each event counts once. The process's metrics handler merges the types that no
+// definition names.
 const metricEventDuration = "holdfast_event_duration"
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {

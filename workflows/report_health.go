@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// tellTries is how often a report is sent until a channel takes it, over twelve hours.
-	tellTries = 24
-	tellPause = 30 * time.Minute
-	// countTries is for how long a report is counted until that succeeds, less and less often: it is much to count.
-	countTries = tellTries * tellPause
+	// sendAttempts is the max number of attempts to send a report, over twelve hours.
+	sendAttempts = 24
+	sendPause    = 30 * time.Minute
+	// countTimeout bounds the attempts to count a report. Their pauses grow, because counting is expensive.
+	countTimeout = sendAttempts * sendPause
 )
 
-// ReportHealth tells people what a day or a week has brought. A schedule starts it once a period, wherever workers run. A report
-// that no channel has taken is sent again; one that a worker has died with may have arrived, and is not: the run fails, as one
-// does that nobody was told of.
+// ReportHealth sends the daily or weekly report. A schedule starts it once a period. It retries until a channel accepts the
+// report. If a worker dies while sending, the report may have arrived and isn't sent again: the run fails, as it does if no
+// channel accepts it.
 func ReportHealth(ctx workflow.Context) (told operations.Told, err error) {
 	var text string
-	lane := workflow.WithHeartbeatTimeout(withOperationLane(ctx, "count"), 0) // a count shows no progress
-	lane = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(lane, temporal.RetryPolicy{
-		InitialInterval: transientInterval, BackoffCoefficient: transientCoefficient, MaximumInterval: tellPause,
-	}), countTries)
-	err = workflow.ExecuteActivity(lane, upkeep.WriteReport, workflow.Now(ctx).UTC()).Get(ctx, &text)
+	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "count"), 0) // counting doesn't heartbeat
+	activityCtx = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(activityCtx, temporal.RetryPolicy{
+		InitialInterval: transientInterval, BackoffCoefficient: transientCoefficient, MaximumInterval: sendPause,
+	}), countTimeout)
+	err = workflow.ExecuteActivity(activityCtx, upkeep.WriteReport, workflow.Now(ctx).UTC()).Get(ctx, &text)
 	if err != nil || text == "" {
 		return told, err
 	}
-	for range tellTries {
-		told = operations.Told{} // what a result leaves out would stay
-		err = workflow.ExecuteActivity(withSingleLane(ctx, "tell"), upkeep.TellReport, text).Get(ctx, &told)
+	for range sendAttempts {
+		told = operations.Told{} // decoding keeps omitted fields
+		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "tell"), upkeep.TellReport, text).Get(ctx, &told)
 		if err != nil || told.Channels > 0 {
 			return told, err
 		}
-		if err = workflow.Sleep(ctx, tellPause); err != nil {
+		if err = workflow.Sleep(ctx, sendPause); err != nil {
 			return told, err
 		}
 	}
-	return told, temporal.NewApplicationError("no channel has taken the report: "+told.Error, "untold")
+	return told, temporal.NewApplicationError("no channel accepted the report: "+told.Error, "untold")
 }

@@ -12,22 +12,23 @@ import (
 	"holdfast/event"
 )
 
-// step is one step of an event's way. It runs on the fast lane first (a local activity: no queue, no history of its own) and,
-// when that does not succeed, on the durable lane (a regular activity), where operators can see, pause and reset it.
+// step is a step of processing an event. It runs as a local activity first, which needs no queue and adds little history. If that
+// fails, it runs as a regular activity, which operators can see, pause and reset.
 //
-// Failures are counted against the policy by the workflow, one activity each, so that every counted attempt stands in the
-// history with its reason. Trouble of the infrastructure is retried inside the activity, by the server, without limit and
-// without a trace in the history, so that an outage of days costs no event its attempts.
+// The workflow counts failures against the policy and starts one activity for each, so that every counted attempt is in the
+// history with its reason. The server retries transient errors within an activity, without limit and without adding history, so
+// that an outage of days uses up no attempts.
 type step struct {
 	name    event.Step
-	about   string // the summary of its execution on the fast lane; its name, if empty
+	about   string // summary of the local activity; default: name
 	policy  event.Policy
 	eventID string
 }
 
-// run executes the step until it succeeds or its policy is used up; nil means success.
+// run executes the step until it succeeds or its policy is exhausted; nil means success.
 func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
-	err := workflow.ExecuteLocalActivity(withFastLane(ctx, cmp.Or(s.about, string(s.name))), c.activity, c.args...).Get(ctx, result)
+	activityCtx := withLocalOptions(ctx, cmp.Or(s.about, string(s.name)))
+	err := workflow.ExecuteLocalActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
 	for counted := 0; err != nil; {
 		class := classOf(err)
 		if class == event.ClassFailed {
@@ -44,16 +45,16 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 				return s.canceled(ctx, err, counted)
 			}
 		}
-		lane := withDurableLane(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
-		err = workflow.ExecuteActivity(lane, c.activity, c.args...).Get(ctx, result)
-		if s.policy.FailOnTimeout && isOvertime(err) && ctx.Err() == nil {
-			return s.overtime(ctx, counted)
+		activityCtx := withRetryOptions(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
+		err = workflow.ExecuteActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
+		if s.policy.FailOnTimeout && isTimedOut(err) && ctx.Err() == nil {
+			return s.timedOut(ctx, counted)
 		}
 	}
 	return nil
 }
 
-// canceled is the failure of a step whose run an operator has canceled, whatever the step's own last error was.
+// canceled is the failure of a step whose run an operator canceled, whatever the last error was.
 func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Failure {
 	f := s.failure(ctx, err, counted)
 	message := "the run was canceled before the event was processed"
@@ -64,15 +65,15 @@ func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Fail
 	return f
 }
 
-// overtime is the failure of a step that the definition gives one time only. It is final: nothing runs it again by itself.
-func (s step) overtime(ctx workflow.Context, counted int) *event.Failure {
+// timedOut is the failure of a step whose definition sets FailOnTimeout. It is never retried.
+func (s step) timedOut(ctx workflow.Context, counted int) *event.Failure {
 	return &event.Failure{
 		Step: s.name, Class: event.ClassRejected, Code: "timeout", Attempts: counted + 1, At: workflow.Now(ctx).UTC(),
-		Message: "an execution took longer than " + s.policy.Timeout.String() + ", which the definition lets fail for good",
+		Message: "an execution took longer than " + s.policy.Timeout.String() + ", which the definition treats as final",
 	}
 }
 
-func isOvertime(err error) bool {
+func isTimedOut(err error) bool {
 	var timeout *temporal.TimeoutError
 	return errors.As(err, &timeout) && timeout.TimeoutType() == enums.TIMEOUT_TYPE_START_TO_CLOSE
 }
@@ -88,7 +89,7 @@ func (s step) failure(ctx workflow.Context, err error, counted int) *event.Failu
 	}
 }
 
-// classOf reads the class from the type of an activity's error. A time-out says nothing of the event, only of where it ran.
+// classOf returns the class in the type of an activity's error. A timeout is transient: it says nothing about the event.
 func classOf(err error) event.Class {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {

@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// sweepOverlap is how far a sweep looks back behind the one before: the list of runs is eventually consistent.
+	// sweepOverlap is the overlap of two sweeps: the list of runs is eventually consistent.
 	sweepOverlap = 15 * time.Minute
-	// firstSweep is how far the first one looks back.
+	// firstSweep is the time range of the first sweep.
 	firstSweep = 7 * 24 * time.Hour
-	// sweepOpenAfter is when an open run, or an unfinished event, deserves a look.
+	// sweepOpenAfter is the age from which open runs and unfinished events are checked.
 	sweepOpenAfter = 15 * time.Minute
-	// sweepRows and sweepRowPages bound how many unfinished events one sweep looks at; the next goes on behind them.
+	// sweepRows and sweepRowPages bound the unfinished events of one sweep; the next one continues.
 	sweepRows     = 50
 	sweepRowPages = 20
 )
 
-// SweepResult says what a sweep has found. The next one begins where it has ended.
+// SweepResult is the result of a sweep. The next one starts where it ended.
 type SweepResult struct {
 	Until time.Time `json:"until"`
-	// DeadLetters were recorded for runs that had ended from outside.
+	// DeadLetters counts recorded dead letters of runs that were ended from outside.
 	DeadLetters int `json:"dead_letters"`
 
 	operation.Unswept
-	// UnfinishedAfter is the ID of the last unfinished event that it looked at; empty if it came to the end.
+	// UnfinishedAfter is the ID of the last checked unfinished event; empty if all were checked.
 	UnfinishedAfter string `json:"unfinished_after,omitempty"`
-	// Stuck are the open runs that somebody should look at, by reason.
+	// Stuck counts stuck open runs by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
-	// Released are dead letters whose redrive had no run, Woken the redrives that have not ended: each has a workflow now.
+	// Released counts dead letters whose redrive had no run, Woken open redrives, whose workflows were woken.
 	Released int `json:"released"`
 	Woken    int `json:"woken"`
 }
 
-// BegunSweep is how far a sweep has come that continues as new: the page that comes next, and what it has found.
+// BegunSweep is the state of a sweep that continues as new.
 type BegunSweep struct {
 	Page   operation.SweepPage `json:"page"`
 	Result SweepResult         `json:"result"`
 }
 
-// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter, one
-// whose workflow task fails for ever never ends, a run that Temporal has lost leaves its event unfinished, and a replay that
-// was killed between two steps leaves a dead letter that nobody works on.
+// SweepRuns handles runs that can't handle themselves: terminated or timed-out runs without a dead letter, and runs whose
+// workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, and dead letters of an interrupted
+// replay.
 func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
-	if begun == nil { // the schedule has started it
+	if begun == nil { // started by the schedule
 		begun = &BegunSweep{}
 		if err := begun.begin(ctx); err != nil {
 			return begun.Result, err
@@ -66,20 +66,20 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 			return result, err
 		}
 	}
-	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), operate.SweepOpenRuns, before).
+	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
 		return result, err
 	}
-	if err := workflow.ExecuteActivity(withOperationLane(ctx, "stale redrives"), operate.ReleaseRedrives).
+	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale redrives"), operate.ReleaseRedrives).
 		Get(ctx, &result.Released); err != nil {
 		return result, err
 	}
-	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), operate.WakeRedrives).Get(ctx, &result.Woken)
+	err := workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), operate.WakeRedrives).Get(ctx, &result.Woken)
 	return result, err
 }
 
-// sweepSince is how far a sweep looks back: behind the end of the last one, and to what that has passed over, for a week. The
-// cause may be gone by now, as when a payload key is there again.
+// sweepSince returns the start of a sweep: before the end of the last one, and early enough for the runs that it skipped, up to a
+// week. Their cause may be fixed by now, for instance a missing payload key.
 func sweepSince(last SweepResult, now time.Time) time.Time {
 	since, first := last.Until.Add(-sweepOverlap), now.Add(-firstSweep)
 	switch {
@@ -94,7 +94,7 @@ func sweepSince(last SweepResult, now time.Time) time.Time {
 	}
 }
 
-// begin sets the first page. What the last sweep has found reaches only the first run of this one.
+// begin sets the first page. Only the first run of a sweep gets the result of the last sweep.
 func (b *BegunSweep) begin(ctx workflow.Context) error {
 	b.Result.Until = workflow.Now(ctx).UTC()
 	var last SweepResult
@@ -108,12 +108,12 @@ func (b *BegunSweep) begin(ctx workflow.Context) error {
 	return nil
 }
 
-// sweepClosed goes page by page, so that a mass termination is no single activity, and continues as new before its history grows
-// too long.
+// sweepClosed sweeps page by page, so that a mass termination doesn't overload one activity, and continues as new before its
+// history grows too long.
 func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
 	for n := 1; ; n++ {
 		var swept operation.SweptPage
-		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), operate.SweepClosedRuns, b.Page).Get(ctx, &swept)
+		err := workflow.ExecuteActivity(withOperationOptions(ctx, "closed runs"), operate.SweepClosedRuns, b.Page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}
@@ -129,12 +129,11 @@ func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
 	}
 }
 
-// sweepUnfinished looks at unfinished events, page by page.
 func sweepUnfinished(ctx workflow.Context, page operation.RowPage, result *SweepResult) error {
 	page.Limit, page.Ended = sweepRows, true
 	for n := 1; ; n++ {
 		var swept operation.SweptRows
-		err := workflow.ExecuteActivity(withOperationLane(ctx, "unfinished events"), operate.SweepUnfinished, page).Get(ctx, &swept)
+		err := workflow.ExecuteActivity(withOperationOptions(ctx, "unfinished events"), operate.SweepUnfinished, page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}

@@ -31,8 +31,8 @@ type household struct {
 	settle  []error
 	texts   []string
 	// asked are the periods that reports were about, and died says that a worker dies while it sends.
-	asked []time.Duration
-	died  bool
+	asked         []time.Duration
+	failureDetail bool
 	// fails says that the run does.
 	fails bool
 	// bounds are for how long activities are tried.
@@ -96,7 +96,7 @@ func (h *household) Report(_ context.Context, since, until time.Time) (oversight
 
 func (h *household) Send(_ context.Context, text string) (int, error) {
 	h.texts = append(h.texts, text)
-	if h.died {
+	if h.failureDetail {
 		panic("the worker dies")
 	}
 	if err := next(h.send, len(h.texts)-1); err != nil {
@@ -122,7 +122,7 @@ func (h *household) run(t *testing.T, workflow string, keep retention.Times, log
 		Reports: h, ReportPeriod: 24 * time.Hour})
 	env.ExecuteWorkflow(workflow)
 	require.True(t, env.IsWorkflowCompleted())
-	if h.died || h.fails {
+	if h.failureDetail || h.fails {
 		require.Error(t, env.GetWorkflowError())
 		return
 	}
@@ -227,7 +227,7 @@ func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 	require.Len(t, h.texts, 3)
 	require.Equal(t, h.texts[0], h.texts[2])
 	require.Contains(t, h.texts[0], "holdfast test: ")
-	require.Contains(t, h.texts[0], "came: 3 events (+50 %): stripe 3 (+50 %)")
+	require.Contains(t, h.texts[0], "Received: 3 events (+50 %): stripe 3 (+50 %)")
 }
 
 // An archive that is away for days holds up one run, for less than the time until the next: that one purges what needs no archive
@@ -259,7 +259,7 @@ func TestAReportThatNobodyTakesFails(t *testing.T) {
 // What a worker has died with may have arrived: it is not told again.
 func TestAReportIsNotToldTwice(t *testing.T) {
 	t.Parallel()
-	h := &household{died: true}
+	h := &household{failureDetail: true}
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, nil)
 	require.Len(t, h.texts, 1)
 }

@@ -12,27 +12,27 @@ import (
 	"holdfast/event"
 )
 
-// answerMargin is kept between the end of an attempt and that of its lease, for its outcome to be settled.
-const answerMargin = 2 * time.Second
+// settleMargin is the time between the end of an attempt and the end of its lease, in which its result is settled.
+const settleMargin = 2 * time.Second
 
-// ready is a delivery on its way to its attempt.
-type ready struct {
+// preparedJob is a leased delivery with its slot and target.
+type preparedJob struct {
 	delivery.Job
 
 	slot   *slot
 	target delivery.Target
-	// again is why there is no target.
-	again error
+	// targetErr is set instead of target.
+	targetErr error
 }
 
-// begin reads what was leased, page by page, and starts the attempts. It never waits for memory: what there is none for is given
-// back.
-func (d *Dispatcher) begin(jobs []delivery.Job) {
+// startAll reads the events of leased deliveries, page by page, and starts the attempts. It never waits for memory: deliveries
+// that don't fit return to the queue.
+func (d *Dispatcher) startAll(jobs []delivery.Job) {
 	if len(jobs) == 0 {
 		return
 	}
-	all := d.aim(jobs)
-	byEvent := map[string][]ready{}
+	all := d.resolveTargets(jobs)
+	byEvent := map[string][]preparedJob{}
 	var events []string
 	for _, r := range all {
 		if byEvent[r.EventID] == nil {
@@ -40,40 +40,40 @@ func (d *Dispatcher) begin(jobs []delivery.Job) {
 		}
 		byEvent[r.EventID] = append(byEvent[r.EventID], r)
 	}
-	events = d.beginRecent(events, byEvent)
+	events = d.startCached(events, byEvent)
 	for len(events) > 0 {
-		read, err := d.beginPage(events, byEvent)
+		read, err := d.startPage(events, byEvent)
 		if err != nil {
-			d.giveBack(events, byEvent, err)
+			d.returnToQueue(events, byEvent, err)
 			return
 		}
 		events = events[read:]
 	}
 }
 
-// aim finds the targets. A target that cannot be read gives its deliveries back.
-func (d *Dispatcher) aim(jobs []delivery.Job) []ready {
+// resolveTargets reads the targets. A delivery whose target can't be read returns to the queue.
+func (d *Dispatcher) resolveTargets(jobs []delivery.Job) []preparedJob {
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.SubscriptionID
 	}
-	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
+	ctx, cancel := context.WithTimeout(d.sending, queueTimeout)
 	defer cancel()
 	began := time.Now()
 	targets, failed := d.queue.Targets(ctx, ids)
 	for id, err := range failed {
-		failed[id] = &unreadError{err, time.Since(began)}
+		failed[id] = &readError{err, time.Since(began)}
 	}
-	all := make([]ready, len(jobs))
-	for i, s := range d.slots.take(jobs) {
+	all := make([]preparedJob, len(jobs))
+	for i, s := range d.slots.claim(jobs) {
 		j := jobs[i]
-		all[i] = ready{Job: j, slot: s, target: targets[j.SubscriptionID], again: failed[j.SubscriptionID]}
+		all[i] = preparedJob{Job: j, slot: s, target: targets[j.SubscriptionID], targetErr: failed[j.SubscriptionID]}
 	}
 	return all
 }
 
-// beginRecent starts the attempts of the events that were read just now, and gives the others.
-func (d *Dispatcher) beginRecent(events []string, byEvent map[string][]ready) (others []string) {
+// startCached starts the attempts of cached events and returns the other events.
+func (d *Dispatcher) startCached(events []string, byEvent map[string][]preparedJob) (others []string) {
 	for _, id := range events {
 		if m, ok := d.recent.get(id); ok {
 			d.start(byEvent[id], m, true)
@@ -84,14 +84,17 @@ func (d *Dispatcher) beginRecent(events []string, byEvent map[string][]ready) (o
 	return others
 }
 
-// beginPage starts the attempts of the first events, as many as were read.
-func (d *Dispatcher) beginPage(events []string, byEvent map[string][]ready) (read int, err error) {
-	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
+// startPage reads the first events, as many as fit into a page, and starts their attempts.
+func (d *Dispatcher) startPage(events []string, byEvent map[string][]preparedJob) (read int, err error) {
+	ctx, cancel := context.WithTimeout(d.sending, queueTimeout)
 	defer cancel()
 	began := time.Now()
-	messages, read, err := d.queue.Messages(ctx, events, page)
-	if err != nil || read == 0 {
-		return 0, &unreadError{errors.Join(err, errNothingRead(read)), time.Since(began)}
+	messages, read, err := d.queue.Messages(ctx, events, pageBytes)
+	if err == nil && read == 0 {
+		err = errors.New("no event was read")
+	}
+	if err != nil {
+		return 0, &readError{err, time.Since(began)}
 	}
 	for _, id := range events[:read] {
 		m, ok := messages[id]
@@ -101,12 +104,12 @@ func (d *Dispatcher) beginPage(events []string, byEvent map[string][]ready) (rea
 	return read, nil
 }
 
-// start makes the attempts of an event for which there is memory.
-func (d *Dispatcher) start(jobs []ready, m delivery.Message, found bool) {
+// start makes the attempts of an event as far as its body fits into memory.
+func (d *Dispatcher) start(jobs []preparedJob, m delivery.Message, found bool) {
 	b := &payload{bytes: int64(len(m.Body))}
 	for _, r := range jobs {
-		if !r.slot.hold(b) {
-			d.settler.add(r.end(ours(codeMemory, "too many bodies are held in memory")))
+		if !r.slot.reserve(b) {
+			d.settler.add(r.end(internalResult(codeMemory, "too many event bodies are in memory")))
 			continue
 		}
 		d.attempts.Go(func() {
@@ -116,19 +119,12 @@ func (d *Dispatcher) start(jobs []ready, m delivery.Message, found bool) {
 	}
 }
 
-func errNothingRead(read int) error {
-	if read == 0 {
-		return errors.New("no event was read")
-	}
-	return nil
-}
-
-// giveBack lets deliveries wait again that were leased, and cannot be attempted: nothing can be read, or the process stops.
-func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err error) {
-	const text = "the event could not be read"
-	result := ours(codeStopped, text)
+// returnToQueue returns leased deliveries that can't be attempted, because reading failed or the process stops.
+func (d *Dispatcher) returnToQueue(events []string, byEvent map[string][]preparedJob, err error) {
+	const text = "the event couldn't be read"
+	result := internalResult(codeStopped, text)
 	if d.working.Err() == nil {
-		result = unread(err, text)
+		result = readFailed(err, text)
 		slog.Warn("dispatch.read_failed", "error", err.Error())
 	}
 	var back []outcome
@@ -140,74 +136,75 @@ func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err e
 	d.settler.add(back...)
 }
 
-// unreadError is why something could not be read, and after how long.
-type unreadError struct {
+// readError is a failed read and how long it took.
+type readError struct {
 	error
 
 	took time.Duration
 }
 
-func (e *unreadError) Unwrap() error { return e.error }
+func (e *readError) Unwrap() error { return e.error }
 
-// unread is the result of what could not be read: away if the database could not be asked, unread if what it has is of no use.
-func unread(err error, text string) delivery.Result {
-	result := ours(codeUnread, text)
+// readFailed returns the result of a failed read: unavailable if the database can't be reached, unreadable if the stored data
+// can't be used.
+func readFailed(err error, text string) delivery.Result {
+	result := internalResult(codeUnreadable, text)
 	if event.ClassOf(err) == event.ClassTransient {
-		result.Code = codeAway
+		result.Code = codeUnavailable
 	}
-	if failed, ok := errors.AsType[*unreadError](err); ok {
+	if failed, ok := errors.AsType[*readError](err); ok {
 		result.Took = failed.took
 	}
 	return result
 }
 
-func ours(code, text string) delivery.Result {
+func internalResult(code, text string) delivery.Result {
 	return delivery.Result{Kind: delivery.Ours, Code: code, Error: text, At: time.Now()}
 }
 
-func final(code, text string) delivery.Result {
+func finalResult(code, text string) delivery.Result {
 	return delivery.Result{Kind: delivery.Final, Code: code, Error: text, At: time.Now()}
 }
 
-func (r ready) end(result delivery.Result) outcome {
-	return outcome{judge(r.target.Destination, r.Job, result, time.Now()), r.slot}
+func (r preparedJob) end(result delivery.Result) outcome {
+	return outcome{settle(r.target.Destination, r.Job, result, time.Now()), r.slot}
 }
 
-// attempt makes one attempt, and has its outcome settled.
-func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
+// attempt makes one attempt and queues its result for settling.
+func (d *Dispatcher) attempt(r preparedJob, m delivery.Message, found bool) {
 	var result delivery.Result
 	switch {
-	case errors.Is(r.again, event.ErrNotFound):
-		result = final(delivery.CodeDeleted, "the subscription has been deleted")
-	case r.again != nil:
-		result = unread(r.again, "the destination could not be read")
+	case errors.Is(r.targetErr, event.ErrNotFound):
+		result = finalResult(delivery.CodeDeleted, "the subscription has been deleted")
+	case r.targetErr != nil:
+		result = readFailed(r.targetErr, "the destination couldn't be read")
 	case !found:
-		result = final(delivery.CodeExpunged, "the event has been removed")
+		result = finalResult(delivery.CodeExpunged, "the event has been removed")
 	default:
 		result = d.send(r, m)
 		r.slot.end(result)
-		result = d.judgeReach(r.DestinationID, result)
+		result = d.checkReach(r.DestinationID, result)
 	}
 	o := r.end(result)
 	d.report(r, m, o.Settled)
 	d.settler.add(o)
 }
 
-// send has the attempt made by the sender of its kind, within the destination's time and that of the lease.
-func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) {
+// send makes the attempt with the sender for the kind of destination, within the destination's timeout and the lease.
+func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Result) {
 	if result, ok := d.awaitStart(r.Job); !ok {
 		return result
 	}
 	r.slot.begin()
-	timer := time.AfterFunc(provenWithin, r.slot.passes)
+	timer := time.AfterFunc(slowAfter, r.slot.onSlow)
 	defer timer.Stop()
 	began := time.Now()
 	end := began.Add(timeoutOf(r.target.Destination))
-	if last := r.LeasedUntil.Add(-answerMargin); last.Before(end) {
+	if last := r.LeasedUntil.Add(-settleMargin); last.Before(end) {
 		end = last
 	}
 	if !end.After(began) {
-		return ours(codeStopped, "the lease has ended before the attempt could begin")
+		return internalResult(codeStopped, "the lease ended before the attempt could start")
 	}
 	ctx, cancel := context.WithDeadline(d.sending, end)
 	defer cancel()
@@ -232,12 +229,12 @@ func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) 
 	}
 	result = sender.Send(ctx, r.target, r.Job, m)
 	if d.sending.Err() != nil && result.Kind != delivery.OK {
-		result = ours(codeStopped, "the process was stopped during the attempt")
+		result = internalResult(codeStopped, "the process was stopped during the attempt")
 	}
 	return result
 }
 
-// awaitStart waits for the time at which a rate lets the attempt start.
+// awaitStart waits for the start time that the rate assigned.
 func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool) {
 	if j.StartAt.IsZero() {
 		return result, true
@@ -246,11 +243,11 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 	defer timer.Stop()
 	select {
 	case <-d.working.Done():
-		return ours(codeStopped, "the process was stopped before the attempt"), false
+		return internalResult(codeStopped, "the process was stopped before the attempt"), false
 	case <-timer.C:
 	}
 	if time.Now().After(j.StartBy) {
-		return ours(delivery.CodeMissed, "the attempt could not start at its time"), false
+		return internalResult(delivery.CodeMissed, "the attempt couldn't start in its time slot"), false
 	}
 	return result, true
 }
@@ -262,29 +259,29 @@ func timeoutOf(d delivery.Destination) time.Duration {
 	return time.Duration(delivery.DefaultTimeout)
 }
 
-// judgeReach takes a connection that failed for our own fault while we are cut off.
-func (d *Dispatcher) judgeReach(destination int64, result delivery.Result) delivery.Result {
+// checkReach keeps a failed connection from counting against the destination while this process is offline.
+func (d *Dispatcher) checkReach(destination int64, result delivery.Result) delivery.Result {
 	if result.Kind == delivery.Ours {
 		return result
 	}
 	failed := unreached(result)
-	if cutOff := d.reach.note(destination, !failed, time.Now()); failed && cutOff {
+	if offline := d.reach.record(destination, !failed, time.Now()); failed && offline {
 		result.Kind, result.Error = delivery.Ours, "no destination can be reached from here: "+result.Error
-		result.Code = codeCutOff
+		result.Code = codeOffline
 	}
 	return result
 }
 
-// cutOff tells people when we are cut off, and when that is over.
-func (d *Dispatcher) cutOff(begins bool, lasted time.Duration) {
+// reportOffline alerts operators when this process goes offline and when it is back.
+func (d *Dispatcher) reportOffline(begins bool, lasted time.Duration) {
 	if begins {
 		text := "more than half of the destinations stopped connecting within " + reachWindow.String() +
-			": it is taken for trouble of our own network; no attempt counts and no breaker opens"
+			": Holdfast assumes that its own network is down; attempts don't count and breakers stay closed"
 		slog.Error("dispatch.cut_off", "error", text)
-		d.alert(codeCutOff, event.ClassTransient, "", text)
+		d.alert(codeOffline, event.ClassTransient, "", text)
 		return
 	}
-	text := "destinations connect again, after " + lasted.Round(time.Second).String()
+	text := "destinations are reachable again, after " + lasted.Round(time.Second).String()
 	slog.Warn("dispatch.connected_again", "error", text)
 	d.alert("connected_again", event.ClassTransient, "", text)
 }

@@ -8,18 +8,18 @@ import (
 	"holdfast/event"
 )
 
-// Chore is what has to be done now and then, by whatever process. Any number of processes may do it beside each other.
+// Chore is a periodic task. Any number of processes may run it concurrently.
 type Chore struct {
-	// Name says in the log what it is.
+	// Name identifies the chore in the log.
 	Name string
-	// Every is the pause between two times, spread by a quarter, so that processes do not meet.
+	// Every is the pause between two runs, spread by a quarter so that processes don't run it in step.
 	Every time.Duration
-	// Do does a bounded piece of it, and says whether there is more, which is done at once.
+	// Do does a bounded amount of work. If it returns more, it is called again immediately.
 	Do func(ctx context.Context) (more bool, err error)
 }
 
-// choreLimit bounds one piece.
-const choreLimit = time.Minute
+// choreTimeout bounds one call of Do.
+const choreTimeout = time.Minute
 
 func (c Chore) run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -38,7 +38,7 @@ func (c Chore) run(ctx context.Context) {
 }
 
 func (c Chore) once(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, choreLimit)
+	ctx, cancel := context.WithTimeout(ctx, choreTimeout)
 	defer cancel()
 	return c.Do(ctx)
 }

@@ -16,30 +16,29 @@ import (
 
 // Options configure a Dispatcher.
 type Options struct {
-	Queue Queue
-	// HTTP and Temporal make the attempts of the two kinds of destination.
+	Queue          Queue
 	HTTP, Temporal Sender
-	// Slots is how many attempts may be under way at the same time, at least 1; as many again are kept for late ones.
+	// Slots is the max number of concurrent attempts, at least 1; the same number again is reserved for slow ones.
 	Slots int
-	// Errors takes what people are to be told of beside single deliveries.
+	// Errors takes alerts that aren't about a single delivery.
 	Errors ErrorSink
-	// Chores are what has to be done now and then, by whatever process.
+	// Chores are periodic tasks that any process may run.
 	Chores []Chore
 }
 
-// How the dispatcher works.
+// Limits of the dispatcher.
 const (
-	// bodies bounds the bodies of attempts that are held in memory, in bytes, and page those that are read at once.
-	bodies = 64 << 20
-	page   = 8 << 20
-	// longestLook is the longest pause between two looks, shortestLook the shortest.
-	longestLook  = 5 * time.Second
-	shortestLook = 5 * time.Millisecond
-	// queueLimit bounds one call of the queue.
-	queueLimit = 30 * time.Second
+	// maxBodyBytes bounds the event bodies in memory, pageBytes those read at once.
+	maxBodyBytes = 64 << 20
+	pageBytes    = 8 << 20
+	// Bounds of the pause between two polls of the queue.
+	maxPollInterval = 5 * time.Second
+	minPollInterval = 5 * time.Millisecond
+	// queueTimeout bounds one call of the queue.
+	queueTimeout = 30 * time.Second
 )
 
-// Dispatcher works off what waits to be delivered.
+// Dispatcher attempts the deliveries in the queue.
 type Dispatcher struct {
 	queue          Queue
 	http, temporal Sender
@@ -53,17 +52,17 @@ type Dispatcher struct {
 	failures       *failureLog
 	tracer         trace.Tracer
 
-	working  context.Context // until no more may be leased
+	working  context.Context // done when leasing stops
 	stop     context.CancelFunc
-	sending  context.Context // until attempts are given up
+	sending  context.Context // done when attempts are aborted
 	giveUp   context.CancelFunc
-	settling context.Context // until outcomes are given up
+	settling context.Context // done when settling is aborted
 	end      context.CancelFunc
 	attempts sync.WaitGroup
 	loops    sync.WaitGroup
 }
 
-// New makes a dispatcher. The error is that of an instrument that cannot be made.
+// New returns a dispatcher. The error is that of a metric instrument.
 func New(o Options) (*Dispatcher, error) {
 	m, err := newMetrics()
 	if err != nil {
@@ -71,27 +70,28 @@ func New(o Options) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{
 		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, chores: o.Chores,
-		slots: newShares(o.Slots, bodies, time.Now), metrics: m, failures: newFailureLog(), tracer: otel.Tracer("holdfast/delivery"),
+		slots: newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
+		tracer: otel.Tracer("holdfast/delivery"),
 	}
-	d.reach = newReach(d.cutOff)
-	d.settler = newSettler(o.Queue, d.slots, d.turned)
+	d.reach = newReach(d.reportOffline)
+	d.settler = newSettler(o.Queue, d.slots, d.reportTransitions)
 	d.working, d.stop = context.WithCancel(context.Background())
 	d.sending, d.giveUp = context.WithCancel(context.Background())
 	d.settling, d.end = context.WithCancel(context.Background())
 	return d, nil
 }
 
-// Start begins to work.
+// Start starts the dispatcher.
 func (d *Dispatcher) Start() {
 	go d.settler.run(d.settling)
-	d.loops.Go(d.lead)
+	d.loops.Go(d.leaseLoop)
 	for _, c := range d.chores {
 		d.loops.Go(func() { c.run(d.working) })
 	}
 }
 
-// Stop leases no more, gives attempts that are under way until grace is over, and settles what became of them; all of it at most
-// until ctx ends. What is not settled then is leased again once its lease ends.
+// Stop stops leasing, lets attempts finish within grace, and settles their results, all until ctx ends. Deliveries that aren't
+// settled by then are leased again after their lease.
 func (d *Dispatcher) Stop(ctx context.Context, grace time.Duration) error {
 	d.stop()
 	ended := make(chan struct{})
@@ -114,13 +114,13 @@ func (d *Dispatcher) Stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// lead leases whenever there is room and something may be due.
-func (d *Dispatcher) lead() {
+// leaseLoop leases deliveries whenever slots are free and deliveries may be due.
+func (d *Dispatcher) leaseLoop() {
 	pause := firstPause
 	for d.working.Err() == nil {
-		want := d.slots.room()
+		want := d.slots.capacity()
 		if want.Limit == 0 {
-			d.wait(longestLook, false)
+			d.wait(maxPollInterval, false)
 			continue
 		}
 		jobs, next, err := d.lease(want)
@@ -131,9 +131,9 @@ func (d *Dispatcher) lead() {
 			continue
 		}
 		pause = firstPause
-		d.begin(jobs)
+		d.startAll(jobs)
 		if len(jobs) < want.Limit {
-			d.wait(min(max(time.Until(next), shortestLook), longestLook), true)
+			d.wait(min(max(time.Until(next), minPollInterval), maxPollInterval), true)
 		}
 	}
 }
@@ -142,13 +142,13 @@ func (d *Dispatcher) lease(want delivery.Want) ([]delivery.Job, time.Time, error
 	if d.working.Err() != nil {
 		return nil, time.Time{}, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), queueLimit) // a lease that is cut off would be nobody's
+	ctx, cancel := context.WithTimeout(context.Background(), queueTimeout) // a canceled lease would leave jobs without a process
 	defer cancel()
 	return d.queue.Lease(ctx, want)
 }
 
-// wait ends when it may be of use to look again: there is room, something was made due here, if that matters, or time has
-// passed.
+// wait returns when polling again may help: slots were freed, time has passed, or, if wakes is set, this process queued
+// deliveries.
 func (d *Dispatcher) wait(limit time.Duration, wakes bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -158,14 +158,14 @@ func (d *Dispatcher) wait(limit time.Duration, wakes bool) {
 	}
 	select {
 	case <-d.working.Done():
-	case <-d.slots.look:
+	case <-d.slots.wake:
 	case <-wake:
 	case <-timer.C:
 	}
 }
 
-// turned tells what outcomes have changed.
-func (d *Dispatcher) turned(turns []delivery.Turn) {
+// reportTransitions logs and counts state changes of destinations.
+func (d *Dispatcher) reportTransitions(turns []delivery.Turn) {
 	for _, t := range turns {
 		if t.Disabled != "" {
 			slog.Warn("destination.disabled", "destination", t.Destination, "reason", t.Disabled)
@@ -173,12 +173,12 @@ func (d *Dispatcher) turned(turns []delivery.Turn) {
 		}
 		if t.From != t.To {
 			slog.Warn("circuit.state_change", "destination", t.Destination, "from", string(t.From), "to", string(t.To))
-			d.metrics.turned(t)
+			d.metrics.transitioned(t)
 		}
 	}
 }
 
-// alert has people told of something, by the channels and in the measure of all notifications.
+// alert records an error that notifies operators.
 func (d *Dispatcher) alert(code string, class event.Class, about, text string) {
 	d.errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseDeliver, Class: class, Code: code, Message: text, Alert: true,

@@ -344,7 +344,7 @@ func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	m.mu.Unlock()
 	cut := func() (n int) {
 		for _, s := range m.settled {
-			if s.Code == codeCutOff {
+			if s.Code == codeOffline {
 				n++
 			}
 		}
@@ -354,7 +354,7 @@ func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	m.mu.Lock()
 	for _, s := range m.settled {
 		require.False(t, s.Dead)
-		require.True(t, s.Code != codeCutOff || s.Kind == delivery.Ours)
+		require.True(t, s.Code != codeOffline || s.Kind == delivery.Ours)
 	}
 	m.mu.Unlock()
 	down.Store(false)

@@ -1,10 +1,9 @@
-// Package dispatch works off what waits to be delivered: it leases deliveries that are due, attempts them, and settles what
-// became of them.
+// Package dispatch leases due deliveries, attempts them, and settles the results.
 //
-//	wake, or look ──▶ lease (a batch of each destination that is ready) ──▶ attempt, in slots ──▶ settle (a batch)
+//	wake or poll ──▶ lease (a batch of each ready destination) ──▶ attempt, in slots ──▶ settle (a batch)
 //
-// Rows alone decide. Any number of processes may dispatch beside each other; one that dies leaves leases that end by themselves.
-// A delivery holds its slot until its outcome is settled, so that what is kept while the queue cannot be reached is bounded.
+// All state is in the database. Any number of processes may dispatch concurrently; the leases of a process that dies expire. A
+// delivery keeps its slot until its result is settled, which bounds the memory used while the queue is unreachable.
 //
-// It must know neither SQL nor how an attempt is made.
+// The package must not depend on SQL or on how an attempt is made.
 package dispatch

@@ -34,14 +34,14 @@ func TestWhatBecomesOfADelivery(t *testing.T) {
 		"it wants nothing any more":   {result: delivery.Result{Kind: delivery.Gone}, attempts: 9},
 		"our own fault":               {result: delivery.Result{Kind: delivery.Ours}, attempts: 9, least: 30 * time.Second, most: 90 * time.Second},
 		"a stop":                      {result: delivery.Result{Kind: delivery.Ours, Code: codeStopped}, attempts: 9},
-		"the database was away":       {result: delivery.Result{Kind: delivery.Ours, Code: codeAway}, least: 500 * time.Millisecond, most: 2 * time.Second},
-		"it was away for long":        {result: delivery.Result{Kind: delivery.Ours, Code: codeAway, Took: 5 * time.Second}, least: 10 * time.Second, most: 30 * time.Second},
-		"it always takes too long":    {result: delivery.Result{Kind: delivery.Ours, Code: codeAway, Took: time.Hour}, least: 30 * time.Second, most: 90 * time.Second},
-		"we are cut off for a moment": {result: delivery.Result{Kind: delivery.Ours, Code: codeCutOff}, least: 5 * time.Second, most: 15 * time.Second},
+		"the database was away":       {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable}, least: 500 * time.Millisecond, most: 2 * time.Second},
+		"it was away for long":        {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable, Took: 5 * time.Second}, least: 10 * time.Second, most: 30 * time.Second},
+		"it always takes too long":    {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable, Took: time.Hour}, least: 30 * time.Second, most: 90 * time.Second},
+		"we are cut off for a moment": {result: delivery.Result{Kind: delivery.Ours, Code: codeOffline}, least: 5 * time.Second, most: 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := judge(d, delivery.Job{Attempts: c.attempts}, c.result, now)
+			s := settle(d, delivery.Job{Attempts: c.attempts}, c.result, now)
 			require.Equal(t, c.dead, s.Dead)
 			require.GreaterOrEqual(t, s.DueAt.Sub(now), c.least)
 			require.LessOrEqual(t, s.DueAt.Sub(now), c.most)
@@ -60,7 +60,7 @@ func TestAProbeThatIsNoSuccessKeepsTheSchedule(t *testing.T) {
 		{Kind: delivery.Ours}, {Kind: delivery.Ours, Code: codeStopped}, {Kind: delivery.Ours, Code: codeMemory},
 		{Kind: delivery.Ours, Code: delivery.CodeMissed},
 	} {
-		s := judge(delivery.Destination{}, probe, result, now)
+		s := settle(delivery.Destination{}, probe, result, now)
 		require.False(t, s.Dead, result)
 		require.Equal(t, probe.WaitsUntil, s.DueAt, result)
 	}

@@ -71,8 +71,8 @@ func (m *memory) roomsOf(want delivery.Want) map[int64]int {
 		}
 	}
 	rooms := map[int64]int{}
-	for i, room := range want.Room(ids) {
-		rooms[ids[i]] = room
+	for i, capacity := range want.Room(ids) {
+		rooms[ids[i]] = capacity
 	}
 	return rooms
 }

@@ -13,17 +13,17 @@ import (
 	"holdfast/delivery"
 )
 
-// metrics tell of attempts and of what became of deliveries. None of them names a destination: there may be ten thousand.
+// metrics count attempts and deliveries. No label names a destination: there may be ten thousand.
 type metrics struct {
-	attempts, deliveries, turns metric.Int64Counter
-	took, waited                metric.Float64Histogram
-	labels                      *sync.Map // of labelled to metric.MeasurementOption
+	attempts, deliveries, transitions metric.Int64Counter
+	took, waited                      metric.Float64Histogram
+	labels                            *sync.Map // labelled → metric.MeasurementOption
 }
 
-// labelled is what a series is of; code is "" where it has none. There are some dozens.
+// labelled identifies a series; code may be empty. There are a few dozen.
 type labelled struct{ kind, outcome, code string }
 
-// of makes the labels of a series once: sorting them for each attempt costs as much as counting it.
+// of caches the label set of a series: sorting labels for each attempt costs as much as counting it.
 func (m metrics) of(l labelled) metric.MeasurementOption {
 	if made, ok := m.labels.Load(l); ok {
 		return made.(metric.MeasurementOption)
@@ -45,7 +45,7 @@ func newMetrics() (m metrics, err error) {
 		metric.WithDescription("Attempts of deliveries, by kind of destination, outcome and code."))
 	m.deliveries, errs[1] = meter.Int64Counter("holdfast_deliveries_total",
 		metric.WithDescription("Deliveries that have ended, by kind of destination, outcome and code."))
-	m.turns, errs[2] = meter.Int64Counter("holdfast_breaker_turns_total",
+	m.transitions, errs[2] = meter.Int64Counter("holdfast_breaker_turns_total",
 		metric.WithDescription("Changes of a destination's breaker, by what it has become."))
 	m.took, errs[3] = meter.Float64Histogram("holdfast_delivery_attempt_duration_seconds", metric.WithUnit("s"),
 		metric.WithDescription("Time of one attempt, by kind of destination and outcome."))
@@ -70,8 +70,8 @@ func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.
 	m.waited.Record(ctx, time.Since(s.QueuedAt).Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
 }
 
-func (m metrics) turned(t delivery.Turn) {
-	m.turns.Add(context.Background(), 1, metric.WithAttributes(attribute.String("breaker", string(t.To))))
+func (m metrics) transitioned(t delivery.Turn) {
+	m.transitions.Add(context.Background(), 1, metric.WithAttributes(attribute.String("breaker", string(t.To))))
 }
 
 func kindOf(d delivery.Destination) string {
@@ -81,7 +81,6 @@ func kindOf(d delivery.Destination) string {
 	return "http"
 }
 
-// outcomeOf is the word for what became of an attempt.
 func outcomeOf(k delivery.Kind) string {
 	return [...]string{
 		delivery.OK: "ok", delivery.Bad: "bad", delivery.Slow: "slow", delivery.Final: "final", delivery.Gone: "gone",
@@ -89,7 +88,7 @@ func outcomeOf(k delivery.Kind) string {
 	}[k]
 }
 
-// classOfCode makes "5xx" of a status, so that a receiver cannot fill the metrics by inventing some.
+// classOfCode turns an HTTP status into "5xx", so that endpoints can't create series.
 func classOfCode(code string) string {
 	if len(code) == 3 && '1' <= code[0] && code[0] <= '9' {
 		return code[:1] + "xx"

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// How it is told that we are cut off.
+// Limits for detecting that this process is offline.
 const (
-	// reachWindow is the time in which destinations have to stop connecting.
+	// reachWindow is the time in which destinations must stop connecting.
 	reachWindow = 30 * time.Second
-	// reachMemory is how long after its last connection a destination counts as one that can be reached. So those that are gone
-	// for good stop to speak for others.
+	// reachMemory is how long after its last connection a destination counts as reachable. Permanently deleted endpoints drop out
+	// after it.
 	reachMemory = time.Hour
-	// leastUnreached is of how many it takes: two may be down by chance.
-	leastUnreached = 3
-	// reachEvery is the least pause between two counts, where nothing has changed.
-	reachEvery = 100 * time.Millisecond
+	// minUnreached is the min number of unreachable destinations: two may be down by chance.
+	minUnreached = 3
+	// countInterval is the min pause between two counts without a change.
+	countInterval = 100 * time.Millisecond
 )
 
-// reach judges whether it is the destinations that cannot be reached, or we who are cut off: if more than half of those that were
-// tried just now, and could be reached before, do not connect any more, it is us.
+// reach detects whether destinations are unreachable or this process is offline: it is offline if more than half of the recently
+// tried destinations, which were reachable before, no longer connect.
 type reach struct {
-	turned func(cutOff bool, lasted time.Duration)
+	onChange func(offline bool, lasted time.Duration)
 
-	mu       sync.Mutex
-	contacts map[int64]*contact
-	counted  time.Time
-	cutOff   bool
-	since    time.Time
+	mu        sync.Mutex
+	contacts  map[int64]*contact
+	countedAt time.Time
+	offline   bool
+	since     time.Time
 }
 
 type contact struct{ tried, reached time.Time }
 
 func (c contact) unreached() bool { return c.tried.After(c.reached) }
 
-// newReach calls turned for each change, in their order, one at a time: it must not wait. lasted is how long it was the other
-// way.
-func newReach(turned func(cutOff bool, lasted time.Duration)) *reach {
-	return &reach{turned: turned, contacts: map[int64]*contact{}, since: time.Now()}
+// newReach calls onChange for each change, in order and one at a time: it must not block. lasted is the duration of the previous
+// state.
+func newReach(onChange func(offline bool, lasted time.Duration)) *reach {
+	return &reach{onChange: onChange, contacts: map[int64]*contact{}, since: time.Now()}
 }
 
-// note says how an attempt has ended, and gets whether we are cut off.
-func (r *reach) note(destination int64, connected bool, now time.Time) bool {
+// record records the result of an attempt and returns whether this process is offline.
+func (r *reach) record(destination int64, connected bool, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.contacts[destination]
@@ -54,20 +54,20 @@ func (r *reach) note(destination int64, connected bool, now time.Time) bool {
 	if connected {
 		c.reached = now
 	}
-	if connected && !r.cutOff || before == c.unreached() && now.Sub(r.counted) < reachEvery {
-		return r.cutOff
+	if connected && !r.offline || before == c.unreached() && now.Sub(r.countedAt) < countInterval {
+		return r.offline
 	}
-	was := r.cutOff
+	was := r.offline
 	r.count(now)
-	if r.cutOff != was {
-		r.turned(r.cutOff, now.Sub(r.since))
+	if r.offline != was {
+		r.onChange(r.offline, now.Sub(r.since))
 		r.since = now
 	}
-	return r.cutOff
+	return r.offline
 }
 
 func (r *reach) count(now time.Time) {
-	r.counted = now
+	r.countedAt = now
 	tried, unreached := 0, 0
 	for id, c := range r.contacts {
 		switch {
@@ -81,5 +81,5 @@ func (r *reach) count(now time.Time) {
 			}
 		}
 	}
-	r.cutOff = unreached >= leastUnreached && 2*unreached > tried
+	r.offline = unreached >= minUnreached && 2*unreached > tried
 }

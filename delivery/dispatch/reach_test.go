@@ -16,34 +16,34 @@ func TestWhetherWeAreCutOff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	r := newReach(func(bool, time.Duration) {})
-	note := func(destination int64, connected bool) bool {
+	record := func(destination int64, connected bool) bool {
 		now = now.Add(time.Second)
-		return r.note(destination, connected, now)
+		return r.record(destination, connected, now)
 	}
 	for id := range int64(10) {
-		note(id, true)
+		record(id, true)
 	}
 	for id := range int64(50) {
-		require.False(t, note(100+id, false), "who could never be reached says nothing")
+		require.False(t, record(100+id, false), "who could never be reached says nothing")
 	}
 	for id := range int64(10) {
-		note(id, true)
+		record(id, true)
 	}
 	for id := range int64(5) {
-		require.False(t, note(id, false))
+		require.False(t, record(id, false))
 	}
-	require.True(t, note(5, false), "the sixth of ten")
-	require.True(t, note(6, false))
-	require.True(t, note(0, true))
-	require.False(t, note(1, true))
+	require.True(t, record(5, false), "the sixth of ten")
+	require.True(t, record(6, false))
+	require.True(t, record(0, true))
+	require.False(t, record(1, true))
 
 	for range 30 {
 		now = now.Add(reachMemory / 30)
 		for id := range int64(10) {
-			note(id, false)
+			record(id, false)
 		}
 	}
-	require.False(t, note(3, false), "for an hour")
+	require.False(t, record(3, false), "for an hour")
 }
 
 // One or two that are down are no sign, even where there are no others.
@@ -53,7 +53,7 @@ func TestTwoThatAreDownAreNoSign(t *testing.T) {
 	for _, connected := range []bool{true, false, false} {
 		for id := range int64(2) {
 			now = now.Add(time.Second)
-			require.False(t, r.note(id, connected, now))
+			require.False(t, r.record(id, connected, now))
 		}
 	}
 }
@@ -64,22 +64,22 @@ func TestItIsToldInOrder(t *testing.T) {
 	var r *reach
 	var told []bool
 	var after sync.WaitGroup
-	r = newReach(func(cutOff bool, _ time.Duration) {
-		if cutOff { // while it is told, they connect again
+	r = newReach(func(offline bool, _ time.Duration) {
+		if offline { // while it is told, they connect again
 			after.Go(func() {
 				for id := range int64(3) {
-					r.note(id, true, time.Now())
+					r.record(id, true, time.Now())
 				}
 			})
 			<-time.After(20 * time.Millisecond)
 		}
-		told = append(told, cutOff)
+		told = append(told, offline)
 	})
 	for id := range int64(3) {
-		r.note(id, true, time.Now())
+		r.record(id, true, time.Now())
 	}
 	for id := range int64(3) {
-		r.note(id, false, time.Now())
+		r.record(id, false, time.Now())
 	}
 	after.Wait()
 	require.Equal(t, []bool{true, false}, told)

@@ -6,23 +6,23 @@ import (
 	"holdfast/delivery"
 )
 
-// What is kept of events that were read just now. One that goes to many destinations is leased piece by piece.
+// Limits of the cache of recent events. It helps if an event goes to many destinations, which are leased in several batches.
 const (
-	// recentFor is how long, at most: an attempt is of the event as it was that long ago, as one is that waits for its answer.
-	recentFor = 2 * time.Second
-	// recentBytes bounds the bodies, and recentBody one of them.
+	// recentTTL is the max age: an attempt may send the event as it was that long ago.
+	recentTTL = 2 * time.Second
+	// recentBytes bounds all bodies, recentBody a single one.
 	recentBytes = 4 << 20
 	recentBody  = 64 << 10
 )
 
-// recent are messages that were read within recentFor. One goroutine uses it.
+// recent caches messages for recentTTL. It isn't safe for concurrent use.
 type recent struct {
 	messages map[string]delivery.Message
 	bytes    int
 	since    time.Time
 }
 
-// keep is called with what was read, and forgets everything now and then.
+// keep adds messages, and empties the cache when it is full.
 func (r *recent) keep(messages map[string]delivery.Message) {
 	for id, m := range messages {
 		if len(m.Body) > recentBody {
@@ -37,7 +37,7 @@ func (r *recent) keep(messages map[string]delivery.Message) {
 }
 
 func (r *recent) get(id string) (delivery.Message, bool) {
-	if time.Since(r.since) > recentFor {
+	if time.Since(r.since) > recentTTL {
 		r.messages = nil
 	}
 	m, ok := r.messages[id]

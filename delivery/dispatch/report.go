@@ -14,8 +14,8 @@ import (
 	"holdfast/delivery"
 )
 
-// report tells what became of an attempt. Each failure is a line, but at most one a second for each destination.
-func (d *Dispatcher) report(r ready, m delivery.Message, s delivery.Settled) {
+// report records an attempt. It logs failures at most once a second for each destination.
+func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Settled) {
 	ctx := context.Background()
 	d.metrics.record(ctx, r.target.Destination, s)
 	if s.Kind == delivery.OK {
@@ -32,7 +32,7 @@ func (d *Dispatcher) report(r ready, m delivery.Message, s delivery.Settled) {
 		"left_out", leftOut)...)
 }
 
-func (r ready) fields(m delivery.Message, s delivery.Settled) []any {
+func (r preparedJob) fields(m delivery.Message, s delivery.Settled) []any {
 	return []any{
 		"event_id", s.EventID, "provider", m.Receipt.Provider, "event_type", m.Type, "subscription", r.target.Subscription.Name,
 		"destination", r.target.Destination.Name, "kind", kindOf(r.target.Destination), "code", s.Code,
@@ -40,13 +40,14 @@ func (r ready) fields(m delivery.Message, s delivery.Settled) []any {
 	}
 }
 
-// failureEvery is the least pause between two lines about failures of one destination, failuresFor how long they are kept apart.
+// failureEvery is the min pause between log lines about failures of one destination, failuresFor the time for which they are
+// tracked.
 const (
 	failureEvery = time.Second
 	failuresFor  = 10 * time.Minute
 )
 
-// failureLog bounds the lines about failures.
+// failureLog limits the log lines about failures.
 type failureLog struct {
 	mu   sync.Mutex
 	last map[int64]*lastLine
@@ -79,9 +80,9 @@ func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell b
 	return leftOut, true
 }
 
-// trace begins the span of an attempt. It goes on with the trace that the event began with, where that is exported; each further
-// attempt is a span of the same trace, and the sender hands the context to the receiver.
-func (d *Dispatcher) trace(ctx context.Context, r ready, m delivery.Message) (context.Context, func(delivery.Result)) {
+// trace starts the span of an attempt, in the trace of the event if that is exported. The sender passes the context on to the
+// destination.
+func (d *Dispatcher) trace(ctx context.Context, r preparedJob, m delivery.Message) (context.Context, func(delivery.Result)) {
 	carrier := propagation.MapCarrier{"traceparent": m.Receipt.Trace}
 	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
 	//nolint:spancheck // who calls what it gives ends it

@@ -13,7 +13,7 @@ func BenchmarkReport(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := ready{Job: job(1, 1)}
+	r := preparedJob{Job: job(1, 1)}
 	s := delivery.Settled{Job: r.Job, Result: delivery.Result{Kind: delivery.OK, Code: "200", Took: time.Millisecond}}
 	b.ReportAllocs()
 	for b.Loop() {

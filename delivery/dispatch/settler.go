@@ -10,44 +10,42 @@ import (
 	"holdfast/event"
 )
 
-// How outcomes are settled.
+// Limits of settling.
 const (
-	// gather is how long the first outcome waits for others, and enough how many need not wait. Where no attempt is under way any
-	// more none does.
-	gather = 10 * time.Millisecond
-	enough = 64
-	// settleBatch is how many are settled at once, at most.
-	settleBatch = 500
-	// settleLimit bounds one call.
-	settleLimit = 30 * time.Second
-	// The pauses while the queue cannot be reached.
+	// batchDelay is how long the first outcome waits for others, unless fullBatch outcomes are pending or no attempt is in flight.
+	batchDelay = 10 * time.Millisecond
+	fullBatch  = 64
+	// settleBatch is the max number of outcomes in one call.
+	settleBatch   = 500
+	settleTimeout = 30 * time.Second
+	// Pauses while the queue is unreachable.
 	firstPause = 100 * time.Millisecond
 	maxPause   = 5 * time.Second
 )
 
-// outcome is a delivery with its result, and the slot that it holds until it is settled.
+// outcome is a settled delivery, and the slot that it keeps until it is recorded.
 type outcome struct {
 	delivery.Settled
 	slot *slot
 }
 
-// settler records outcomes, many at a time. While the queue cannot be reached it keeps them: there are never more than slots.
+// settler records outcomes in batches. While the queue is unreachable it keeps them: there are never more than slots.
 type settler struct {
-	queue  Queue
-	slots  *shares
-	turned func([]delivery.Turn)
+	queue         Queue
+	slots         *shares
+	onTransitions func([]delivery.Turn)
 
 	mu      sync.Mutex
 	waiting []outcome
 	closed  bool
-	more    chan struct{} // there is something, or it is closed
-	full    chan struct{} // there is enough
+	more    chan struct{} // outcomes are pending, or closed
+	full    chan struct{} // a full batch is pending
 	done    chan struct{}
 }
 
-func newSettler(q Queue, s *shares, turned func([]delivery.Turn)) *settler {
+func newSettler(q Queue, s *shares, onTransitions func([]delivery.Turn)) *settler {
 	return &settler{
-		queue: q, slots: s, turned: turned,
+		queue: q, slots: s, onTransitions: onTransitions,
 		more: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -57,7 +55,7 @@ func (s *settler) add(all ...outcome) {
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, all...)
 	notify(s.more)
-	if len(s.waiting) >= min(enough, s.slots.taken()) {
+	if len(s.waiting) >= min(fullBatch, s.slots.inUse()) {
 		notify(s.full)
 	}
 }
@@ -69,7 +67,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// run settles until it is closed and nothing is left, or until ctx ends: what is not settled then is leased again by somebody.
+// run settles until the settler is closed and empty, or until ctx ends. Deliveries that aren't settled then are leased again.
 func (s *settler) run(ctx context.Context) {
 	defer close(s.done)
 	for {
@@ -79,7 +77,7 @@ func (s *settler) run(ctx context.Context) {
 			return
 		}
 		s.gather()
-		for batch, closed := s.take(); len(batch) > 0 || closed; batch, closed = s.take() {
+		for batch, closed := s.next(); len(batch) > 0 || closed; batch, closed = s.next() {
 			if len(batch) == 0 {
 				return
 			}
@@ -92,9 +90,9 @@ func (s *settler) run(ctx context.Context) {
 	}
 }
 
-// gather waits for others.
+// gather waits for a full batch or batchDelay.
 func (s *settler) gather() {
-	timer := time.NewTimer(gather)
+	timer := time.NewTimer(batchDelay)
 	defer timer.Stop()
 	select {
 	case <-s.full:
@@ -102,7 +100,7 @@ func (s *settler) gather() {
 	}
 }
 
-func (s *settler) take() (batch []outcome, closed bool) {
+func (s *settler) next() (batch []outcome, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(len(s.waiting), settleBatch)
@@ -113,7 +111,7 @@ func (s *settler) take() (batch []outcome, closed bool) {
 	return batch, s.closed
 }
 
-// close lets run end. Nothing is added after it.
+// close ends run. No outcome may be added after it.
 func (s *settler) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,11 +120,11 @@ func (s *settler) close() {
 	notify(s.full)
 }
 
-// settle tries until the queue has taken the batch. An outcome that it refuses for what is in it must not keep the others: the
-// batch is halved, and what is refused alone is left to the end of its lease.
+// settle retries until the queue accepts the batch. If the queue rejects it for its content, settle splits it in half, so that
+// only the rejected outcome is left to the end of its lease.
 func (s *settler) settle(ctx context.Context, batch []outcome) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		err := s.try(ctx, batch)
+		err := s.record(ctx, batch)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -146,8 +144,8 @@ func (s *settler) settle(ctx context.Context, batch []outcome) {
 	}
 }
 
-func (s *settler) try(ctx context.Context, batch []outcome) error {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+func (s *settler) record(ctx context.Context, batch []outcome) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	settled := make([]delivery.Settled, len(batch))
 	for i, o := range batch {
@@ -155,7 +153,7 @@ func (s *settler) try(ctx context.Context, batch []outcome) error {
 	}
 	turns, err := s.queue.Settle(ctx, settled)
 	if err == nil {
-		s.turned(turns)
+		s.onTransitions(turns)
 	}
 	return err
 }

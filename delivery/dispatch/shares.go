@@ -8,89 +8,80 @@ import (
 )
 
 const (
-	// provenWithin is how long an attempt may take that proves its destination. One that takes longer is late.
-	provenWithin = 2 * time.Second
-	// forgotten is after how long without an attempt nothing is known of a destination any more.
-	forgotten = 7 * 24 * time.Hour
-	// memoryShare is which part of the memory one destination may hold.
+	// slowAfter is the max duration of an attempt that proves its destination. Longer attempts are slow.
+	slowAfter = 2 * time.Second
+	// recordTTL is how long the record of an unused destination is kept.
+	recordTTL = 7 * 24 * time.Hour
+	// memoryShare is the divisor of the memory that one destination may use.
 	memoryShare = 8
 )
 
-// shares decides how many attempts each destination may have under way in this process, so that no destination harms another.
+// shares limits the concurrent attempts of each destination in this process, so that no destination slows down another.
 //
-// A destination is proven while its latest attempt succeeded within provenWithin and none under way is older than that. The
-// proven ones share as many slots as there are: each may hold as many as are still free, and no more than its window. That grows
-// with each success while more than half of it is used, and halves with each failure. So there is always room for one more
-// destination, and one that stops answering holds little more than it needed before.
+// A destination is proven while its latest attempt succeeded within slowAfter and no attempt in flight is slow. Proven
+// destinations share as many slots as there are: each may use half of the free ones, up to its window. The window grows with each
+// success while more than half of it is used, and halves with each failure. So there is always a slot for one more destination,
+// and a destination that stops answering uses little more than it needed before.
 //
-// An unproven destination gets one new slot, while all of them hold at most half of the slots. One that was never tried waits
-// only for attempts that aren't late yet, so that failing ones can't keep it unproven.
+// An unproven destination gets one new slot, while all of them use at most half of the slots. A destination that was never tried
+// waits only for attempts that aren't slow yet, so that failing ones can't keep it unproven.
 //
-// As many slots again are for what stays: late attempts, and those that began while their destination was proven. They take
-// nothing from anybody, until all slots are taken twice.
+// A second set of as many slots is for slow attempts, and for those that started while their destination was proven. They don't
+// use up the slots of others until both sets are full.
 type shares struct {
 	size   int
 	memory int64
 	now    func() time.Time
 
-	mu       sync.Mutex
-	records  map[int64]*record
-	busy     map[int64]*record // those with something under way
-	offered  map[int64]int     // what the last lease was offered, by destination
-	limited  bool              // something got nothing for want of slots
-	underWay int
-	held     int64 // bytes of bodies
-	pruned   time.Time
-	// look gets a value when it may be of use to lease again.
-	look chan struct{}
+	mu        sync.Mutex
+	records   map[int64]*record
+	busy      map[int64]*record // those with attempts in flight
+	offered   map[int64]int     // offered to the last lease, by destination
+	limited   bool              // a destination got none for lack of slots
+	inFlight  int
+	heldBytes int64 // bytes of bodies
+	pruned    time.Time
+	// wake receives a value when leasing again may help.
+	wake chan struct{}
 }
 
-// record is what is known of a destination.
+// record holds the history of a destination.
 type record struct {
-	tried   bool // an attempt has ended
-	ok      bool // the latest one succeeded in time
-	window  int
-	slots   map[*slot]struct{}
-	held    int64 // bytes of bodies
-	last    time.Time
-	refused bool // it may have got less than there was
+	tried     bool // an attempt has ended
+	ok        bool // the latest attempt succeeded and wasn't slow
+	window    int
+	slots     map[*slot]struct{}
+	heldBytes int64 // bytes of bodies
+	last      time.Time
+	refused   bool // it may have got fewer slots than it could use
 }
 
 func newShares(size int, memory int64, now func() time.Time) *shares {
 	return &shares{
 		size: size, memory: memory, now: now, records: map[int64]*record{}, busy: map[int64]*record{}, pruned: now(),
-		look: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1),
 	}
 }
 
-// isProven says whether the destination is proven.
 func (r *record) isProven(now time.Time) bool {
-	if r == nil || !r.ok {
-		return false
-	}
-	for o := range r.slots {
-		if o.isLate(now) {
-			return false
-		}
-	}
-	return true
+	return r != nil && r.ok && !r.hasSlow(now)
 }
 
-// isNew says whether nothing is known of the destination.
 func (r *record) isNew(now time.Time) bool {
-	if r == nil {
-		return true
-	}
-	for o := range r.slots {
-		if o.isLate(now) {
-			return false
-		}
-	}
-	return !r.tried
+	return r == nil || !r.tried && !r.hasSlow(now)
 }
 
-// mayTry says whether an unproven destination has no slot that it got as such.
-func (r *record) mayTry() bool {
+func (r *record) hasSlow(now time.Time) bool {
+	for o := range r.slots {
+		if o.isSlow(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNoTrial reports whether an unproven destination has no slot that it got while unproven.
+func (r *record) hasNoTrial() bool {
 	if r == nil {
 		return true
 	}
@@ -102,25 +93,25 @@ func (r *record) mayTry() bool {
 	return true
 }
 
-// totals are how many slots are left.
+// totals counts the free slots.
 type totals struct {
 	now time.Time
-	// proven, untried and failing are left for proven destinations, for those that were never tried, and for other unproven ones;
-	// all are left of twice the slots.
+	// proven, untried and failing are free for proven destinations, for never-tried ones, and for other unproven ones; all are free
+	// in both sets.
 	proven, untried, failing, all int
 }
 
-// totals counts. The caller holds the lock.
+// totals requires the lock.
 func (s *shares) totals() totals {
 	half := max(1, s.size/2)
-	t := totals{now: s.now(), proven: s.size, untried: half, failing: half, all: 2*s.size - s.underWay}
+	t := totals{now: s.now(), proven: s.size, untried: half, failing: half, all: 2*s.size - s.inFlight}
 	for _, r := range s.busy {
 		proven := r.isProven(t.now)
 		for o := range r.slots {
 			switch {
 			case proven:
 				t.proven--
-			case o.unproven && o.isLate(t.now):
+			case o.unproven && o.isSlow(t.now):
 				t.failing--
 			case o.unproven:
 				t.failing--
@@ -133,20 +124,20 @@ func (s *shares) totals() totals {
 	return t
 }
 
-// roomOf is how many more attempts of a destination may begin: its own record decides, and what is left.
-func (t totals) roomOf(r *record) int {
+// capacityOf returns how many more attempts of a destination may start.
+func (t totals) capacityOf(r *record) int {
 	switch {
 	case r.isProven(t.now):
 		return max(0, min(r.window-len(r.slots), (t.proven-len(r.slots)+1)/2, t.all))
-	case r.isNew(t.now) && t.untried > 0 && r.mayTry(), t.failing > 0 && r.mayTry():
+	case r.isNew(t.now) && t.untried > 0 && r.hasNoTrial(), t.failing > 0 && r.hasNoTrial():
 		return 1
 	default:
 		return 0
 	}
 }
 
-// room is what may be leased now. Limit is 0 if there is no room.
-func (s *shares) room() delivery.Want {
+// capacity returns what may be leased now. Limit is 0 if no slot is free.
+func (s *shares) capacity() delivery.Want {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.totals()
@@ -162,10 +153,10 @@ func (s *shares) room() delivery.Want {
 		candidates = s.records
 	}
 	for id, r := range candidates {
-		switch room := t.roomOf(r); {
-		case room > 0 && want.Only != nil:
+		switch capacity := t.capacityOf(r); {
+		case capacity > 0 && want.Only != nil:
 			want.Only = append(want.Only, id)
-		case room <= 0:
+		case capacity <= 0:
 			want.Without = append(want.Without, id)
 			r.refused = true
 		}
@@ -173,8 +164,8 @@ func (s *shares) room() delivery.Want {
 	return want
 }
 
-// offer is the room of the destinations of a lease. The proven ones share what is free so that as much is left as each gets, the
-// others take one each of what is left for them.
+// offer divides the free slots among the candidates of a lease. Proven destinations get equal shares and leave one share free;
+// the others get one slot each.
 func (s *shares) offer(t totals, ids []int64) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +178,7 @@ func (s *shares) offer(t totals, ids []int64) []int {
 	rooms := make([]int, len(ids))
 	for i, id := range ids {
 		r := s.records[id]
-		rooms[i] = t.roomOf(r)
+		rooms[i] = t.capacityOf(r)
 		switch {
 		case r.isProven(t.now):
 			rooms[i] = min(rooms[i], max(1, t.proven/(proven+1)))
@@ -200,8 +191,8 @@ func (s *shares) offer(t totals, ids []int64) []int {
 	return rooms
 }
 
-// take gives slots to what was leased.
-func (s *shares) take(jobs []delivery.Job) []*slot {
+// claim assigns slots to leased jobs.
+func (s *shares) claim(jobs []delivery.Job) []*slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -209,7 +200,7 @@ func (s *shares) take(jobs []delivery.Job) []*slot {
 	for _, j := range jobs {
 		proven[j.DestinationID] = s.records[j.DestinationID].isProven(now)
 	}
-	taken := make([]*slot, len(jobs))
+	inUse := make([]*slot, len(jobs))
 	for i, j := range jobs {
 		r := s.records[j.DestinationID]
 		if r == nil {
@@ -217,53 +208,53 @@ func (s *shares) take(jobs []delivery.Job) []*slot {
 			s.records[j.DestinationID] = r
 		}
 		s.busy[j.DestinationID] = r
-		taken[i] = &slot{of: s, destination: j.DestinationID, record: r, unproven: !proven[j.DestinationID]}
-		r.slots[taken[i]] = struct{}{}
+		inUse[i] = &slot{of: s, destination: j.DestinationID, record: r, unproven: !proven[j.DestinationID]}
+		r.slots[inUse[i]] = struct{}{}
 		r.last = now
 		s.offered[j.DestinationID]--
 		r.refused = r.refused || s.offered[j.DestinationID] <= 0
 	}
-	s.underWay += len(jobs)
+	s.inFlight += len(jobs)
 	s.prune(now)
-	return taken
+	return inUse
 }
 
-// prune forgets destinations that nothing is sent to.
+// prune removes records of unused destinations.
 func (s *shares) prune(now time.Time) {
 	if now.Sub(s.pruned) < time.Hour {
 		return
 	}
 	s.pruned = now
 	for id, r := range s.records {
-		if len(r.slots) == 0 && now.Sub(r.last) >= forgotten {
+		if len(r.slots) == 0 && now.Sub(r.last) >= recordTTL {
 			delete(s.records, id)
 		}
 	}
 }
 
-// taken is how many slots are taken.
-func (s *shares) taken() int {
+// inUse returns the number of used slots.
+func (s *shares) inUse() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.underWay
+	return s.inFlight
 }
 
-// free gives slots back. It asks for another look only if somebody may have got less than there was: where nobody did, a look
-// would find what the last one has left, which is nothing.
+// free releases slots. It wakes the lease loop only if a destination may have got fewer slots than it could use; otherwise the
+// last lease has left nothing.
 func (s *shares) free(all []*slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := s.limited
+	wake := s.limited
 	for _, o := range all {
-		again = again || o.record.refused
+		wake = wake || o.record.refused
 		o.record.refused = false
 		o.record.last = s.now()
 		if delete(o.record.slots, o); len(o.record.slots) == 0 {
 			delete(s.busy, o.destination)
 		}
 	}
-	s.underWay -= len(all)
-	if again {
-		notify(s.look)
+	s.inFlight -= len(all)
+	if wake {
+		notify(s.wake)
 	}
 }

@@ -26,7 +26,7 @@ func newDesk(size int) *desk {
 
 // lease gives slots for what waits, in the order of the destinations, and begins the attempts.
 func (d *desk) lease(waiting map[int64]int, order ...int64) map[int64][]*slot {
-	want := d.room()
+	want := d.capacity()
 	var looked []int64
 	for _, id := range order {
 		if waiting[id] > 0 && !slices.Contains(want.Without, id) && (want.Only == nil || slices.Contains(want.Only, id)) {
@@ -34,19 +34,19 @@ func (d *desk) lease(waiting map[int64]int, order ...int64) map[int64][]*slot {
 		}
 	}
 	var jobs []delivery.Job
-	for i, room := range want.Room(looked) {
+	for i, capacity := range want.Room(looked) {
 		id := looked[i]
-		for range min(room, waiting[id], want.Limit-len(jobs)) {
+		for range min(capacity, waiting[id], want.Limit-len(jobs)) {
 			jobs = append(jobs, delivery.Job{DestinationID: id})
 		}
 	}
-	taken := map[int64][]*slot{}
-	for _, o := range d.take(jobs) {
+	inUse := map[int64][]*slot{}
+	for _, o := range d.claim(jobs) {
 		o.begin()
-		taken[o.destination] = append(taken[o.destination], o)
+		inUse[o.destination] = append(inUse[o.destination], o)
 		waiting[o.destination]--
 	}
-	return taken
+	return inUse
 }
 
 func (d *desk) ends(kind delivery.Kind, all ...*slot) {
@@ -63,7 +63,7 @@ func (d *desk) prove(id int64, n int) {
 	}
 }
 
-func (d *desk) passes(span time.Duration) { d.at = d.at.Add(span) }
+func (d *desk) onSlow(span time.Duration) { d.at = d.at.Add(span) }
 
 // A destination has one attempt under way until one has succeeded. From then on its window grows with each success while it is
 // used, and halves with each failure.
@@ -72,10 +72,10 @@ func TestAWindowGrowsWithSuccess(t *testing.T) {
 	d := newDesk(64)
 	waiting := map[int64]int{1: 1000}
 	for _, n := range []int{1, 2, 4, 8, 16} {
-		taken := d.lease(waiting, 1)[1]
-		require.Len(t, taken, n)
+		inUse := d.lease(waiting, 1)[1]
+		require.Len(t, inUse, n)
 		require.Empty(t, d.lease(waiting, 1)[1])
-		d.ends(delivery.OK, taken...)
+		d.ends(delivery.OK, inUse...)
 	}
 	require.Len(t, d.lease(waiting, 1)[1], 32)
 	require.Empty(t, d.lease(waiting, 1)[1], "half of the slots are free for others")
@@ -104,24 +104,24 @@ func TestAProvenDestinationThatHangsKeepsNothingFromOthers(t *testing.T) {
 		hanging = append(hanging, d.lease(map[int64]int{id: 1000}, id)[id]...)
 	}
 	require.NotEmpty(t, d.lease(map[int64]int{5: 1}, 5)[5], "before anybody is late")
-	d.passes(provenWithin + time.Millisecond)
-	taken := d.lease(map[int64]int{0: 10, 5: 1000, 6: 1}, 0, 5, 6)
-	require.Len(t, taken[0], 1)
-	require.Len(t, taken[5], 1, "one of its own is late")
-	require.Len(t, taken[6], 1)
+	d.onSlow(slowAfter + time.Millisecond)
+	inUse := d.lease(map[int64]int{0: 10, 5: 1000, 6: 1}, 0, 5, 6)
+	require.Len(t, inUse[0], 1)
+	require.Len(t, inUse[5], 1, "one of its own is late")
+	require.Len(t, inUse[6], 1)
 	d.prove(7, 32)
 	others := d.lease(map[int64]int{7: 1000}, 7)[7]
 	require.Len(t, others, 32, "as if the others weren't there")
 	d.ends(delivery.OK, others...)
 
-	d.ends(delivery.OK, taken[0]...)
+	d.ends(delivery.OK, inUse[0]...)
 	require.Len(t, d.lease(map[int64]int{0: 10}, 0)[0], 1, "others of it are late")
 	d.ends(delivery.OK, hanging...)
 	require.Len(t, d.lease(map[int64]int{1: 10}, 1)[1], 1, "it took too long")
 }
 
 // However many destinations hang that never succeeded, one that is new gets a slot within provenWithin, and those that have failed
-// hold half of the slots at most.
+// reserve half of the slots at most.
 func TestANewDestinationProvesItselfSoon(t *testing.T) {
 	t.Parallel()
 	d := newDesk(64)
@@ -132,7 +132,7 @@ func TestANewDestinationProvesItselfSoon(t *testing.T) {
 	}
 	require.Len(t, d.lease(waiting, sick...), 32)
 	require.Empty(t, d.lease(map[int64]int{1000: 1}, 1000))
-	d.passes(provenWithin + time.Millisecond)
+	d.onSlow(slowAfter + time.Millisecond)
 	require.Len(t, d.lease(map[int64]int{1000: 1}, 1000)[1000], 1)
 	require.Empty(t, d.lease(waiting, sick[:32]...), "each of these hangs")
 
@@ -141,7 +141,7 @@ func TestANewDestinationProvesItselfSoon(t *testing.T) {
 		d.ends(delivery.Bad, d.lease(map[int64]int{id: 1}, id)[id]...)
 	}
 	require.Len(t, d.lease(waiting, sick...), 32)
-	d.passes(provenWithin + time.Millisecond)
+	d.onSlow(slowAfter + time.Millisecond)
 	require.Empty(t, d.lease(waiting, sick...))
 	require.Len(t, d.lease(map[int64]int{1000: 1}, 1000)[1000], 1)
 }
@@ -151,7 +151,7 @@ func TestAnIdleDestinationStaysProven(t *testing.T) {
 	t.Parallel()
 	d := newDesk(64)
 	d.prove(1, 8)
-	d.passes(24 * time.Hour)
+	d.onSlow(24 * time.Hour)
 	require.Len(t, d.lease(map[int64]int{1: 100}, 1)[1], 8)
 }
 
@@ -172,7 +172,7 @@ func TestOnlyWhoWasRefusedIsLookedForAgain(t *testing.T) {
 	t.Parallel()
 	asked := func(d *desk) bool {
 		select {
-		case <-d.look:
+		case <-d.wake:
 			return true
 		default:
 			return false
@@ -192,11 +192,11 @@ func TestOnlyWhoWasRefusedIsLookedForAgain(t *testing.T) {
 	for id := range int64(8) {
 		waiting[10+id] = 1
 	}
-	taken := d.lease(waiting, 10, 11, 12, 13, 14, 15, 16, 17)
-	require.Len(t, taken, 8)
+	inUse := d.lease(waiting, 10, 11, 12, 13, 14, 15, 16, 17)
+	require.Len(t, inUse, 8)
 	require.Empty(t, d.lease(map[int64]int{20: 1}, 20))
-	d.passes(provenWithin + time.Millisecond)
-	taken[10][0].passes()
+	d.onSlow(slowAfter + time.Millisecond)
+	inUse[10][0].onSlow()
 	require.True(t, asked(d), "a late one lets new ones begin")
 	require.Len(t, d.lease(map[int64]int{20: 1}, 20)[20], 1)
 }
@@ -208,33 +208,33 @@ func TestMemoryIsShared(t *testing.T) {
 	const mib = 1 << 20
 	d := newDesk(64)
 	d.prove(1, 32)
-	held := 0
-	taken := d.lease(map[int64]int{1: 1000}, 1)[1]
-	require.Len(t, taken, 32)
-	for _, o := range taken {
-		if o.hold(&payload{bytes: mib}) {
-			held++
+	heldBytes := 0
+	inUse := d.lease(map[int64]int{1: 1000}, 1)[1]
+	require.Len(t, inUse, 32)
+	for _, o := range inUse {
+		if o.reserve(&payload{bytes: mib}) {
+			heldBytes++
 		}
 	}
-	require.Equal(t, 8, held)
+	require.Equal(t, 8, heldBytes)
 	require.Less(t, d.records[1].window, 32, "it leases no more than it may hold")
 
 	for id := int64(10); id < 40; id++ {
-		if d.lease(map[int64]int{id: 1}, id)[id][0].hold(&payload{bytes: 4 * mib}) {
-			held += 4
+		if d.lease(map[int64]int{id: 1}, id)[id][0].reserve(&payload{bytes: 4 * mib}) {
+			heldBytes += 4
 		}
 	}
-	require.Equal(t, 32, held)
+	require.Equal(t, 32, heldBytes)
 	d.prove(2, 2)
 	b := &payload{bytes: 24 * mib}
 	o := d.lease(map[int64]int{2: 1}, 2)[2][0]
-	require.True(t, o.hold(b))
+	require.True(t, o.reserve(b))
 	other := d.lease(map[int64]int{50: 1}, 50)[50][0]
-	require.True(t, other.hold(b), "one body is held once")
+	require.True(t, other.reserve(b), "one body is held once")
 	o.release(b)
-	require.EqualValues(t, 56*mib, d.held)
+	require.EqualValues(t, 56*mib, d.heldBytes)
 	other.release(b)
-	require.EqualValues(t, 32*mib, d.held)
+	require.EqualValues(t, 32*mib, d.heldBytes)
 }
 
 // What a destination gets depends on itself: twenty healthy ones get the same at the same moments, whatever two hundred others do that
@@ -261,7 +261,7 @@ func simulate(seed uint64, sick int64) (got []int) {
 		order = append(order, id)
 	}
 	for range 6000 {
-		d.passes(tick)
+		d.onSlow(tick)
 		for o, kind := range due[d.at] {
 			d.ends(kind, o)
 		}
@@ -275,9 +275,9 @@ func simulate(seed uint64, sick int64) (got []int) {
 			waiting[id]++
 		}
 		faults.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		taken := d.lease(waiting, order...)
+		inUse := d.lease(waiting, order...)
 		for id := range healthy + sick {
-			for i, o := range taken[id] {
+			for i, o := range inUse[id] {
 				took, kind := tick*time.Duration(1+i%2), delivery.OK
 				if id >= healthy {
 					took, kind = fate(id, d.at, tick)
@@ -288,7 +288,7 @@ func simulate(seed uint64, sick int64) (got []int) {
 				due[d.at.Add(took)][o] = kind
 			}
 			if id < healthy {
-				got = append(got, len(taken[id]))
+				got = append(got, len(inUse[id]))
 			}
 		}
 	}

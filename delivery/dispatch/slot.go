@@ -6,38 +6,37 @@ import (
 	"holdfast/delivery"
 )
 
-// slot is held from the lease of a delivery until its outcome is settled.
+// slot is used from the lease of a delivery until its result is settled.
 type slot struct {
 	of          *shares
 	destination int64
 	record      *record
-	unproven    bool      // it was taken while the destination was
-	began       time.Time // the attempt; zero before
-	ended       bool      // the attempt
+	unproven    bool      // its destination was unproven
+	began       time.Time // start of the attempt; zero before
+	ended       bool      // the attempt has ended
 }
 
-// isLate says whether the attempt is under way for too long. The caller holds the lock.
-func (o *slot) isLate(now time.Time) bool {
-	return !o.ended && !o.began.IsZero() && now.Sub(o.began) > provenWithin
+// isSlow requires the lock.
+func (o *slot) isSlow(now time.Time) bool {
+	return !o.ended && !o.began.IsZero() && now.Sub(o.began) > slowAfter
 }
 
-// begin notes that the attempt begins.
 func (o *slot) begin() {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
 	o.began = o.of.now()
 }
 
-// passes is called when the attempt is late: others may get the slot that it doesn't count for any more.
-func (o *slot) passes() {
+// onSlow is called when the attempt becomes slow: its slot counts as free for others.
+func (o *slot) onSlow() {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
 	if o.of.limited && !o.ended {
-		notify(o.of.look)
+		notify(o.of.wake)
 	}
 }
 
-// end notes what the attempt says of its destination: nothing, if it never began.
+// end updates the record of the destination; an attempt that never started doesn't count.
 func (o *slot) end(result delivery.Result) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
@@ -46,7 +45,7 @@ func (o *slot) end(result delivery.Result) {
 		return
 	}
 	r.tried = true
-	r.ok = result.Kind == delivery.OK && o.of.now().Sub(o.began) <= provenWithin
+	r.ok = result.Kind == delivery.OK && o.of.now().Sub(o.began) <= slowAfter
 	switch {
 	case !r.ok:
 		r.window = max(1, r.window/2)
@@ -55,15 +54,15 @@ func (o *slot) end(result delivery.Result) {
 	}
 }
 
-// payload is the body of an event, for the attempts of all of its destinations.
+// payload is an event body shared by the attempts of all its destinations.
 type payload struct {
 	bytes int64
 	users int
 }
 
-// hold counts a body for an attempt, and says whether there is memory for it. A destination may hold one of any size, else its
-// share. Unproven ones leave half of the memory to the others. Where there is none, the window shrinks to what there is.
-func (o *slot) hold(b *payload) bool {
+// reserve reserves memory for an attempt and reports whether there was enough. A destination may always have one body, else its
+// share. Unproven destinations leave half of the memory to the others. On failure, the window shrinks to the current use.
+func (o *slot) reserve(b *payload) bool {
 	s := o.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,28 +70,28 @@ func (o *slot) hold(b *payload) bool {
 	if !o.record.isProven(s.now()) {
 		limit /= 2
 	}
-	fits := o.record.held == 0 || o.record.held+b.bytes <= s.memory/memoryShare
+	fits := o.record.heldBytes == 0 || o.record.heldBytes+b.bytes <= s.memory/memoryShare
 	if b.users == 0 {
-		fits = fits && (s.held == 0 || s.held+b.bytes <= limit)
+		fits = fits && (s.heldBytes == 0 || s.heldBytes+b.bytes <= limit)
 	}
 	if !fits {
 		o.record.window = max(1, min(o.record.window, len(o.record.slots)-1))
 		return false
 	}
 	if b.users == 0 {
-		s.held += b.bytes
+		s.heldBytes += b.bytes
 	}
 	b.users++
-	o.record.held += b.bytes
+	o.record.heldBytes += b.bytes
 	return true
 }
 
-// release gives the memory of a body back once its last attempt has ended.
+// release frees the memory of a body after its last attempt.
 func (o *slot) release(b *payload) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
-	o.record.held -= b.bytes
+	o.record.heldBytes -= b.bytes
 	if b.users--; b.users == 0 {
-		o.of.held -= b.bytes
+		o.of.heldBytes -= b.bytes
 	}
 }

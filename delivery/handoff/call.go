@@ -16,10 +16,10 @@ import (
 	"holdfast/delivery"
 )
 
-// identity is who started or signaled, as Temporal shows it.
+// identity is the client identity that Temporal shows.
 const identity = "holdfast"
 
-// The codes of what went well.
+// Codes of successful attempts.
 const (
 	codeStarted  = "started"
 	codeSignaled = "signaled"
@@ -32,14 +32,14 @@ type call struct {
 	*link
 	*order
 
-	// retry says that an attempt was made before, of which the answer may have been lost.
+	// retry: an earlier attempt may have succeeded although its response was lost.
 	retry bool
 }
 
-// start starts the workflow. Temporal answers a request id that the run knows as it did before. Where there may have been an
-// attempt before, a later run of the same workflow tells by its memo.
+// start starts the workflow. Temporal recognizes the request ID of a run that it has already started. If an earlier attempt may
+// have succeeded, the memo of a later run of the workflow ID also tells.
 func (c call) start(ctx context.Context) delivery.Result {
-	response, err := persistently(ctx, func() (*workflowservice.StartWorkflowExecutionResponse, error) {
+	response, err := withRetries(ctx, func() (*workflowservice.StartWorkflowExecutionResponse, error) {
 		return c.service.StartWorkflowExecution(ctx, c.startRequest())
 	})
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -51,12 +51,12 @@ func (c call) start(ctx context.Context) delivery.Result {
 	case c.retry && c.hasStarted(ctx):
 		return c.done(codeStarted, started.RunId)
 	case c.order.start.IfExists == "dead_letter":
-		return delivery.Result{Kind: delivery.Final, Code: codeExisting, Error: "somebody else has started a workflow with this ID"}
+		return delivery.Result{Kind: delivery.Final, Code: codeExisting, Error: "another client has started a workflow with this ID"}
 	}
 	return c.done(codeExisting, started.RunId)
 }
 
-// hasStarted reports whether the workflow with the ID was started by this delivery.
+// hasStarted reports whether this delivery started the workflow.
 func (c call) hasStarted(ctx context.Context) bool {
 	described, err := c.service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: c.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: c.workflowID},
@@ -84,7 +84,7 @@ func (c call) startRequest() *workflowservice.StartWorkflowExecutionRequest {
 	}
 }
 
-// signal signals the workflow. One that is not there, or has ended, may come: the policy tries again.
+// signal signals the workflow. If none is running it fails and is retried: the workflow may start later.
 func (c call) signal(ctx context.Context) delivery.Result {
 	if err := c.plainSignal(ctx); err != nil {
 		return c.failed(ctx, err)
@@ -93,7 +93,7 @@ func (c call) signal(ctx context.Context) delivery.Result {
 }
 
 func (c call) plainSignal(ctx context.Context) error {
-	_, err := persistently(ctx, func() (*workflowservice.SignalWorkflowExecutionResponse, error) {
+	_, err := withRetries(ctx, func() (*workflowservice.SignalWorkflowExecutionResponse, error) {
 		return c.service.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace:         c.namespace,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: c.workflowID},
@@ -107,9 +107,9 @@ func (c call) plainSignal(ctx context.Context) error {
 	return err
 }
 
-// signalWithStart signals the workflow, and starts it if it does not run. Where the answer of an earlier attempt may have been
-// lost, a plain signal comes first: the run that has it takes it as the same. Then a start that refuses what has ended tells
-// whether that was started by this delivery.
+// signalWithStart signals the workflow, and starts it if it isn't running. If an earlier attempt may have succeeded, it sends a
+// plain signal first, which a run that has it already ignores. Then it starts without reusing the workflow ID, which shows
+// whether this delivery started the run that has ended.
 func (c call) signalWithStart(ctx context.Context) delivery.Result {
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	again := c.ifClosed == "" || c.ifClosed == "start"
@@ -156,7 +156,7 @@ func (c call) withStarted(
 func (c call) withStart(
 	ctx context.Context, reuse enumspb.WorkflowIdReusePolicy,
 ) (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
-	return persistently(ctx, func() (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
+	return withRetries(ctx, func() (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
 		return c.service.SignalWithStartWorkflowExecution(ctx, &workflowservice.SignalWithStartWorkflowExecutionRequest{
 			Namespace:                c.namespace,
 			WorkflowId:               c.workflowID,
@@ -183,13 +183,13 @@ func (c call) queue() *taskqueuepb.TaskQueue {
 }
 
 const (
-	// maxTries is how often a call is made within one attempt: raw calls are not retried by the SDK.
+	// maxTries is the max number of calls in one attempt: the SDK doesn't retry raw calls.
 	maxTries   = 4
 	firstPause = 100 * time.Millisecond
 )
 
-// persistently repeats a call over a moment in which Temporal moves a shard or a connection is lost.
-func persistently[R any](ctx context.Context, call func() (R, error)) (R, error) {
+// withRetries retries a call while Temporal moves a shard or a connection is lost.
+func withRetries[R any](ctx context.Context, call func() (R, error)) (R, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
 		response, err := call()

@@ -1,11 +1,11 @@
-// Package handoff hands events to workflows in somebody's own Temporal: it starts one, signals one, or signals one and starts it
-// if it does not run.
+// Package handoff delivers events to workflows in the user's own Temporal: it starts a workflow, signals one, or does a
+// signal-with-start.
 //
-//	target, message ──▶ evaluate (workflow id, input …) ──▶ encode (the profile's codec) ──▶ call, with a request id of ours
+//	target, message ──▶ evaluate (workflow ID, input …) ──▶ encode (the profile's codec) ──▶ call, with our request ID
 //
-// An attempt is repeated under the request id of its delivery, so that a run applies it once, also where an answer was lost. What
-// holds is once per run: Temporal keeps request ids in the state of one run, so that a lost answer with a continue-as-new, a
-// reset or the end of the retention behind it can repeat a signal. Every input that is an object therefore carries event_id.
+// All attempts of a delivery use the same request ID, so that a run applies it once even if a response was lost. That guarantee
+// is per run, because Temporal stores request IDs in the state of a run. If a response is lost and the workflow then continues as
+// new, is reset or passes its retention, a signal can repeat. Therefore every input that is an object carries event_id.
 //
-// The package must know neither when an attempt is due nor where deliveries are stored.
+// The package must not depend on when an attempt is due or where deliveries are stored.
 package handoff

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// maxInput is how large one input may be, in bytes. Temporal warns above it, and what is large stays in a history for long.
+	// maxInput bounds one input, in bytes. Temporal warns above it, and large inputs stay in the history.
 	maxInput = 256 << 10
-	// maxInputs is for all of an order together, below the 2 MiB that Temporal takes.
+	// maxInputs bounds all inputs of an order, below Temporal's limit of 2 MiB.
 	maxInputs = 1 << 20
-	// maxSummary is what Temporal takes, in bytes, less what a codec adds.
+	// maxSummary is Temporal's limit in bytes, minus the overhead of a codec.
 	maxSummary = 200
 )
 
-// inputs makes the inputs of an order.
+// inputs builds the inputs of an order.
 type inputs struct {
 	eventID   string
 	reference string
 	message   delivery.Message
-	// room is what is left of maxInputs.
-	room int
+	// remaining is the unused part of maxInputs.
+	remaining int
 }
 
-// all gives the inputs of a list, each as json/plain.
+// all evaluates a list of inputs, each encoded as json/plain.
 func (e *evaluation) all(field string, sources []delivery.JQ) ([]*commonpb.Payload, error) {
 	var all []*commonpb.Payload
 	for i, source := range sources {
@@ -60,10 +60,10 @@ func (e *evaluation) one(field string, source delivery.JQ) (*commonpb.Payload, e
 	if data, err := jq.Marshal(e.named(value), maxInput); err == nil {
 		return e.fit(data), nil
 	}
-	return e.refer(), nil // being too large is the one reason
+	return e.refer(), nil // the only possible error is the size
 }
 
-// named is a value that names the event, if it is an object and does not do so by itself.
+// named adds event_id to an object that lacks it.
 func (in *inputs) named(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -77,21 +77,21 @@ func (in *inputs) named(value any) any {
 	return object
 }
 
-// intoEnvelope puts the event's ID before the fields of an envelope, under the name that every input has it by.
+// intoEnvelope adds event_id, the name of the ID in every input, to an envelope.
 func (in *inputs) intoEnvelope(envelope []byte) []byte {
 	return append([]byte(`{"event_id":"`+in.eventID+`",`), bytes.TrimPrefix(envelope, []byte("{"))...)
 }
 
-// fit is the payload of an input, or the reference to the event where it is too large.
+// fit returns the payload of an input, or a reference to the event if the input is too large.
 func (in *inputs) fit(data []byte) *commonpb.Payload {
-	if len(data) > min(maxInput, in.room) {
+	if len(data) > min(maxInput, in.remaining) {
 		return in.refer()
 	}
-	in.room -= len(data)
+	in.remaining -= len(data)
 	return plain(data)
 }
 
-// refer stands for what is too large: the receiver reads the event where it is stored.
+// refer replaces an input that is too large: the workflow can read the event through the API.
 func (in *inputs) refer() *commonpb.Payload {
 	return jsonPayload(map[string]string{"event_id": in.eventID, "reference": in.reference})
 }
@@ -105,12 +105,12 @@ func plain(data []byte) *commonpb.Payload {
 func jsonPayload(v any) *commonpb.Payload {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts, and maps of texts
+		panic(err) // strings and maps of strings always encode
 	}
 	return plain(data)
 }
 
-// summaryPayload is the beginning of a text, as much as Temporal takes.
+// summaryPayload truncates text to Temporal's limit.
 func summaryPayload(text string) *commonpb.Payload {
 	for {
 		p := jsonPayload(text)

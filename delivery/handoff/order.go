@@ -17,10 +17,10 @@ import (
 	"holdfast/providers/jq"
 )
 
-// maxWorkflowID is what Temporal takes, in bytes.
+// maxWorkflowID is Temporal's limit in bytes.
 const maxWorkflowID = 1000
 
-// order is what the expressions of a subscription make of an event.
+// order holds the evaluated expressions of a subscription.
 type order struct {
 	requestID  string
 	taskQueue  string
@@ -33,7 +33,7 @@ type order struct {
 	summary          *commonpb.Payload
 	fairnessKey      string
 
-	// signalName is "" for a plain start.
+	// signalName is empty for a plain start.
 	signalName  string
 	signalInput []*commonpb.Payload
 	ifClosed    string
@@ -41,16 +41,17 @@ type order struct {
 	eventID             string
 	possibleDuplicateOf string
 	trace               *commonpb.Payload
-	// shown are the texts of the event that an error of the server could repeat.
+	// shown lists text from the event that a server error could repeat.
 	shown []string
 }
 
-// requestID is the same for every attempt of a delivery. It names the subscription, since two of them may signal one workflow.
+// requestID is the same for every attempt of a delivery. It includes the subscription, since two subscriptions may signal one
+// workflow.
 func requestID(j delivery.Job) string {
 	return delivery.IDOf(j.EventID, j.Generation) + "/" + strconv.FormatInt(j.SubscriptionID, 10)
 }
 
-// fixedOrder has what a subscription fixes for every event. Its workflow ID is only how those of all events begin.
+// fixedOrder returns the fields that are the same for every event. workflowID is only the constant prefix.
 func fixedOrder(t delivery.Target) *order {
 	o := &order{taskQueue: t.Destination.Temporal.TaskQueue}
 	var id delivery.JQ
@@ -66,7 +67,7 @@ func fixedOrder(t delivery.Target) *order {
 	return o
 }
 
-// evaluation makes an order.
+// evaluation builds an order.
 type evaluation struct {
 	*inputs
 
@@ -75,13 +76,13 @@ type evaluation struct {
 	order *order
 }
 
-// orderOf evaluates the subscription for an event. The error is an *event.Error without anything of the event.
+// orderOf evaluates the subscription for an event. The error is an *event.Error without content of the event.
 func (s *Sender) orderOf(
 	ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message,
 ) (*order, error) {
 	in := m.Input()
 	e := &evaluation{
-		inputs: &inputs{eventID: j.EventID, reference: s.eventsURL + j.EventID, message: m, room: maxInputs},
+		inputs: &inputs{eventID: j.EventID, reference: s.eventsURL + j.EventID, message: m, remaining: maxInputs},
 		first: func(field string, source delivery.JQ) (any, error) {
 			if source == "" {
 				return nil, nil
@@ -111,7 +112,7 @@ func (s *Sender) orderOf(
 		}
 		return e.order, e.signal("signal_with_start", with.SignalName, with.SignalInput)
 	}
-	return nil, event.Rejectf("no_form", "the subscription says neither start nor signal")
+	return nil, event.Rejectf("no_form", "the subscription has neither start nor signal")
 }
 
 func (e *evaluation) start(in string, s delivery.Start) (err error) {
@@ -147,12 +148,12 @@ func (e *evaluation) signal(in, name string, input []delivery.JQ) (err error) {
 	return err
 }
 
-// workflowID takes a text or a number, and makes none up.
+// workflowID accepts a string or a number.
 func (e *evaluation) workflowID(in string, source delivery.JQ) error {
 	field := in + ".workflow_id"
 	value, err := e.name(field, source)
 	if event.CodeOf(err) == "jq_null" {
-		return event.Rejectf("invalid_workflow_id", "%s adds null to a text: say what stands in its place (… // \"none\")", field)
+		return event.Rejectf("invalid_workflow_id", "%s adds null to a string: give a default (… // \"none\")", field)
 	}
 	if err != nil {
 		return err
@@ -160,17 +161,17 @@ func (e *evaluation) workflowID(in string, source delivery.JQ) error {
 	id, ok := jq.Text(value)
 	switch {
 	case !ok:
-		return event.Rejectf("invalid_workflow_id", "%s gives neither text nor a number", field)
+		return event.Rejectf("invalid_workflow_id", "%s must yield a string or a number", field)
 	case len(id) > maxWorkflowID:
-		return event.Rejectf("invalid_workflow_id", "%s gives %d bytes; Temporal takes %d", field, len(id), maxWorkflowID)
+		return event.Rejectf("invalid_workflow_id", "%s yields %d bytes; Temporal's limit is %d", field, len(id), maxWorkflowID)
 	case strings.ContainsRune(id, 0):
-		return event.Rejectf("invalid_workflow_id", "%s gives a NUL, which Temporal cannot store", field)
+		return event.Rejectf("invalid_workflow_id", "%s yields a NUL, which Temporal can't store", field)
 	}
 	e.order.workflowID = id
 	return nil
 }
 
-// attributes are given as JSON without a type: Temporal reads them as what they are registered as. Null is none.
+// attributes sends JSON without a type: Temporal converts it to the registered type. Null is omitted.
 func (e *evaluation) attributes(in string, sources map[string]delivery.JQ) error {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		field := in + ".search_attributes." + name
@@ -183,7 +184,7 @@ func (e *evaluation) attributes(in string, sources map[string]delivery.JQ) error
 		}
 		data, err := jq.Marshal(value, maxInput)
 		if err != nil {
-			return event.Rejectf("input_error", "%s gives too much", field)
+			return event.Rejectf("input_error", "%s yields a value that is too large", field)
 		}
 		if e.order.searchAttributes == nil {
 			e.order.searchAttributes = map[string]*commonpb.Payload{}
@@ -194,7 +195,7 @@ func (e *evaluation) attributes(in string, sources map[string]delivery.JQ) error
 	return nil
 }
 
-// textsOf are the forms in which a value could stand in a message.
+// textsOf returns the forms of a value that an error message could contain.
 func textsOf(value any) []string {
 	if list, ok := value.([]any); ok {
 		var all []string
@@ -206,8 +207,8 @@ func textsOf(value any) []string {
 	return []string{fmt.Sprint(value)}
 }
 
-// payloads are what goes through a codec: not search attributes, which Temporal reads itself, nor the trace and the memo, which
-// tell nothing of the event but its ID.
+// payloads returns what the codec encodes: not search attributes, which Temporal reads, and not the trace and the memo, which
+// hold nothing of the event but its ID.
 func (o *order) payloads() []*commonpb.Payload {
 	all := slices.Concat(o.input, o.signalInput)
 	if o.summary != nil {
@@ -216,7 +217,7 @@ func (o *order) payloads() []*commonpb.Payload {
 	return all
 }
 
-// memo says for whom the workflow was started. It goes on with the workflow where a request id does not, as into a new run.
+// memo identifies the delivery. Unlike the request ID, it survives a continue-as-new.
 func (o *order) memo() *commonpb.Memo {
 	fields := map[string]*commonpb.Payload{memoEventID: jsonPayload(o.eventID), memoDelivery: jsonPayload(o.requestID)}
 	if o.possibleDuplicateOf != "" {
@@ -252,7 +253,7 @@ func (o *order) priority() *commonpb.Priority {
 	return &commonpb.Priority{PriorityKey: int32(o.start.PriorityKey), FairnessKey: o.fairnessKey}
 }
 
-// header carries the trace to where the SDKs' tracing interceptors look for it.
+// header passes the trace to the SDKs' tracing interceptors.
 func (o *order) header() *commonpb.Header {
 	if o.trace == nil {
 		return nil

@@ -13,61 +13,61 @@ import (
 	"holdfast/event"
 )
 
-// done is an attempt that went well, with what it has reached.
+// done returns the result of a successful attempt, with the workflow and run as its answer.
 func (c call) done(code, runID string) delivery.Result {
 	answer, err := json.Marshal(struct {
 		WorkflowID string `json:"workflow_id"`
 		RunID      string `json:"run_id,omitempty"`
 	}{c.workflowID, runID})
 	if err != nil {
-		panic(err) // two texts
+		panic(err) // strings always encode
 	}
 	return delivery.Result{Kind: delivery.OK, Code: code, Answer: answer}
 }
 
-// unmade is an order that could not be made of the event.
-func unmade(err error) delivery.Result {
+// buildFailure is the result when the event can't be turned into an order.
+func buildFailure(err error) delivery.Result {
 	code := "input_error"
 	if event.CodeOf(err) == "invalid_workflow_id" {
 		code = "invalid_workflow_id"
 	}
-	return delivery.Unmade(code, err)
+	return delivery.BuildFailure(code, err)
 }
 
-// isNoWorkflow says that no workflow with the ID runs.
+// isNoWorkflow reports whether no workflow with the ID is running.
 func isNoWorkflow(err error) bool {
 	var missing *serviceerror.NotFound
 	return errors.As(err, &missing)
 }
 
-// failed says what became of a call by its error. What the event has brought about is final; what the destination has is tried
-// again, and opens its breaker: a namespace that is missing would else make a dead letter of every event.
+// failed classifies the error of a call. Errors caused by the event are final. Errors of the destination are retried and open its
+// breaker: otherwise a missing namespace would create a dead letter for every event.
 func (c call) failed(ctx context.Context, err error) delivery.Result {
 	var namespace *serviceerror.NamespaceNotFound
 	if errors.As(err, &namespace) {
-		return delivery.Result{Kind: delivery.Bad, Code: "namespace_not_found", Error: "Temporal does not know the namespace"}
+		return delivery.Result{Kind: delivery.Bad, Code: "namespace_not_found", Error: "the namespace doesn't exist"}
 	}
 	status := serviceerror.ToStatus(err)
 	if isUnanswered(status.Code()) && ctx.Err() != nil {
-		return givenUp(ctx)
+		return aborted(ctx)
 	}
 	switch status.Code() { //nolint:exhaustive // the rest has no meaning of its own
 	case codes.InvalidArgument:
-		reason := "Temporal refuses it: " + c.clean(status.Message())
+		reason := "Temporal rejected the request: " + c.clean(status.Message())
 		return delivery.Result{Kind: delivery.Final, Code: "invalid_argument", Error: reason}
 	case codes.NotFound:
-		return delivery.Result{Kind: delivery.Bad, Code: "workflow_not_found", Error: "no workflow with this ID runs"}
+		return delivery.Result{Kind: delivery.Bad, Code: "workflow_not_found", Error: "no workflow with this ID is running"}
 	case codes.ResourceExhausted:
 		if strings.Contains(status.Message(), "larger than max") {
-			return delivery.Result{Kind: delivery.Final, Code: "payload_too_large", Error: "Temporal does not take as much at once"}
+			return delivery.Result{Kind: delivery.Final, Code: "payload_too_large", Error: "the payload exceeds Temporal's size limit"}
 		}
-		return delivery.Result{Kind: delivery.Busy, Code: "resource_exhausted", Error: "Temporal is at its limit"}
+		return delivery.Result{Kind: delivery.Busy, Code: "resource_exhausted", Error: "Temporal is rate-limiting the namespace"}
 	case codes.PermissionDenied, codes.Unauthenticated:
-		return delivery.Result{Kind: delivery.Bad, Code: "permission_denied", Error: "Temporal does not let the profile do so"}
+		return delivery.Result{Kind: delivery.Bad, Code: "permission_denied", Error: "the profile lacks the permission"}
 	case codes.Canceled, codes.DeadlineExceeded:
-		return delivery.Result{Kind: delivery.Bad, Code: "timeout", Error: "no answer in time"}
+		return delivery.Result{Kind: delivery.Bad, Code: "timeout", Error: "no response in time"}
 	case codes.Unavailable:
-		return delivery.Result{Kind: delivery.Bad, Code: "unavailable", Error: "Temporal cannot be reached"}
+		return delivery.Result{Kind: delivery.Bad, Code: "unavailable", Error: "Temporal is unreachable"}
 	}
 	return delivery.Result{Kind: delivery.Bad, Code: "temporal_error", Error: "Temporal answered " + status.Code().String()}
 }
@@ -76,18 +76,18 @@ func isUnanswered(c codes.Code) bool {
 	return c == codes.Canceled || c == codes.DeadlineExceeded || c == codes.Unavailable
 }
 
-// givenUp is an attempt that its context has ended: at its deadline, or because the process stops.
-func givenUp(ctx context.Context) delivery.Result {
+// aborted is the result of an attempt whose context ended, by its deadline or by a shutdown.
+func aborted(ctx context.Context) delivery.Result {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return delivery.Result{Kind: delivery.Ours, Code: "stopped", Error: "it was given up"}
+		return delivery.Result{Kind: delivery.Ours, Code: "stopped", Error: "the attempt was aborted"}
 	}
-	return delivery.Result{Kind: delivery.Bad, Code: "timeout", Error: "no answer in time"}
+	return delivery.Result{Kind: delivery.Bad, Code: "timeout", Error: "no response in time"}
 }
 
-// maxReason bounds what is kept of a reason, in bytes.
+// maxReason bounds the stored part of a message, in bytes.
 const maxReason = 300
 
-// clean is a message of the server without what came from the event.
+// clean removes content of the event from a server message.
 func (c call) clean(message string) string {
 	for _, text := range append(c.shown, c.workflowID, c.fairnessKey) {
 		if text != "" {

@@ -17,20 +17,20 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// link is the way to a namespace that events are handed to.
+// link is a connection to a namespace.
 type link struct {
 	profile   string
 	namespace string
 	service   workflowservice.WorkflowServiceClient
 	operator  operatorservice.OperatorServiceClient
-	// codec is that of the profile; nil without one.
+	// codec is nil if the profile has none.
 	codec *envconfig.ClientConfigCodec
 	close func()
-	// compared is the last comparison with Holdfast's own namespace; nil before the first.
+	// compared is the last comparison with Holdfast's own namespace.
 	compared atomic.Pointer[comparison]
 }
 
-// profiles give the Temporal of each, made when it is first asked for.
+// profiles caches the link of each profile. Links are created on first use.
 type profiles struct {
 	options Options
 	mu      sync.Mutex
@@ -50,8 +50,8 @@ func newProfiles(o Options) *profiles {
 	return all
 }
 
-// of reads a profile of the file of Temporal's own client configuration. The TEMPORAL_* variables change nothing of it: they say
-// where Holdfast's own Temporal is.
+// of returns the link of a profile in the TEMPORAL_CONFIG_FILE. TEMPORAL_* variables don't override it: they configure Holdfast's
+// own Temporal.
 func (all *profiles) of(name string) (*link, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -59,17 +59,17 @@ func (all *profiles) of(name string) (*link, error) {
 		return made, nil
 	}
 	if name == "" {
-		return nil, errors.New("this process has no Temporal of its own")
+		return nil, errors.New("this process isn't connected to Holdfast's own Temporal")
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
 		ConfigFilePath: all.options.ConfigFile, ConfigFileProfile: name, DisableEnv: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("profile %q cannot be read from the file of TEMPORAL_CONFIG_FILE", name)
+		return nil, fmt.Errorf("can't read profile %q from the TEMPORAL_CONFIG_FILE", name)
 	}
 	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("profile %q cannot be used: a certificate or its key is missing or wrong", name)
+		return nil, fmt.Errorf("can't use profile %q: a certificate or its key is missing or invalid", name)
 	}
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
@@ -78,7 +78,7 @@ func (all *profiles) of(name string) (*link, error) {
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	c, err := client.NewLazyClient(options)
 	if err != nil {
-		return nil, fmt.Errorf("profile %q cannot be used", name)
+		return nil, fmt.Errorf("can't use profile %q", name)
 	}
 	made := &link{
 		profile: name, namespace: options.Namespace, service: c.WorkflowService(), operator: c.OperatorService(),
@@ -97,7 +97,7 @@ func (all *profiles) close() {
 	all.made = map[string]*link{}
 }
 
-// encode passes what the receiving workflow decodes through the profile's codec, all in one request.
+// encode runs the payloads through the profile's codec, all in one request.
 func (t *link) encode(ctx context.Context, o *order) error {
 	if t.codec == nil || t.codec.Endpoint == "" {
 		return nil
@@ -113,7 +113,7 @@ func (t *link) encode(ctx context.Context, o *order) error {
 	return nil
 }
 
-// remote is the codec's endpoint, as the profile says and as the temporal program asks it.
+// remote calls the codec's endpoint the way the temporal CLI does.
 func (t *link) remote(ctx context.Context) converter.PayloadCodec {
 	endpoint := strings.ReplaceAll(strings.TrimSuffix(t.codec.Endpoint, "/"), "{namespace}", t.namespace)
 	return converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{
@@ -129,7 +129,7 @@ func (t *link) remote(ctx context.Context) converter.PayloadCodec {
 	})
 }
 
-// silent is a logger that says nothing.
+// silent drops all messages.
 type silent struct{}
 
 func (silent) Debug(string, ...any) {}

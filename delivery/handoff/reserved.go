@@ -13,22 +13,22 @@ import (
 	"holdfast/delivery"
 )
 
-// Reserved lists what a hand-off may not use in Holdfast's own namespace. Otherwise a user who can change subscriptions could
-// start or signal Holdfast's own workflows.
+// Reserved lists the names that deliveries must not use in Holdfast's own namespace. Otherwise a user who can edit subscriptions
+// could start or signal Holdfast's own workflows.
 type Reserved struct {
 	TaskQueues    []string
 	WorkflowTypes []string
-	// IDPrefixes are the beginnings of the IDs of Holdfast's own workflows, except those of events.
+	// IDPrefixes lists the ID prefixes of Holdfast's own workflows, except those of events.
 	IDPrefixes []string
-	// Providers gives the names of the catalogue: the workflow of an event has the ID PROVIDER:KEY.
+	// Providers returns the names in the catalogue: the workflow ID of an event is PROVIDER:KEY.
 	Providers func() []string
 }
 
-// systemPrefix begins the names of what Temporal itself runs in a namespace, such as the workflows behind schedules.
+// systemPrefix begins the names that Temporal itself uses, for instance for schedules.
 const systemPrefix = "temporal-sys-"
 
-// Conflicts says what a destination and its subscription use that is reserved, as far as it shows without an event. It says
-// nothing of a destination with a profile: only Temporal can say whether that leads to Holdfast's own namespace.
+// Conflicts lists the reserved names that a destination and its subscription use for every event. It returns nil for a
+// destination with a profile, because only Temporal has the namespace's ID.
 func (r Reserved) Conflicts(t delivery.Target) []string {
 	if t.Destination.Temporal == nil || t.Destination.Temporal.Profile != "" {
 		return nil
@@ -36,7 +36,7 @@ func (r Reserved) Conflicts(t delivery.Target) []string {
 	return r.conflicts(fixedOrder(t))
 }
 
-// conflicts says what an order uses that is reserved, and what to use instead.
+// conflicts lists the reserved names of an order, and what to use instead.
 func (r Reserved) conflicts(o *order) (all []string) {
 	if slices.Contains(r.TaskQueues, o.taskQueue) || strings.HasPrefix(o.taskQueue, systemPrefix) {
 		all = append(all, fmt.Sprintf(
@@ -53,7 +53,7 @@ func (r Reserved) conflicts(o *order) (all []string) {
 	return all
 }
 
-// prefixOf returns the reserved beginning of a workflow ID; "" if it has none.
+// prefixOf returns the reserved prefix of a workflow ID; "" if it has none.
 func (r Reserved) prefixOf(id string) string {
 	for _, prefix := range append(slices.Clone(r.IDPrefixes), systemPrefix) {
 		if strings.HasPrefix(id, prefix) {
@@ -67,8 +67,7 @@ func (r Reserved) prefixOf(id string) string {
 	return ""
 }
 
-// guard refuses an order that uses a reserved name if the link leads to Holdfast's own namespace; nil lets it through. Other
-// orders don't need to know which namespace that is.
+// guard rejects an order with a reserved name if the link leads to Holdfast's own namespace; nil means accepted.
 func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result {
 	conflicts := s.reserved.conflicts(o)
 	if len(conflicts) == 0 {
@@ -84,17 +83,17 @@ func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result
 	return &delivery.Result{Kind: delivery.Final, Code: "reserved", Error: strings.Join(conflicts, "; ")}
 }
 
-// compareEvery is how long a comparison of namespaces holds.
+// compareEvery is how long a comparison stays valid.
 const compareEvery = time.Minute
 
-// comparison says whether a link leads to Holdfast's own namespace.
+// comparison records whether a link leads to Holdfast's own namespace.
 type comparison struct {
 	own bool
 	at  time.Time
 }
 
-// isOwn reports whether a link leads to Holdfast's own namespace, whatever its profile calls it: it compares the namespaces' IDs.
-// While one of them can't be asked, what was found before holds.
+// isOwn compares namespace IDs, because a profile may have another name for Holdfast's own namespace. If a server is unreachable,
+// the last comparison applies.
 func (s *Sender) isOwn(ctx context.Context, to *link) (bool, error) {
 	if to.profile == "" {
 		return true, nil
@@ -133,8 +132,8 @@ func (s *Sender) compare(ctx context.Context, to *link) (*comparison, error) {
 func (t *link) namespaceID(ctx context.Context) (string, error) {
 	described, err := t.service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.namespace})
 	if err != nil {
-		return "", fmt.Errorf("namespace %s does not give its ID, and the delivery uses a name that is reserved in Holdfast's own "+
-			"namespace: %s", t.namespace, serviceerror.ToStatus(err).Code())
+		return "", fmt.Errorf("can't read the ID of namespace %s, which is required because the delivery uses a name reserved in "+
+			"Holdfast's own namespace: %s", t.namespace, serviceerror.ToStatus(err).Code())
 	}
 	return described.GetNamespaceInfo().GetId(), nil
 }

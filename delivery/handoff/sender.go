@@ -12,21 +12,19 @@ import (
 
 // Options configure a Sender.
 type Options struct {
-	// Client and Namespace are Holdfast's own, which the profile "" stands for. The client stays its maker's to close.
+	// Client and Namespace are Holdfast's own; profile "" stands for them. The Sender doesn't close the client.
 	Client    client.Client
 	Namespace string
-	// ConfigFile holds the profiles; "" is where Temporal's own tools look.
+	// ConfigFile holds the profiles; "" means the default location of Temporal's tools.
 	ConfigFile string
-	// EventsURL is where an event is read, with its ID behind it: what is too large for Temporal is sent as a reference. "" means
-	// the path on the operator port, "/events/".
+	// EventsURL is the prefix of event URLs, used as a reference to events that are too large for Temporal; "" means "/events/".
 	EventsURL string
-	// Reserved is what no hand-off may use in Holdfast's own namespace.
-	Reserved Reserved
-	// Logger is for what the clients of profiles say; nil drops it.
+	Reserved  Reserved
+	// Logger receives the log of the profiles' clients; nil drops it.
 	Logger log.Logger
 }
 
-// Sender makes attempts at task queues. It is safe for concurrent use, and one serves a whole process.
+// Sender makes attempts at task queues. It is safe for concurrent use; a process needs only one.
 type Sender struct {
 	profiles    *profiles
 	expressions *delivery.Expressions
@@ -34,7 +32,7 @@ type Sender struct {
 	reserved    Reserved
 }
 
-// NewSender makes a sender. Profiles are read, and their clients made, when they are first used.
+// NewSender returns a sender. It reads profiles and connects on first use.
 func NewSender(o Options) *Sender {
 	if o.EventsURL == "" {
 		o.EventsURL = "/events/"
@@ -42,10 +40,10 @@ func NewSender(o Options) *Sender {
 	return &Sender{profiles: newProfiles(o), expressions: delivery.NewExpressions(), eventsURL: o.EventsURL, reserved: o.Reserved}
 }
 
-// Close closes the clients of profiles.
+// Close closes the connections of profiles.
 func (s *Sender) Close() { s.profiles.close() }
 
-// Build implements desk.Sender.
+// Build checks that an event can be turned into an order. It implements desk.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
 	_, err := s.orderOf(ctx, t, delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID}}, m)
 	return err
@@ -66,13 +64,13 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	}
 	o, err := s.orderOf(ctx, t, j, m)
 	if err != nil {
-		return unmade(err)
+		return buildFailure(err)
 	}
 	if refused := s.guard(ctx, to, o); refused != nil {
 		return *refused
 	}
 	if err := to.encode(ctx, o); err != nil {
-		return delivery.Result{Kind: delivery.Bad, Code: "codec", Error: "the codec of the profile does not encode"}
+		return delivery.Result{Kind: delivery.Bad, Code: "codec", Error: "the codec of the profile failed to encode"}
 	}
 	call := call{link: to, order: o, retry: j.Attempts+j.Tries > 0}
 	switch {

@@ -11,15 +11,15 @@ import (
 	"holdfast/delivery"
 )
 
-// answerWait bounds how long the body of an answer is waited for. What became of the attempt is known before.
-const answerWait = 2 * time.Second
+// responseTimeout bounds reading the response body. The result of the attempt is known before.
+const responseTimeout = 2 * time.Second
 
-// headerControl is the header of an answer by which a receiver steers what comes: "disable" wants nothing any more,
-// "abort-message" not this event.
+// headerControl is a response header with which an endpoint stops deliveries: "disable" stops all of them, "abort-message" this
+// one.
 const headerControl = "Webhook-Delivery"
 
-// classOf says what became of an attempt by the head of its answer. Whatever is no 2xx is tried again, a 4xx, too: receivers are
-// deployed, and a mistake of theirs is not the end of the event.
+// classOf derives the result from the status and headers. Every status except 2xx is retried, even 4xx: a broken deployment of
+// the endpoint must not lose events.
 func classOf(r *http.Response, now time.Time) delivery.Result {
 	result := delivery.Result{Kind: delivery.Bad, Code: strconv.Itoa(r.StatusCode)}
 	control := strings.ToLower(strings.TrimSpace(r.Header.Get(headerControl)))
@@ -54,7 +54,7 @@ func refused(result *delivery.Result, r *http.Response, now time.Time) {
 	}
 }
 
-// retryAfter reads seconds or a date; 0 is none. A number that is too large is still one.
+// retryAfter parses seconds or a date, capped at delivery.MaxRetryAfter; 0 means none.
 func retryAfter(text string, now time.Time) time.Duration {
 	seconds, err := strconv.ParseUint(text, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) {
@@ -67,10 +67,10 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), delivery.MaxRetryAfter)
 }
 
-// readAnswer keeps the beginning of a body, for as long as there is patience. What comes after it is not read.
+// readAnswer reads the beginning of a body, within responseTimeout.
 func readAnswer(body io.Reader, giveUp func()) []byte {
-	patience := time.AfterFunc(answerWait, giveUp)
-	defer patience.Stop()
-	answer, _ := io.ReadAll(io.LimitReader(body, delivery.MaxAnswer)) // what came before an error is kept
+	timer := time.AfterFunc(responseTimeout, giveUp)
+	defer timer.Stop()
+	answer, _ := io.ReadAll(io.LimitReader(body, delivery.MaxAnswer)) // keep what was read before an error
 	return answer
 }

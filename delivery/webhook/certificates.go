@@ -17,9 +17,9 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// The bounds of what strangers can have us fetch. They may name any certificate at an allowed host: a cache that is full forgets
-// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched at most
-// once a minute, whatever strangers have used up.
+// Limits on what unauthenticated senders can make Holdfast fetch. They may name any certificate at an allowed host. Therefore a
+// full cache evicts misses first, and only a few new URLs are fetched each minute. A URL that once had a certificate doesn't
+// count against that limit and is fetched at most once a minute.
 const (
 	maxCertificates     = 64
 	maxCertificateBytes = 64 << 10
@@ -30,50 +30,50 @@ const (
 	certificatesEach    = 6 * time.Second
 )
 
-// Certificates fetches the certificates with which senders sign, verifies them and keeps their keys. It reaches public addresses
-// only, follows no redirect, and is safe for concurrent use. Which hosts are allowed is the caller's to say.
+// Certificates fetches and verifies the certificates with which senders sign, and caches their keys. It reaches only public
+// addresses, follows no redirects, and is safe for concurrent use. The caller decides which hosts are allowed.
 type Certificates struct {
 	http   *http.Client
-	roots  *x509.CertPool // nil for those of the machine
+	roots  *x509.CertPool // nil means the system roots
 	budget *rate.Limiter
 	now    func() time.Time
 	once   singleflight.Group
 
 	mu   sync.Mutex
-	kept map[string]keptCertificate
+	kept map[string]cachedCertificate
 }
 
-// keptCertificate is the result of a fetch: a key, or why there is none.
-type keptCertificate struct {
+// cachedCertificate is the result of a fetch: a key or an error.
+type cachedCertificate struct {
 	key *rsa.PublicKey
 	err error
-	// until is when it is fetched again, and ends when the certificate does.
+	// until is when the entry expires, ends when the certificate does.
 	until, ends time.Time
-	// wasGood says that the URL has had a certificate, now or before.
+	// wasGood: the URL has had a valid certificate, now or before.
 	wasGood bool
 }
 
-// NewCertificates makes one that has none yet.
+// NewCertificates returns an empty cache.
 func NewCertificates() *Certificates { return newCertificates(newHTTP(newDialer(guard{}), nil), nil) }
 
 func newCertificates(client *http.Client, roots *x509.CertPool) *Certificates {
 	return &Certificates{
 		http: client, roots: roots, budget: rate.NewLimiter(rate.Every(certificatesEach), certificatesAtOnce), now: time.Now,
-		kept: map[string]keptCertificate{},
+		kept: map[string]cachedCertificate{},
 	}
 }
 
-// unavailable says that it couldn't be found out whether a certificate is the sender's: the sender should try again.
+// unavailable is the error of a certificate that couldn't be checked: the sender should retry.
 func unavailable(found string) error {
 	return &denial.Error{Reason: denial.NoCertificate, Found: found}
 }
 
-// wrong says that a certificate isn't the sender's.
+// wrong is the error of a certificate that isn't the sender's.
 func wrong(found string) error {
 	return &denial.Error{Reason: denial.WrongCertificate, Found: found}
 }
 
-// Key is that of a certificate whose chain, name and validity have been verified. The error is a *denial.Error.
+// Key returns the key of a certificate whose chain, name and validity are verified. The error is a *denial.Error.
 func (c *Certificates) Key(at auth.CertificateAt) (*rsa.PublicKey, error) {
 	id := strings.Join(append([]string{at.URL}, at.Names...), " ")
 	if found, ok := c.lookup(id); ok {
@@ -85,7 +85,7 @@ func (c *Certificates) Key(at auth.CertificateAt) (*rsa.PublicKey, error) {
 			return before, nil
 		}
 		if !before.wasGood && !c.budget.AllowN(c.now(), 1) {
-			return nil, unavailable("too many new certificates were asked for")
+			return nil, unavailable("too many requests with new certificate URLs")
 		}
 		found := c.renew(at, before)
 		c.keep(id, found)
@@ -94,13 +94,13 @@ func (c *Certificates) Key(at auth.CertificateAt) (*rsa.PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found.(keptCertificate).key, found.(keptCertificate).err
+	return found.(cachedCertificate).key, found.(cachedCertificate).err
 }
 
-// renew fetches a certificate. One that was verified before stays good while it is valid and its host can't be reached.
-func (c *Certificates) renew(at auth.CertificateAt, before keptCertificate) keptCertificate {
+// renew fetches a certificate. If its host is unreachable, a cached certificate is used until it expires.
+func (c *Certificates) renew(at auth.CertificateAt, before cachedCertificate) cachedCertificate {
 	now := c.now()
-	found := keptCertificate{until: now.Add(certificateMissLife), wasGood: before.wasGood}
+	found := cachedCertificate{until: now.Add(certificateMissLife), wasGood: before.wasGood}
 	leaf, err := c.fetch(at)
 	switch {
 	case err == nil:
@@ -116,21 +116,21 @@ func (c *Certificates) renew(at auth.CertificateAt, before keptCertificate) kept
 	return found
 }
 
-// lookup gives what is kept, and whether it needs no other look.
-func (c *Certificates) lookup(id string) (keptCertificate, bool) {
+// lookup returns the cache entry and whether it is still fresh.
+func (c *Certificates) lookup(id string) (cachedCertificate, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.kept[id]
 	return found, ok && c.now().Before(found.until)
 }
 
-// keep makes room by forgetting URLs that never had a certificate, then any.
-func (c *Certificates) keep(id string, found keptCertificate) {
+// keep adds an entry. A full cache first evicts URLs that never had a certificate, then any.
+func (c *Certificates) keep(id string, found cachedCertificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, goes := range []func(keptCertificate) bool{
-		func(k keptCertificate) bool { return !k.wasGood },
-		func(keptCertificate) bool { return true },
+	for _, goes := range []func(cachedCertificate) bool{
+		func(k cachedCertificate) bool { return !k.wasGood },
+		func(cachedCertificate) bool { return true },
 	} {
 		for other, k := range c.kept {
 			if len(c.kept) >= maxCertificates && goes(k) {
@@ -141,13 +141,13 @@ func (c *Certificates) keep(id string, found keptCertificate) {
 	c.kept[id] = found
 }
 
-// fetch gives a certificate that has been verified. The time limit holds for all that is fetched for it.
+// fetch returns a verified certificate. certificateTimeout bounds all requests together.
 func (c *Certificates) fetch(at auth.CertificateAt) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), certificateTimeout)
 	defer cancel()
 	text, shown, err := c.get(ctx, at.URL)
 	if err != nil {
-		return nil, unavailable("it could not be fetched: " + err.Error())
+		return nil, unavailable("couldn't fetch it: " + err.Error())
 	}
 	chain := readCertificates(text)
 	if len(chain) == 0 {
@@ -160,23 +160,23 @@ func (c *Certificates) fetch(at auth.CertificateAt) (*x509.Certificate, error) {
 	return leaf, c.verify(ctx, leaf, append(chain[1:], shown...), at.Issuers)
 }
 
-// get gives a file, and the certificates that its host has shown.
+// get returns a file, and the certificates that its host presented.
 func (c *Certificates) get(ctx context.Context, url string) (text []byte, shown []*x509.Certificate, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return nil, nil, &Error{Code: codeAddress, Reason: "its address can't be used"}
+		return nil, nil, &Error{Code: codeAddress, Reason: "its URL is malformed"}
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, nil, failure(err)
 	}
-	defer func() { _ = response.Body.Close() }() // all of it has been read, or none of it matters
+	defer func() { _ = response.Body.Close() }() // nothing more to read
 	text, err = io.ReadAll(io.LimitReader(response.Body, maxCertificateBytes+1))
 	if err != nil {
 		return nil, nil, failure(err)
 	}
 	if response.StatusCode != http.StatusOK || len(text) > maxCertificateBytes {
-		return nil, nil, &Error{Code: codeAnswer, Reason: "the answer is no file of at most 64 KiB"}
+		return nil, nil, &Error{Code: codeAnswer, Reason: "the response isn't a file of at most 64 KiB"}
 	}
 	if response.TLS != nil {
 		shown = response.TLS.PeerCertificates
@@ -184,7 +184,7 @@ func (c *Certificates) get(ctx context.Context, url string) (text []byte, shown 
 	return text, shown, nil
 }
 
-// checkLeaf takes a certificate that is valid now, has one of the names and may sign.
+// checkLeaf checks validity, name, key type and usage.
 func (c *Certificates) checkLeaf(leaf *x509.Certificate, names []string) error {
 	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)
 	now := c.now()
@@ -194,11 +194,11 @@ func (c *Certificates) checkLeaf(leaf *x509.Certificate, names []string) error {
 	case now.After(leaf.NotAfter):
 		return wrong("the certificate has expired")
 	case !hasName(leaf, names):
-		return wrong("the certificate has another name")
+		return wrong("the certificate is for another name")
 	case !isRSA:
-		return wrong("its key isn't one of RSA")
+		return wrong("its key isn't an RSA key")
 	case leaf.IsCA, leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0:
-		return wrong("the certificate isn't one for signing messages")
+		return wrong("the certificate isn't allowed to sign messages")
 	}
 	return nil
 }

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// The bounds of a chain: how many certificates are read from a file, and how many missing ones are fetched.
+// Limits of a chain: certificates read from one file, and missing ones fetched.
 const (
 	maxChain   = 10
 	maxFetched = 3
 )
 
-// readCertificates takes PEM, or one certificate in DER, as authorities publish theirs. What can't be read isn't there.
+// readCertificates parses PEM, or a single DER certificate, the form in which authorities publish theirs. It skips what it can't
+// parse.
 func readCertificates(text []byte) (all []*x509.Certificate) {
 	if one, err := x509.ParseCertificate(text); err == nil {
 		return []*x509.Certificate{one}
@@ -41,9 +42,9 @@ func hasName(leaf *x509.Certificate, names []string) bool {
 	})
 }
 
-// verify leads a certificate to a root. Senders often serve it alone: the certificates above it are those that its host has shown
-// for TLS, or else are fetched from where the certificate says, if that is one of the issuers. Each is proven by its signature,
-// so it doesn't matter how it came here. A chain that can't be completed proves nothing: it is unavailable, not wrong.
+// verify builds a chain to a trusted root. Senders often serve only their own certificate. Its issuers are taken from the host's
+// TLS handshake or fetched from the URL in the certificate, if that is an allowed issuer. Each is proven by its signature, so its
+// source doesn't matter. An incomplete chain proves nothing: it is unavailable, not wrong.
 func (c *Certificates) verify(ctx context.Context, leaf *x509.Certificate, above []*x509.Certificate, issuers []string) error {
 	for range maxFetched {
 		err := c.leads(leaf, above)
@@ -83,10 +84,10 @@ func wrongChain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return wrong("the certificate leads to no root that this machine trusts")
+	return wrong("the certificate doesn't chain to a root that this machine trusts")
 }
 
-// topOf is the highest certificate above another one, as far as they are known.
+// topOf returns the highest known issuer of a certificate.
 func topOf(leaf *x509.Certificate, above []*x509.Certificate) *x509.Certificate {
 	for range above {
 		i := slices.IndexFunc(above, func(one *x509.Certificate) bool {
@@ -100,30 +101,29 @@ func topOf(leaf *x509.Certificate, above []*x509.Certificate) *x509.Certificate 
 	return leaf
 }
 
-// isSelfSigned holds for a certificate without an issuer to ask, also if it isn't an authority's.
+// isSelfSigned also holds for certificates that aren't authorities.
 func isSelfSigned(c *x509.Certificate) bool {
 	return c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// fetchIssuer gets the certificate that has signed another one.
 func (c *Certificates) fetchIssuer(ctx context.Context, of *x509.Certificate, hosts []string) (*x509.Certificate, error) {
 	at := slices.IndexFunc(of.IssuingCertificateURL, func(address string) bool { return mayIssue(address, hosts) })
 	if at < 0 {
-		return nil, unavailable("the certificate above it isn't known, and is at none of the allowed hosts")
+		return nil, unavailable("its issuer is unknown and isn't at an allowed host")
 	}
 	text, _, err := c.get(ctx, of.IssuingCertificateURL[at])
 	if err != nil {
-		return nil, unavailable("the certificate above it could not be fetched: " + err.Error())
+		return nil, unavailable("couldn't fetch its issuer: " + err.Error())
 	}
 	for _, one := range readCertificates(text) {
 		if of.CheckSignatureFrom(one) == nil {
 			return one, nil
 		}
 	}
-	return nil, unavailable("what was fetched isn't the certificate above it")
+	return nil, unavailable("the fetched certificate isn't its issuer")
 }
 
-// mayIssue takes a plain URL at one of the hosts, without a port: anybody who makes a certificate may write any URL into it.
+// mayIssue accepts only a plain URL without a port at one of the hosts: anyone who creates a certificate can put any URL into it.
 func mayIssue(address string, hosts []string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Host != u.Hostname() {
@@ -135,7 +135,7 @@ func mayIssue(address string, hosts []string) bool {
 	})
 }
 
-// labelsFit compares names of equal length; a * is any label.
+// labelsFit compares labels of names of equal length; * matches any label.
 func labelsFit(want, got []string) bool {
 	for i := range want {
 		if want[i] != got[i] && (want[i] != "*" || got[i] == "") {

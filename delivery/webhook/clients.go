@@ -13,10 +13,9 @@ import (
 	"holdfast/delivery"
 )
 
-// maxOwnClients is how many clients with certificates of their own are kept.
 const maxOwnClients = 256
 
-// clients are those of all destinations: one that most share, and one for each set of certificates.
+// clients holds a shared HTTP client, and one for each set of certificates.
 type clients struct {
 	dialer *net.Dialer
 	folder folder
@@ -25,7 +24,7 @@ type clients struct {
 	own    *lru.Cache[[sha256.Size]byte, ownClient]
 }
 
-// ownClient is one made of files as they were.
+// ownClient was built from files with these stamps.
 type ownClient struct {
 	http *http.Client
 	from [3]stamp
@@ -34,13 +33,13 @@ type ownClient struct {
 func newClients(dialer *net.Dialer, certificates string) *clients {
 	own, err := lru.NewWithEvict(maxOwnClients, func(_ [sha256.Size]byte, old ownClient) { old.http.CloseIdleConnections() })
 	if err != nil {
-		panic(err) // only a size below 1 is an error
+		panic(err) // only an invalid size is an error
 	}
 	return &clients{dialer: dialer, folder: folder(certificates), shared: newHTTP(dialer, nil), own: own}
 }
 
-// of gives the client of a destination. Files are read again when they have changed, and never while others wait. An error names
-// no file.
+// of returns the client of a destination. It reads certificate files again when they change, without blocking other attempts.
+// Errors name no file.
 func (c *clients) of(h *delivery.HTTP) (*http.Client, error) {
 	t := trust{h.CA, h.Certificate, h.Key}
 	if t == (trust{}) {
@@ -67,7 +66,7 @@ func (c *clients) made(id [sha256.Size]byte) (ownClient, bool) {
 	return c.own.Get(id)
 }
 
-// keep gives the client that another attempt has made of the same files in the meantime, if one has.
+// keep adds a client, unless a concurrent attempt has built the same one.
 func (c *clients) keep(id [sha256.Size]byte, from [3]stamp, config *tls.Config) *http.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +85,8 @@ func (c *clients) close() {
 }
 
 var (
-	errFiles = errors.New("a file of its certificates can't be read: it must be below the folder of " +
-		"HOLDFAST_DELIVERIES_CERTIFICATES and have at most 1 MiB")
-	errAuthority = errors.New("its certificate authority holds no certificate")
-	errPair      = errors.New("the files of the client's certificate and key don't fit each other")
+	errFiles = errors.New("can't read a certificate file: it must be below HOLDFAST_DELIVERIES_CERTIFICATES " +
+		"and have at most 1 MiB")
+	errAuthority = errors.New("the certificate authority contains no certificate")
+	errPair      = errors.New("the client's certificate and key don't match")
 )

@@ -1,8 +1,7 @@
-// Package webhook is outbound HTTP to addresses that somebody else has chosen: a Sender of deliveries, and a Client that asks
-// questions.
+// Package webhook makes outbound HTTP requests to user-supplied addresses: a Sender for deliveries, and a general Client.
 //
-//	target, message ──▶ body (raw, envelope, jq) ──▶ sign ──▶ dial, past the guard ──▶ answer ──▶ its class
+//	target, message ──▶ body (raw, envelope, jq) ──▶ sign ──▶ dial, if the guard allows ──▶ response ──▶ result
 //
-// It reaches no host of the network that it runs in unless it is told that it may, follows no redirect, and bounds all that
-// it waits for and reads. It must know neither when an attempt is due nor where deliveries are stored.
+// It reaches only public addresses unless configured otherwise, follows no redirects, and bounds every wait and read. It must not
+// depend on when an attempt is due or where deliveries are stored.
 package webhook

@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// The codes of what prevents an answer.
+// Codes of attempts without a response.
 const (
-	codeAddress    = "address"         // the destination has no usable address or header
-	codeAnswer     = "answer_too_long" // only of questions
+	codeAddress    = "address"         // unusable address or header
+	codeAnswer     = "answer_too_long" // only Client
 	codePrivate    = "private_address"
 	codeTimeout    = "timeout"
 	codeDNS        = "dns"
@@ -24,21 +24,21 @@ const (
 	codeStopped    = "stopped"
 )
 
-// Error says why there is no answer, without the address.
+// Error says why there is no response, without the address.
 type Error struct {
-	// Code is a short, stable name.
+	// Code is short and stable.
 	Code   string
 	Reason string
 	cause  error
 }
 
-// Error is "post: reason".
+// Error returns "post: reason".
 func (e *Error) Error() string { return "post: " + e.Reason }
 
-// Unwrap gives the cause, for errors.Is; its text may name the address.
+// Unwrap returns the cause; its text may contain the address.
 func (e *Error) Unwrap() error { return e.cause }
 
-// failure names the reason in words of our own: those of the standard library tell the address.
+// failure replaces the text of standard library errors, which contains the address.
 func failure(err error) *Error {
 	e := &Error{Code: codeConnection, Reason: connectionFailure(err), cause: err}
 	var refused *PrivateAddressError
@@ -46,20 +46,19 @@ func failure(err error) *Error {
 	var network net.Error
 	switch {
 	case errors.As(err, &refused):
-		e.Code, e.Reason = codePrivate, "the address is not of the public internet"
+		e.Code, e.Reason = codePrivate, "the address isn't public"
 	case errors.Is(err, context.Canceled):
-		e.Code, e.Reason = codeStopped, "it was given up"
+		e.Code, e.Reason = codeStopped, "the attempt was aborted"
 	case errors.As(err, &lookup):
-		e.Code, e.Reason = codeDNS, "its name cannot be looked up"
+		e.Code, e.Reason = codeDNS, "DNS lookup failed"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		e.Code, e.Reason = codeTimeout, timeoutOf(err)
 	case isTLS(err):
-		e.Code, e.Reason = codeTLS, "no TLS: "+handshakeFailure(err)
+		e.Code, e.Reason = codeTLS, "TLS failed: "+handshakeFailure(err)
 	}
 	return e
 }
 
-// connectionFailure says how a connection failed.
 func connectionFailure(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -74,7 +73,6 @@ func connectionFailure(err error) string {
 	return "the connection failed or the response isn't HTTP"
 }
 
-// timeoutOf says what took too long.
 func timeoutOf(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
@@ -106,15 +104,15 @@ func handshakeFailure(err error) string {
 	var alert tls.AlertError
 	switch {
 	case errors.As(err, &unknown):
-		return "its certificate is signed by an unknown authority"
+		return "the certificate is signed by an unknown authority"
 	case errors.As(err, &host):
-		return "its certificate is for another name"
+		return "the certificate is for another name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate has expired, or is not valid yet"
+		return "the certificate has expired or isn't valid yet"
 	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
-		return "it speaks another protocol"
+		return "the endpoint doesn't speak TLS"
 	case errors.As(err, &alert):
-		return "it refused the handshake (" + strings.TrimPrefix(alert.Error(), "tls: ") + ")"
+		return "the endpoint rejected the handshake (" + strings.TrimPrefix(alert.Error(), "tls: ") + ")"
 	}
 	return "the handshake failed"
 }

@@ -9,23 +9,21 @@ import (
 	"syscall"
 )
 
-// PrivateAddressError says that an address was refused before a connection was made.
+// PrivateAddressError is returned instead of connecting to an address that isn't allowed.
 type PrivateAddressError struct{ Address netip.Addr }
 
-// Error names the address.
 func (e *PrivateAddressError) Error() string {
-	return fmt.Sprintf("%s is not an address of the public internet", e.Address)
+	return fmt.Sprintf("%s isn't a public address", e.Address)
 }
 
-// guard says which addresses may be reached. Its zero value is the public internet.
+// guard decides which addresses are allowed. Its zero value allows the public internet.
 type guard struct {
-	// allowed are reached although they are not of the public internet.
+	// allowed lists networks that are allowed although they aren't public.
 	allowed    []netip.Prefix
 	everything bool
 }
 
-// control is asked for every connection, after the name has been resolved, so that no name and no second answer of a name server
-// gets around it.
+// control runs for every connection, after name resolution, so that DNS can't bypass it.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -37,8 +35,8 @@ func (g guard) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// CheckAddress returns a function that reports a URL whose host is an address outside of the public internet and of the allowed
-// networks, or a name for this machine. Other names show where they lead only when a request is sent.
+// CheckAddress returns a function that rejects a URL whose host is localhost or an IP address outside the public internet and the
+// allowed networks. Other names are checked when a request is sent.
 func CheckAddress(allowed []netip.Prefix) func(address string) error {
 	g := guard{allowed: allowed}
 	return func(address string) error {
@@ -51,8 +49,7 @@ func CheckAddress(allowed []netip.Prefix) func(address string) error {
 	}
 }
 
-// addressIn is the address that a URL has for a host, or that a name for this machine stands for, if the URL has one of them.
-// Whatever checks the destination reports a URL that can't be read.
+// addressIn returns the IP address in a URL, also for localhost. Invalid URLs are reported elsewhere.
 func addressIn(text string) (ip netip.Addr, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -72,9 +69,9 @@ func (g guard) allows(a netip.Addr) bool {
 		slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// notPublic lists the special-purpose networks of IANA's registries for IPv4 and IPv6, including those that translate to IPv4
-// (NAT64, SIIT, 6to4, Teredo): they can lead to any address. 168.63.129.16 is Azure's WireServer, which every machine there can
-// reach although the address belongs to the public internet.
+// notPublic lists the special-purpose networks of IANA's registries. Some translate to IPv4 (NAT64, SIIT, 6to4, Teredo) and so
+// can lead to any address. 168.63.129.16 is Azure's WireServer, which is reachable only inside Azure although the address is
+// public.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"168.63.129.16/32", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
@@ -96,7 +93,7 @@ func isPublic(a netip.Addr) bool {
 	return !isISATAP(a) && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isISATAP reports whether the last 64 bits tunnel to an IPv4 address (RFC 5214), which any network can do.
+// isISATAP reports whether the last 64 bits tunnel to an IPv4 address (RFC 5214), which works in any network.
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -17,17 +17,17 @@ import (
 
 const (
 	headerID      = "webhook-id"
-	headerEvent   = "holdfast-event-id" // Standard Webhooks do not sign it
+	headerEvent   = "holdfast-event-id" // not covered by the signature of Standard Webhooks
 	headerContent = "content-type"
 	// headerDuplicate is the ID of the first event with the same content. The signature of Standard Webhooks doesn't cover it.
 	headerDuplicate = "holdfast-possible-duplicate-of"
 	contentJSON     = "application/json"
 )
 
-// maxBody bounds what an expression may make of an event, in bytes.
+// maxBody bounds the result of a body expression, in bytes.
 const maxBody = 4 << 20
 
-// request makes the request of an attempt, signed now; or says what became of the attempt without one.
+// request builds and signs the request of an attempt, or returns the result of a failure.
 func (s *Sender) request(
 	ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message,
 ) (*http.Request, *delivery.Result) {
@@ -38,8 +38,8 @@ func (s *Sender) request(
 	}
 	body, contentType, err := s.body(ctx, t.Subscription, m)
 	if err != nil {
-		unmade := delivery.Unmade("body_error", err)
-		return nil, &unmade
+		failed := delivery.BuildFailure("body_error", err)
+		return nil, &failed
 	}
 	unsigned := &auth.Request{
 		Method: http.MethodPost, URL: h.URL, Path: address.EscapedPath(), Query: address.Query(), Body: body,
@@ -59,8 +59,8 @@ func (s *Sender) request(
 	return newRequest(ctx, unsigned)
 }
 
-// signingSecrets are the secrets of a target as its signature needs them, the newest first. Those in a variable are used as they
-// are.
+// signingSecrets returns the secrets, newest first, in the form that the signature needs. Secrets in variables are used
+// unchanged.
 func signingSecrets(t delivery.Target) []string {
 	if h := t.Destination.HTTP; h.Secrets != "" || !h.IsStandard() {
 		return t.Secrets
@@ -84,12 +84,12 @@ func newRequest(ctx context.Context, signed *auth.Request) (*http.Request, *deli
 	return request, nil
 }
 
-// misconfigured is an attempt that failed because of what is configured: it counts nowhere, and waits until that is corrected.
+// misconfigured is the result of an attempt that can't succeed before the configuration is corrected.
 func misconfigured(code, reason string) *delivery.Result {
 	return &delivery.Result{Kind: delivery.Ours, Code: code, Error: reason}
 }
 
-// body is what is sent, and its type.
+// body returns the body and its content type.
 func (s *Sender) body(ctx context.Context, sub delivery.Subscription, m delivery.Message) ([]byte, string, error) {
 	switch sub.Body {
 	case "", delivery.BodyRaw:
@@ -106,7 +106,7 @@ func (s *Sender) body(ctx context.Context, sub delivery.Subscription, m delivery
 	return body, contentJSON, err
 }
 
-// rawType is the type that the bytes came with.
+// rawType returns the content type of the received event.
 func rawType(m delivery.Message) string {
 	kept := m.Receipt.Headers[headerContent]
 	if kept == "" || strings.ContainsFunc(kept, unicode.IsControl) {

@@ -7,12 +7,12 @@ import (
 	"holdfast/delivery"
 )
 
-// secretBytes is how much chance a secret has. Standard Webhooks wants 24 to 64 bytes; 24 need no padding.
+// secretBytes is the length of new secrets. Standard Webhooks requires 24 to 64 bytes; 24 need no padding.
 const secretBytes = 24
 
-// NewSecret makes a secret of Standard Webhooks: its prefix, and base64.
+// NewSecret returns a random secret in the form of Standard Webhooks.
 func NewSecret() string {
 	b := make([]byte, secretBytes)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // never fails
 	return delivery.SecretPrefix + base64.StdEncoding.EncodeToString(b)
 }

@@ -12,15 +12,15 @@ import (
 
 // SenderOptions configure a Sender.
 type SenderOptions struct {
-	// AllowedNetworks are reached although they are not of the public internet: those of internal receivers.
+	// AllowedNetworks are allowed although they aren't public, for internal endpoints.
 	AllowedNetworks []netip.Prefix
-	// Certificates is the folder with the files that destinations name; "" is none.
+	// Certificates is the folder of certificate files; "" allows none.
 	Certificates string
-	// Version stands in the user agent: "Holdfast/VERSION"; "" is none.
+	// Version is appended to the user agent: "Holdfast/VERSION".
 	Version string
 }
 
-// Sender makes attempts at HTTP endpoints. It is safe for concurrent use, and one serves a whole process.
+// Sender makes attempts at HTTP endpoints. It is safe for concurrent use; a process needs only one.
 type Sender struct {
 	agent       string
 	clients     *clients
@@ -29,7 +29,7 @@ type Sender struct {
 	now         func() time.Time
 }
 
-// NewSender makes a sender.
+// NewSender returns a sender.
 func NewSender(o SenderOptions) *Sender {
 	return newSender(o, newDialer(guard{allowed: o.AllowedNetworks}))
 }
@@ -45,7 +45,7 @@ func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	return s
 }
 
-// Build implements desk.Sender.
+// Build checks that an event can be turned into a body. It implements desk.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
 	_, _, err := s.body(ctx, t.Subscription, m)
 	return err
@@ -62,9 +62,9 @@ func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	request, unmade := s.request(ctx, t, j, m)
-	if unmade != nil {
-		return *unmade
+	request, failed := s.request(ctx, t, j, m)
+	if failed != nil {
+		return *failed
 	}
 	client, err := s.clients.of(t.Destination.HTTP)
 	if err != nil {
@@ -74,19 +74,19 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	if err != nil {
 		return unanswered(failure(err))
 	}
-	defer func() { _ = response.Body.Close() }() // what was not read does not matter
+	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
 	result := classOf(response, s.now())
-	if response.StatusCode != http.StatusSwitchingProtocols { // what follows that is no answer, and has no deadline
+	if response.StatusCode != http.StatusSwitchingProtocols { // the rest isn't a response, and has no deadline
 		result.Answer = readAnswer(response.Body, giveUp)
 	}
 	return result
 }
 
-// Close closes the connections that wait for another attempt.
+// Close closes idle connections.
 func (s *Sender) Close() { s.clients.close() }
 
-// unanswered is the result where nothing came back. A name that cannot be looked up and a private address are tried again: both
-// may be a mistake of an hour.
+// unanswered is the result without a response. DNS failures and private addresses are retried, because they may be temporary
+// mistakes.
 func unanswered(e *Error) delivery.Result {
 	kind := delivery.Bad
 	if e.Code == codeStopped {

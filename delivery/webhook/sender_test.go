@@ -318,7 +318,7 @@ func TestWhichSignaturesCanBeDeclared(t *testing.T) {
 		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "field": "v1", "separator": ","}}}`: "hmac.signature.separator " +
 			"isn't used by grammar plain: set grammar to pairs or list, or remove it",
 		`{"hmak": {"signed": "{body}"}}`:   "http.signature: hmak is not a field",
-		`{"address": {"networks": "NET"}}`: "http.signature: address and certificate prove nothing",
+		`{"address": {"networks": "NET"}}`: "http.signature: address and certificate can't sign",
 		`{}`:                               "want exactly one of",
 		`[]`:                               "want one scheme",
 		`{"token": {"in": "bearer"}, "basic": {"user": "holdfast"}}`: "want exactly one of",

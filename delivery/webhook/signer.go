@@ -16,10 +16,10 @@ import (
 	"holdfast/providers/definition"
 )
 
-// secretsName stands for the secrets of a destination, which its signature need not name.
+// secretsName is a placeholder: a destination's signature needn't name its secrets.
 const secretsName = "SECRETS"
 
-// standardWebhooks is how requests are signed where nothing is declared.
+// standardWebhooks is the default signature.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 const standardWebhooks = `{"hmac": {
 	"key": "base64", "key_prefix": "` + delivery.SecretPrefix + `", "encoding": "base64", "signed": "{id}.{timestamp}.{body}",
@@ -27,39 +27,39 @@ const standardWebhooks = `{"hmac": {
 	"timestamp": {"header": "webhook-timestamp"}, "id": {"header": "webhook-id"}
 }}`
 
-// signer signs requests in one way.
+// signer is a compiled signature scheme.
 type signer struct {
 	*auth.Authenticator
 
-	// idHeader is where the name of a message is, if it is signed; "" if it is not.
+	// idHeader is the header of the signed message ID; "" if the ID isn't signed.
 	idHeader string
 }
 
-// newSigner compiles a scheme of the definitions' grammar, in JSON.
+// newSigner compiles a scheme in the grammar of provider definitions, in JSON.
 func newSigner(declared string) (*signer, error) {
 	var tree map[string]any
 	if err := json.Unmarshal([]byte(declared), &tree); err != nil {
-		return nil, errors.New("want one scheme, such as {hmac: {…}}")
+		return nil, errors.New("must be one scheme, such as {hmac: {…}}")
 	}
 	p := &definition.Problems{File: "signature"}
 	d, _ := p.Read(nil, definition.File{Name: p.File, Tree: map[string]any{"auth": []any{tree}}})
 	s := &signer{Authenticator: auth.New(p, d.Auth, secretsName, nil)}
 	for _, scheme := range d.Auth {
 		if scheme.Address != nil || scheme.Certificate != nil {
-			p.Add("auth[0]", "address and certificate prove nothing that could be sent from here")
+			p.Add("auth[0]", "address and certificate can't sign outgoing requests")
 		}
 		if signsInBody(scheme) {
-			p.Add("auth[0]", "a signature in the body would change what is sent: want a header")
+			p.Add("auth[0]", "a signature in the body would change the body: use a header")
 		}
 		s.idHeader = idHeader(scheme)
 	}
 	if err := p.Err(); err != nil {
-		return nil, errors.New(mistakesOf(err))
+		return nil, errors.New(problemsOf(err))
 	}
 	return s, nil
 }
 
-// signsInBody says that a part of the signature stands in the body.
+// signsInBody reports whether a part of the signature is in the body.
 func signsInBody(s definition.Scheme) bool {
 	for _, d := range []*definition.PublicKey{s.Ed25519, s.ECDSA, s.RSA} {
 		if d != nil && isInBody(d.Signing) {
@@ -73,8 +73,8 @@ func isInBody(d definition.Signing) bool {
 	return d.Signature.Body != "" || d.Timestamp != nil && d.Timestamp.Body != ""
 }
 
-// mistakesOf names the fields without the place that the scheme has in a definition.
-func mistakesOf(err error) string {
+// problemsOf names the fields without the prefix of a definition.
+func problemsOf(err error) string {
 	var texts []string
 	for _, e := range definition.Errors(err) {
 		field := strings.TrimPrefix(strings.TrimPrefix(e.Field, "auth[0]"), ".")
@@ -97,16 +97,15 @@ func idHeader(s definition.Scheme) string {
 	return strings.ToLower(id.Header)
 }
 
-// maxSigners is how many declared signatures stay compiled.
 const maxSigners = 1000
 
-// signers compile each declaration once.
+// signers caches compiled schemes.
 type signers struct{ compiled *lru.Cache[string, *signer] }
 
 func newSigners() *signers {
 	cache, err := lru.New[string, *signer](maxSigners)
 	if err != nil {
-		panic(err) // only a size below 1 is an error
+		panic(err) // only an invalid size is an error
 	}
 	return &signers{cache}
 }
@@ -127,10 +126,9 @@ func (all *signers) of(declared json.RawMessage) (*signer, error) {
 	return s, nil
 }
 
-// errNoSecret says that there is nothing to sign with.
 var errNoSecret = errors.New("the destination has no secret")
 
-// sign makes a request authentic with the secrets, the newest first.
+// sign signs a request with all secrets, newest first.
 func (all *signers) sign(r *auth.Request, declared json.RawMessage, secrets []string, id string, now time.Time) error {
 	s, err := all.of(declared)
 	if err != nil {
@@ -145,7 +143,7 @@ func (all *signers) sign(r *auth.Request, declared json.RawMessage, secrets []st
 	return s.SignWithAll(r, secrets, now)
 }
 
-// signCode names why a request cannot be signed.
+// signCode is the code of a request that can't be signed.
 func signCode(err error) string {
 	var unusable *denial.Error
 	switch {
@@ -157,7 +155,7 @@ func signCode(err error) string {
 	return "signature"
 }
 
-// CheckSignature says what is wrong with a declared signature: an event.Error of class rejected; nil if nothing is.
+// CheckSignature checks a declared signature. The error is an event.Error of class rejected.
 func CheckSignature(declared json.RawMessage) error {
 	if _, err := newSigners().of(declared); err != nil {
 		return event.Rejectf("invalid_destination", "http.%v", err)

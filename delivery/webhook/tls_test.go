@@ -209,5 +209,5 @@ func TestCertificatesThatDoNotHold(t *testing.T) {
 	target := to("https" + plain.URL[len("http"):])
 	result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
 	require.Equal(t, "tls", result.Code)
-	require.Contains(t, result.Error, "another protocol")
+	require.Contains(t, result.Error, "speak TLS")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The bounds of one exchange. The caller's context bounds the whole.
+// Limits of a request, in addition to the caller's context.
 const (
 	connectTimeout   = 5 * time.Second
 	maxHeaderBytes   = 16 << 10
@@ -17,14 +17,14 @@ const (
 	pingAfter        = 15 * time.Second
 )
 
-// newDialer makes connections that the guard lets pass.
+// newDialer only connects to addresses that the guard allows.
 func newDialer(g guard) *net.Dialer { return &net.Dialer{Timeout: connectTimeout, Control: g.control} }
 
-// newHTTP makes a client that follows no redirect and inflates nothing. config is nil for the certificates of the machine.
+// newHTTP returns a client that follows no redirects and decompresses nothing. A nil config uses the system's certificates.
 func newHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  nil, // a proxy of the environment would connect where the guard cannot look
+			Proxy:                  nil, // the guard can't check what a proxy connects to
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        config,
 			TLSHandshakeTimeout:    connectTimeout,
@@ -34,7 +34,7 @@ func newHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 			IdleConnTimeout:        idleTimeout,
 			DisableCompression:     true,
 			ForceAttemptHTTP2:      true,
-			// A connection of HTTP/2 whose other end is gone without a word would fail each attempt at its deadline.
+			// Without pings, attempts on a dead HTTP/2 connection would time out one after another.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: connectTimeout},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -12,17 +12,16 @@ import (
 	"holdfast/delivery"
 )
 
-// trust is whom a destination's certificate may be signed by, and what the client shows: a certificate authority, as PEM text or
-// a file, and files with a certificate and its key; "" where there is none.
+// trust names the certificate authority of a destination, as PEM text or a file, and the files of the client certificate and key;
+// all may be empty.
 type trust struct{ ca, certificate, key string }
 
-// stamp identifies one state of a file.
+// stamp identifies a version of a file.
 type stamp struct {
 	changed time.Time
 	size    int64
 }
 
-// id is short, whatever is declared.
 func (t trust) id() [sha256.Size]byte {
 	return sha256.Sum256([]byte(t.ca + "\x00" + t.certificate + "\x00" + t.key))
 }
@@ -73,10 +72,10 @@ func (t trust) config(in folder) (*tls.Config, error) {
 	return config, nil
 }
 
-// folder holds all files that destinations may name; "" holds none. Neither a path nor a link leads out of it.
+// folder is the only place for certificate files; "" allows none. Paths and links can't escape it.
 type folder string
 
-// open gives a file by its path, which is absolute or begins in the folder. The caller closes both.
+// open opens a file by its path, absolute or relative to the folder. The caller closes both.
 func (f folder) open(name string) (file *os.File, root *os.Root, err error) {
 	if f == "" {
 		return nil, nil, os.ErrNotExist
@@ -91,7 +90,7 @@ func (f folder) open(name string) (file *os.File, root *os.Root, err error) {
 	}
 	info, err := root.Stat(name)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > delivery.MaxPEM) {
-		err = os.ErrInvalid // opening a pipe would wait for a writer
+		err = os.ErrInvalid // opening a pipe would block
 	}
 	if err == nil {
 		file, err = root.Open(name)

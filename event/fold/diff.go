@@ -10,24 +10,24 @@ import (
 	"holdfast/event"
 )
 
-// EntityDiff is what a rebuild would make of an entity.
+// EntityDiff describes how a rebuild would change an entity.
 type EntityDiff struct {
 	event.EntityRef
-	// TooLong says that the entity has too many changes to be folded for a look; nothing else is set then.
+	// TooLong: the entity has too many changes to compute a diff; no other field is set.
 	TooLong bool `json:"too_long,omitempty"`
-	// Fields differ, in the order of their paths. There are none where the events say something else with the same result.
+	// Fields lists the differences, ordered by path. It is empty if the events changed but the result didn't.
 	Fields []FieldDiff `json:"fields"`
 }
 
-// FieldDiff is a field of an entity that differs. What is not there is nil.
+// FieldDiff is a changed field of an entity. Missing values are nil.
 type FieldDiff struct {
-	// Path is a JSON pointer (RFC 6901) into the state; "deleted" is whether the entity is.
+	// Path is a JSON pointer (RFC 6901) into the state, or "deleted".
 	Path string          `json:"path"`
 	Old  json.RawMessage `json:"old,omitempty"`
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// Diff compares two states of an entity field by field. Arrays are one field.
+// Diff compares two states of an entity field by field. An array counts as one field.
 func Diff(before, after event.Entity) ([]FieldDiff, error) {
 	x, err := decodeExact(orEmpty(before.State))
 	if err != nil {
@@ -58,7 +58,7 @@ func boolean(b bool) json.RawMessage {
 	return json.RawMessage("false")
 }
 
-// missing stands for a field that is not there.
+// missing marks an absent field.
 type missing struct{}
 
 func diffValues(fields []FieldDiff, path string, before, after any) (_ []FieldDiff, err error) {

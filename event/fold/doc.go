@@ -1,5 +1,5 @@
-// Package fold makes the state of an entity of the changes that events bring, in whatever order those arrive, and says what each
-// change has made of it: which fields differ, and where a field has its value from.
+// Package fold computes the state of an entity from the changes of events, in whatever order they arrive. It also computes the
+// effect of each change, and which change set each field.
 //
-// It is pure: the same changes give the same bytes. It must never know where changes are stored, nor which of them are read.
+// It is pure: the same changes yield the same bytes. It must not depend on where changes are stored or which of them are read.
 package fold

@@ -9,20 +9,20 @@ import (
 	"holdfast/event"
 )
 
-// Effect is a change in the timeline of its entity, with what it made of it.
+// Effect is a change in an entity's timeline, with the fields that it changed.
 type Effect struct {
 	event.Link
-	// Fields differ between the states before and after the change.
+	// Fields compares the states before and after the change.
 	Fields []FieldDiff `json:"fields"`
-	// Unknown says that they could not be compared: the state before lies behind too many changes, or the states are too large.
+	// Unknown: the states weren't compared, because the earlier one is unknown or they are too large.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
 // maxCompared bounds the states that Effects compares, in bytes.
 const maxCompared = 4 << 20
 
-// Effects folds a part of a timeline, the latest change first and with none missing, and compares what comes of each. Before
-// is the entity before all of them, if that is known. Where the states are large only the latest are compared.
+// Effects computes the effects of a contiguous part of a timeline, latest change first. before is the entity before all of them,
+// if known. If the states are large, only the latest are compared.
 func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, error) {
 	effects := make([]Effect, len(links))
 	at := walk{entity: before, known: known}
@@ -45,7 +45,7 @@ func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, err
 	return effects, nil
 }
 
-// compared is how many of the latest changes have states that may be compared.
+// compared returns how many of the latest changes are compared.
 func compared(before event.Entity, links []event.Link) int {
 	room := maxCompared
 	for i, l := range links {
@@ -56,13 +56,13 @@ func compared(before event.Entity, links []event.Link) int {
 	return len(links)
 }
 
-// walk is the entity on the way through its timeline.
+// walk is the state of the entity at a point of its timeline.
 type walk struct {
 	entity event.Entity
 	known  bool
 }
 
-// pass goes past changes in one fold.
+// skip applies changes without comparing.
 func (w *walk) pass(links []event.Link) (err error) {
 	var changes []event.OrderedChange
 	for _, l := range slices.Backward(links) {
@@ -77,7 +77,7 @@ func (w *walk) pass(links []event.Link) (err error) {
 	return err
 }
 
-// take goes past one change, and compares what was before it with what comes of it.
+// compare applies one change and compares the states.
 func (w *walk) take(e *Effect) error {
 	c := ordered(e.Link)
 	if e.Unknown = !w.known; !w.known && !c.Change.Resets() {
@@ -91,7 +91,7 @@ func (w *walk) take(e *Effect) error {
 	return err
 }
 
-// ordered is the change with its place.
+// ordered converts a link to a change with its order.
 func ordered(l event.Link) event.OrderedChange {
 	return event.OrderedChange{
 		Order:  event.Order{Version: l.Version, OccurredAt: l.OccurredAt, EventID: l.EventID},
@@ -99,16 +99,16 @@ func ordered(l event.Link) event.OrderedChange {
 	}
 }
 
-// Origin is where a field of a state has its value from.
+// Origin is the change that set a field.
 type Origin struct {
 	Field string          `json:"field"`
 	Value json.RawMessage `json:"value"`
-	// By is the change that made the value what it is; nil where it lies further back than was looked.
+	// By is the change that set the value; nil if it is older than the effects.
 	By *event.Link `json:"by,omitempty"`
 }
 
-// Origins says of each field of a state, in the order of their names, which of the effects that led to it, the latest first,
-// gave it its value: one that says the same again did not.
+// Origins returns, for each field of a state by name, which of the effects that led to it, latest first, set its value. A change
+// that repeats a value doesn't count.
 func Origins(state json.RawMessage, effects []Effect) ([]Origin, error) {
 	decoded, err := decodeExact(orEmpty(state))
 	if err != nil {
@@ -127,8 +127,7 @@ func Origins(state json.RawMessage, effects []Effect) ([]Origin, error) {
 	return origins, nil
 }
 
-// originsOf are the last changes of fields, by their names as in pointers. What is before an effect that is not known is not
-// known.
+// originsOf returns the last change of each field, by escaped name. It stops at an unknown effect.
 func originsOf(effects []Effect) map[string]*event.Link {
 	by := map[string]*event.Link{}
 	for _, e := range effects {

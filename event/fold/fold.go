@@ -11,16 +11,15 @@ import (
 	"holdfast/event"
 )
 
-// Of is the entity after all changes, which may come in any order. Changes of one event to one entity share an
-// Order and apply as they stand in the slice. Of no changes, or of mentions alone, it is an entity with the state {} and no
-// order.
+// Of returns the entity after all changes, which may come in any order. Changes of one event to one entity share an Order and
+// apply in slice order. Without changes, or with mentions alone, the state is {} and the order zero.
 func Of(ref event.EntityRef, changes []event.OrderedChange) (event.Entity, error) {
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	return Apply(event.Entity{EntityRef: ref, State: emptyState()}, sorted[lastReset(sorted):]...)
 }
 
-// lastReset is where a fold can begin: nothing before the last snapshot or delete shows in the result.
+// lastReset returns the index of the last snapshot or delete: earlier changes don't affect the result.
 func lastReset(sorted []event.OrderedChange) int {
 	for i := len(sorted) - 1; i >= 0; i-- {
 		if sorted[i].Change.Resets() {
@@ -30,7 +29,7 @@ func lastReset(sorted []event.OrderedChange) int {
 	return 0
 }
 
-// Apply is the entity after more changes in fold order, none of which comes before e.Last. It leaves e as it is.
+// Apply returns the entity after more changes in fold order, none of which precedes e.Last. It doesn't modify e.
 func Apply(e event.Entity, changes ...event.OrderedChange) (event.Entity, error) {
 	for len(changes) > 0 {
 		patches := 0
@@ -56,7 +55,7 @@ func Apply(e event.Entity, changes ...event.OrderedChange) (event.Entity, error)
 	return e, nil
 }
 
-// patch merges patches into the state, which is read once and written once for all of them.
+// patch merges patches, decoding and encoding the state once.
 func patch(e event.Entity, changes []event.OrderedChange) (event.Entity, error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c event.OrderedChange) bool { return c.Change.Mentions() })
 	if len(changes) == 0 {
@@ -98,7 +97,7 @@ func MergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 	return encodeExact(merge(t, p))
 }
 
-// merge is MergePatch of RFC 7396, section 2.
+// merge implements RFC 7396, section 2.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {
@@ -118,7 +117,7 @@ func merge(target, patch any) any {
 	return merged
 }
 
-// decodeExact reads JSON without turning numbers into floats. The error does not quote the input.
+// decodeExact decodes JSON and keeps the digits of numbers. The error doesn't quote the input.
 func decodeExact(b json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -142,8 +141,7 @@ func encodeExact(v any) (json.RawMessage, error) {
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }
 
-// Canonical is JSON with the names of its objects sorted and no space between, so that what is equal is the same text. Numbers
-// keep their digits.
+// Canonical returns JSON with sorted names and no white space, so that equal values have equal text. Numbers keep their digits.
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	v, err := decodeExact(raw)
 	if err != nil {

@@ -6,34 +6,34 @@ import (
 	"holdfast/event"
 )
 
-// Cause is what dead letters that wait have in common, with how many there are.
+// Cause groups unresolved dead letters with the same cause.
 type Cause struct {
 	Provider string      `json:"provider"`
 	Step     event.Step  `json:"step"`
 	Class    event.Class `json:"class"`
 	Code     string      `json:"code"`
-	// Rule is the field of the definition that could not be evaluated; empty where the failure names none.
+	// Rule is the field of the definition whose evaluation failed; empty if none.
 	Rule string `json:"rule,omitempty"`
-	// Subscription is the one that deliveries have failed for; empty for other steps.
+	// Subscription is set for failed deliveries.
 	Subscription string `json:"subscription,omitempty"`
-	// Open, Exhausted and Redriving count them by where they stand.
+	// Open, Exhausted and Redriving count them by state.
 	Open      int64 `json:"open"`
 	Exhausted int64 `json:"exhausted"`
 	Redriving int64 `json:"redriving"`
 	// Oldest is their first failure, Newest their last.
 	Oldest time.Time `json:"oldest"`
 	Newest time.Time `json:"newest"`
-	// Example is the number of the latest one.
+	// Example is the ID of the latest one.
 	Example int64 `json:"example"`
 }
 
-// Count is how many dead letters there are of the cause.
+// Count returns the number of dead letters.
 func (c Cause) Count() int64 { return c.Open + c.Exhausted + c.Redriving }
 
-// Waiting is how many of them a redrive would take on, but for those that another one has.
+// Waiting returns the number of dead letters that no redrive has claimed.
 func (c Cause) Waiting() int64 { return c.Open + c.Exhausted }
 
-// Filter selects what waits of the cause.
+// Filter selects the dead letters with this cause.
 func (c Cause) Filter() RedriveFilter {
 	return RedriveFilter{
 		Provider: c.Provider, Step: c.Step, Class: c.Class, Code: c.Code, Rule: c.Rule, Subscription: c.Subscription,

@@ -4,39 +4,38 @@ import (
 	"encoding/json"
 )
 
-// What an import would find different.
+// Kinds of differences that an import would find.
 const (
-	// DiffersMissing: it is in the file, and not here.
+	// DiffersMissing: it exists only in the file.
 	DiffersMissing = "missing"
-	// DiffersExtra: an event is here, of the time and provider of the file, and not in the file.
+	// DiffersExtra: an event of the file's time range and provider exists only here.
 	DiffersExtra = "extra"
-	// DiffersStatus: an event was handled in one of the two, and waits in the other.
+	// DiffersStatus: an event was handled in one system and is open in the other.
 	DiffersStatus = "status"
-	// DiffersField: a field of an entity has another value. Fields that the file does not name are not compared.
+	// DiffersField: a field of an entity differs. Fields missing from the file aren't compared.
 	DiffersField = "field"
 )
 
-// ImportDifference is one thing in which what another system has is not what is here.
+// ImportDifference is one difference between the other system and this one.
 type ImportDifference struct {
-	// Line is where the file says so; 0 of what is not in it.
+	// Line is the line of the file; 0 if it isn't in the file.
 	Line   int64        `json:"line,omitempty"`
 	Record ImportRecord `json:"record"`
 	Differ string       `json:"differs"`
-	// Provider and Name say what it is: the key of an event, or the kind and ID of an entity.
+	// Name is the key of an event, or the kind and ID of an entity.
 	Provider string `json:"provider"`
 	Name     string `json:"name"`
-	// EventID is that of the event here; "" where there is none.
+	// EventID is the ID of the event here, if any.
 	EventID string `json:"event_id,omitempty"`
-	// Field is a JSON pointer into the state, or "status". There and Here are its values in the other system and here; nil is none.
+	// Field is a JSON pointer into the state, or "status". There and Here are its values in the other system and here.
 	Field string          `json:"field,omitempty"`
 	There json.RawMessage `json:"there,omitempty"`
 	Here  json.RawMessage `json:"here,omitempty"`
 }
 
-// ImportCompared is what is here of one thing of a file.
+// ImportCompared is the result of comparing one item of a file.
 type ImportCompared struct {
-	// EventID is that of the event which has the key; "" where nothing has it.
-	EventID string
-	// Differences are none where it is the same.
+	// EventID is the ID of the event that has the key, if any.
+	EventID     string
 	Differences []ImportDifference
 }

@@ -2,23 +2,23 @@ package operation
 
 import "holdfast/event"
 
-// Import brings what another system has: its lines are kept when it is made, and applied one page after the other.
+// Import imports data of another system. Its lines are stored when it is created, and applied page by page.
 type Import struct {
 	Base
 
-	// Name is that of the file.
+	// Name is the name of the file.
 	Name string `json:"name"`
 
-	// Total counts what there is to apply, and Read what was.
+	// Total counts the lines, and Read the applied ones.
 	Total int64 `json:"total"`
 	Read  int64 `json:"read"`
-	// Counts say what became of what was applied, by record.
+	// Counts has the results by record type.
 	Counts ImportCounts `json:"counts"`
-	// Problems are the first of those that could not be applied, at most MaxProblems.
+	// Problems lists the first MaxProblems items that couldn't be applied.
 	Problems []ImportProblem `json:"problems,omitempty"`
 }
 
-// Share is how far it has come, from 0 to 1.
+// Share returns the progress, from 0 to 1.
 func (i Import) Share() float64 {
 	if i.Total == 0 || i.State == Completed {
 		return 1
@@ -26,10 +26,10 @@ func (i Import) Share() float64 {
 	return float64(i.Read) / float64(i.Total)
 }
 
-// ImportCounts are counts by record.
+// ImportCounts are counts by record type.
 type ImportCounts map[ImportRecord]ImportCount
 
-// Add adds what became of one thing.
+// Add counts the result of one item.
 func (c ImportCounts) Add(r ImportRecord, became ImportOutcome) {
 	n := c[r]
 	switch became {
@@ -56,7 +56,7 @@ func (c ImportCounts) AddAll(more ImportCounts) {
 	}
 }
 
-// Sum is that of all records.
+// Sum returns the total of all record types.
 func (c ImportCounts) Sum() (n ImportCount) {
 	for _, m := range c {
 		n.New, n.There, n.Unreadable, n.Failed = n.New+m.New, n.There+m.There, n.Unreadable+m.Unreadable, n.Failed+m.Failed
@@ -64,11 +64,11 @@ func (c ImportCounts) Sum() (n ImportCount) {
 	return n
 }
 
-// ImportCount says what became of the things of one record:
-//   - New: they were not there, and are now
-//   - There: they were there already, or an operator has decided about them. Nothing was changed
-//   - Unreadable: of those that are new, events that today's definition cannot read. They are dead letters
-//   - Failed: the store could not take them. They are named as problems
+// ImportCount counts results:
+//   - New: the item was created
+//   - There: it existed, or an operator has decided about it. Nothing was changed
+//   - Unreadable: of the new events, those that the current definition can't parse. They are dead letters
+//   - Failed: the database rejected it. It is listed as a problem
 type ImportCount struct {
 	New        int64 `json:"new"`
 	There      int64 `json:"there"`
@@ -76,10 +76,10 @@ type ImportCount struct {
 	Failed     int64 `json:"failed,omitempty"`
 }
 
-// ImportOutcome is what became of one thing.
+// ImportOutcome is the result of one item.
 type ImportOutcome string
 
-// What ImportCount counts.
+// The outcomes that ImportCount counts.
 const (
 	ImportNew        ImportOutcome = "new"
 	ImportThere      ImportOutcome = "there"
@@ -87,7 +87,7 @@ const (
 	ImportFailed     ImportOutcome = "failed"
 )
 
-// ImportProblem is a line that could not be applied, and why. The message holds no payload.
+// ImportProblem is a line that couldn't be applied. The message contains no payload.
 type ImportProblem struct {
 	Line    int64        `json:"line"`
 	Record  ImportRecord `json:"record"`

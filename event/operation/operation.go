@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind is a kind of operation. It names the commands, routes and tables of the operations of that kind, and their workflows.
+// Kind is a kind of operation. It is part of the names of commands, routes, tables and workflows.
 type Kind string
 
 // The kinds of operations.
@@ -17,10 +17,10 @@ const (
 	KindImport  Kind = "import"
 )
 
-// Kinds returns all of them.
+// Kinds lists all kinds.
 func Kinds() []Kind { return []Kind{KindRedrive, KindRebuild, KindResend, KindImport} }
 
-// Plural returns the name of several: "redrives".
+// Plural returns the plural: "redrives".
 func (k Kind) Plural() string { return string(k) + "s" }
 
 // WithArticle returns "a redrive", or "an import".
@@ -34,14 +34,14 @@ func (k Kind) WithArticle() string {
 // Any is an operation of any kind.
 type Any interface {
 	Common() Base
-	// Share is how far it has come, from 0 to 1.
+	// Share returns the progress, from 0 to 1.
 	Share() float64
 }
 
-// Base holds what an operation of every kind has.
+// Base has the fields common to all operations.
 type Base struct {
 	ID string `json:"id"`
-	// Rate is how much the operation does a second, at most: see Rates.
+	// Rate is the max rate per second: see Rates.
 	Rate      float64    `json:"rate"`
 	State     State      `json:"state"`
 	StartedAt time.Time  `json:"started_at"`
@@ -49,18 +49,18 @@ type Base struct {
 	StartedBy string     `json:"started_by"`
 }
 
-// Common returns the base of an operation whose kind doesn't matter.
+// Common returns the common fields.
 func (b Base) Common() Base { return b }
 
-// New returns the base of an operation that is about to start.
+// New returns the base of a new operation.
 func New(rate float64) Base { return Base{ID: NewID(), Rate: rate} }
 
-// NewID returns the ID of a new operation: short enough to type, sorted by time, and unique.
+// NewID returns a unique ID that is short enough to type and sorts by time.
 func NewID() string {
 	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
-// State is the state of an operation: running ⇄ paused, and from both to completed or canceled, which it never leaves.
+// State is the state of an operation: running ⇄ paused, and from either to completed or canceled, which are final.
 type State string
 
 // The states of an operation.
@@ -71,5 +71,5 @@ const (
 	Canceled  State = "canceled"
 )
 
-// Ended reports whether the operation does nothing any more.
+// Ended reports whether the state is final.
 func (s State) Ended() bool { return s == Completed || s == Canceled }

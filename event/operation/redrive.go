@@ -7,7 +7,7 @@ import (
 	"holdfast/event"
 )
 
-// RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
+// RedriveFilter selects the open dead letters of a redrive. Empty fields match everything.
 type RedriveFilter struct {
 	Provider string `json:"provider,omitempty"`
 	// Source is the sender within the provider.
@@ -16,52 +16,51 @@ type RedriveFilter struct {
 	Class  event.Class `json:"class,omitempty"`
 	Code   string      `json:"code,omitempty"`
 	Step   event.Step  `json:"step,omitempty"`
-	// Rule is the field of the definition that could not be evaluated.
+	// Rule is the field of the definition whose evaluation failed.
 	Rule string `json:"rule,omitempty"`
-	// Subscription is the name of the one that deliveries have failed for.
+	// Subscription selects failed deliveries by subscription.
 	Subscription string `json:"subscription,omitempty"`
-	// State is open or exhausted; both wait.
+	// State is open or exhausted; empty selects both.
 	State event.DeadLetterState `json:"state,omitempty"`
-	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
+	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero means unbounded.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// IsAll says that the filter restricts nothing.
+// IsAll reports whether the filter selects everything.
 func (f RedriveFilter) IsAll() bool { return f == RedriveFilter{} }
 
-// RedrivePlan says what a redrive of a filter would take on, as it stands now.
+// RedrivePlan counts the dead letters that currently match a filter.
 type RedrivePlan struct {
 	Count int64 `json:"count"`
-	// Oldest is the first failure of the dead letter that has waited longest; nil if there is none.
+	// Oldest is the earliest first failure; nil if none match.
 	Oldest     *time.Time            `json:"oldest,omitempty"`
 	ByClass    map[event.Class]int64 `json:"by_class"`
 	ByProvider map[string]int64      `json:"by_provider"`
 }
 
-// Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
-// at most once.
+// Redrive is a bulk redrive: it runs the dead letters that matched its filter when it was created again, at its rate and each at
+// most once.
 type Redrive struct {
 	Base
 
 	Filter RedriveFilter `json:"filter"`
-	// Total is how many dead letters matched when it was made.
+	// Total counts the dead letters that matched when it was created.
 	Total int64 `json:"total"`
-	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
-	// not ended. Skipped are those that it left alone, because something else had dealt with them before it came to them.
-	// Until the redrive has ended, what is missing to Total still waits.
+	// Done and Failed count ended runs: processed, or a dead letter again. InFlight counts open runs. Skipped counts dead letters
+	// that were handled otherwise in the meantime. The rest of Total is pending.
 	Done     int64 `json:"done"`
 	Failed   int64 `json:"failed"`
 	InFlight int64 `json:"in_flight"`
 	Skipped  int64 `json:"skipped"`
-	// BlockedBy names destinations that its deliveries wait for: their breaker is open, or they are paused or disabled.
+	// BlockedBy names destinations whose deliveries are blocked: the breaker is open, or they are paused or disabled.
 	BlockedBy []string `json:"blocked_by,omitempty"`
 }
 
-// Ended is how many of the redrive's dead letters need nothing more from it.
+// Ended returns how many dead letters are finished.
 func (r Redrive) Ended() int64 { return r.Done + r.Failed + r.Skipped }
 
-// Share is how far it has come, from 0 to 1.
+// Share returns the progress, from 0 to 1.
 func (r Redrive) Share() float64 {
 	if r.Total <= 0 {
 		return 1
@@ -69,47 +68,47 @@ func (r Redrive) Share() float64 {
 	return min(float64(r.Ended())/float64(r.Total), 1)
 }
 
-// RedrivePage is what a redrive takes on next.
+// RedrivePage is the next batch of a redrive.
 type RedrivePage struct {
 	State State
 	Rate  float64
-	// Letters were taken: they are redriving, and belong to the redrive.
+	// Letters were claimed: their state is redriving.
 	Letters []event.DeadLetter
-	// InFlight counts them and all others of the redrive whose run has not ended.
+	// InFlight counts all dead letters of the redrive whose run hasn't ended, including Letters.
 	InFlight int
-	// Drained says that nothing was left to take.
+	// Drained: there are no more dead letters to claim.
 	Drained bool
 }
 
-// AutomaticRedrive is the policy by which dead letters are run again without anybody asking for it.
+// AutomaticRedrive is the policy of automatic redrives.
 type AutomaticRedrive struct {
-	// RedrivePolicy holds for providers that have none of their own, which stand in Own by their names.
+	// RedrivePolicy applies to providers that aren't in Own.
 	RedrivePolicy
 
 	Own map[string]RedrivePolicy
-	// Rate is how many runs are started a second, at most.
+	// Rate is the max number of started runs per second.
 	Rate float64
 }
 
-// RedrivePolicy is when the dead letters of a provider are run again by themselves.
+// RedrivePolicy decides when the dead letters of a provider are redriven automatically.
 type RedrivePolicy struct {
 	// Base is the pause between a failure and the first automatic attempt; it doubles with each, ± 20 %.
 	Base time.Duration
-	// Attempts is how many there are at most. Then the dead letter is exhausted.
+	// Attempts is the max number of automatic attempts. Then the dead letter is exhausted.
 	Attempts int
-	// Classes are the classes of failures that are tried again; none turns automatic attempts off.
+	// Classes are the failure classes that are retried; empty turns automatic redrives off.
 	Classes []event.Class
 }
 
-// RedriveTurn is what one turn of a bulk redrive has come to.
+// RedriveTurn is the result of one page of a bulk redrive.
 type RedriveTurn struct {
 	Redrive Redrive `json:"redrive"`
-	// Drained says that nothing is left to start, Settled that each run that was started has ended as well.
+	// Drained: no run is left to start. Settled: all runs have ended.
 	Drained bool `json:"drained,omitempty"`
 	Settled bool `json:"settled,omitempty"`
 }
 
-// DueTurn is what one turn of the automatic redrive has come to.
+// DueTurn is the result of one page of the automatic redrive.
 type DueTurn struct {
 	Planned   int64 `json:"planned"`
 	Exhausted int64 `json:"exhausted"`
@@ -117,18 +116,18 @@ type DueTurn struct {
 	Drained   bool  `json:"drained"`
 }
 
-// RunExistsError says that a run was not started because the latest one of its workflow is open, or has processed the event.
+// RunExistsError is returned if no run was started because the latest run of the workflow is open or has succeeded.
 type RunExistsError struct {
 	Run event.Run
-	// Open says that the run goes on; otherwise it has processed the event.
+	// Open: the run is open; otherwise it has succeeded.
 	Open bool
-	// InTheWay says of an open run that it decides nothing about the dead letter, which waits on: it is another event's, or it
-	// has recorded that dead letter itself and is not at its end yet.
+	// InTheWay: the run is open but doesn't decide about the dead letter. It belongs to another event, or has already recorded this
+	// dead letter and is about to end.
 	InTheWay bool
 }
 
-// RunAfter is the run that decides about a dead letter once its start has ended so: the new one, or one of its event that is open
-// already, since its sender or an operator was faster. Without one (ok is false) the dead letter waits again.
+// RunAfter returns the run that decides about a dead letter after an attempt to start one: the new run, or an open run of the
+// same event that a sender or an operator has started. If ok is false, the dead letter stays open.
 func RunAfter(started event.Run, err error) (run event.Run, ok bool) {
 	var exists *RunExistsError
 	switch {
@@ -141,7 +140,6 @@ func RunAfter(started event.Run, err error) (run event.Run, ok bool) {
 	}
 }
 
-// Error names the run.
 func (e *RunExistsError) Error() string {
 	run := "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID
 	switch {

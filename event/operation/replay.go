@@ -2,12 +2,12 @@ package operation
 
 import "holdfast/event"
 
-// Replayed says what a replay has started.
+// Replayed is the result of a replay.
 type Replayed struct {
-	// DeadLetter is the row that the run resolves if it succeeds: of an edited event it is a new one.
+	// DeadLetter is resolved if the run succeeds. An edited event has a new one.
 	DeadLetter int64  `json:"dead_letter_id"`
 	EventID    string `json:"event_id"`
-	// Run is the run that was started. Its RunID is empty if the event was edited and its run could not be started: the
-	// edited event is then an open dead letter, which can be replayed.
+	// Run is the started run. RunID is empty if the event was edited and its run couldn't be started: the edited event is then an
+	// open dead letter, which can be replayed.
 	Run event.Run `json:"run"`
 }

@@ -2,16 +2,16 @@ package operation
 
 import "time"
 
-// Resend sends the events of a time once more, or for the first time, to one subscription: those that match it as it is now and
-// were processed before it was made. What has a delivery already is left alone, unless everything is asked for.
+// Resend delivers the events of a time range to one subscription: those that match it now and were processed before the resend
+// was created. It skips events that already have a delivery, unless Everything is set.
 type Resend struct {
 	Base
 
 	SubscriptionID int64  `json:"subscription_id"`
 	Subscription   string `json:"subscription"`
-	// Everything says that what was delivered goes once more, as a new generation; what is open is left alone all the same.
+	// Everything: delivered events are sent again, as a new generation; open deliveries are still skipped.
 	Everything bool `json:"everything"`
-	// Read counts the events that were looked at, Queued those that were queued.
+	// Read counts the checked events, Queued the queued deliveries.
 	Read    int64     `json:"read"`
 	Queued  int64     `json:"queued"`
 	Since   time.Time `json:"since"`
@@ -19,7 +19,7 @@ type Resend struct {
 	Reached time.Time `json:"reached,omitzero"`
 }
 
-// Share is how much of the time has been read, from 0 to 1.
+// Share returns the progress, from 0 to 1.
 func (r Resend) Share() float64 {
 	whole := r.Until.Sub(r.Since)
 	switch {
@@ -31,13 +31,13 @@ func (r Resend) Share() float64 {
 	return min(max(0, float64(r.Reached.Sub(r.Since))/float64(whole)), 1)
 }
 
-// ResendPlan counts what a resend would do, without doing it.
+// ResendPlan counts what a resend would do.
 type ResendPlan struct {
-	// Events is how many events of the time there are, Matching how many of them match; of more than 10,000 events Matching is
-	// estimated from as many, and Sampled is true.
+	// Events counts the events of the time range, Matching those that match. Of more than 10,000 events, Matching is an estimate
+	// from a sample, and Sampled is true.
 	Events   int64 `json:"events"`
 	Matching int64 `json:"matching"`
-	// Delivered, Open and Failed count the matching ones by their deliveries so far; Missing have none.
+	// Delivered, Open and Failed count the matching events by the status of their delivery; Missing have none.
 	Delivered int64 `json:"delivered"`
 	Open      int64 `json:"open"`
 	Failed    int64 `json:"failed"`

@@ -6,12 +6,12 @@ import (
 	"holdfast/event"
 )
 
-// ClosedRun is a run of an event that has ended.
+// ClosedRun is a closed run of an event.
 type ClosedRun struct {
 	Run event.Run `json:"run"`
-	// EventID is empty if the run does not say.
+	// EventID is empty if unknown.
 	EventID string `json:"event_id,omitempty"`
-	// Status is how it has ended: "terminated", "timed_out", "canceled", "failed", or "completed".
+	// Status is "terminated", "timed_out", "canceled", "failed", or "completed".
 	Status   string    `json:"status"`
 	ClosedAt time.Time `json:"closed_at"`
 }
@@ -21,33 +21,33 @@ type OpenRun struct {
 	Run       event.Run `json:"run"`
 	EventID   string    `json:"event_id,omitempty"`
 	StartedAt time.Time `json:"started_at"`
-	// TaskAttempts is how often its workflow task has been tried: more than a few times means that the workflow code fails,
-	// or that no worker has it.
+	// TaskAttempts counts the attempts of its workflow task: a high number means that the workflow code fails or that no worker has
+	// it.
 	TaskAttempts int `json:"task_attempts"`
 }
 
-// Stuck is why a run has been open for long.
+// Stuck is the reason why a run has been open for long.
 type Stuck string
 
-// The reasons, the most urgent first.
+// The reasons, most urgent first.
 const (
-	// StuckTask: its workflow task fails or times out again and again; the event waits for a deploy.
+	// StuckTask: its workflow task keeps failing; a deployment must fix it.
 	StuckTask Stuck = "workflow_task"
-	// StuckUnstored: the event has been acknowledged and has no row yet.
+	// StuckUnstored: the event is acknowledged and has no row yet.
 	StuckUnstored Stuck = "not_stored"
-	// StuckSlow: it is stored and retried, as its policy says.
+	// StuckSlow: it is stored and being retried.
 	StuckSlow Stuck = "slow"
-	// StuckUnexamined: beyond those that were looked at.
+	// StuckUnexamined: it wasn't checked, because there are too many.
 	StuckUnexamined Stuck = "unexamined"
 )
 
-// StuckRuns are how many runs are open for one reason, and the oldest of them.
+// StuckRuns counts the runs that are open for one reason.
 type StuckRuns struct {
 	Count  int
 	Oldest OpenRun
 }
 
-// CountStuck counts open runs by reason. Stored are the events that have a row; total is how many runs are open, examined or not.
+// CountStuck counts open runs by reason. stored has the events with a row; total is the number of open runs, checked or not.
 func CountStuck(runs []OpenRun, stored map[string]bool, total int) map[Stuck]StuckRuns {
 	counts := map[Stuck]StuckRuns{}
 	for _, run := range runs {
@@ -76,64 +76,63 @@ func (r OpenRun) whyStuck(stored map[string]bool) Stuck {
 	}
 }
 
-// LatestRun is the latest run of the workflow of an event. The zero value means that there is none (any more), or that the
-// workflow with this ID does not process events.
+// LatestRun is the latest run of an event's workflow. The zero value means that there is none, or that the workflow doesn't
+// process events.
 type LatestRun struct {
 	Run event.Run
-	// EventID is the event that it is a run of; empty if the run does not say.
-	EventID string
-	Open    bool
-	// Succeeded says that it has ended well.
+	// EventID is empty if unknown.
+	EventID   string
+	Open      bool
 	Succeeded bool
-	// Status is how it has ended, as that of a ClosedRun, and ClosedAt when; empty while it is open.
+	// Status is the status as in ClosedRun, and ClosedAt when it ended; empty while it is open.
 	Status   string
 	ClosedAt time.Time
 }
 
-// EndedByOperator reports whether an operator has terminated or canceled it.
+// EndedByOperator reports whether an operator terminated or canceled it.
 func (l LatestRun) EndedByOperator() bool {
 	return l.Status == event.CodeTerminated || l.Status == event.CodeCanceled
 }
 
-// Codes of dead letters that a comparison of the two stores has made, of the step run.
+// Codes of dead letters created by comparing Temporal with the database, with step run.
 const (
-	// CodeLost: the run has processed the event, and the database, restored to an earlier moment, does not have it.
+	// CodeLost: the run processed the event, but the database, restored from a backup, lacks it.
 	CodeLost = "lost"
-	// CodeNoRun: the event is stored and not processed, and Temporal has no run of it.
+	// CodeNoRun: the event isn't processed, and Temporal has no run of it.
 	CodeNoRun = "no_run"
 )
 
-// SweepPage is a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first one.
+// SweepPage selects a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first page.
 type SweepPage struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	Token []byte    `json:"token,omitempty"`
-	// Restored says that the database may be older than the runs are: those count, too, that ended well, or recorded a dead letter.
+	// Restored: the database may be older than the runs, so successful and dead-lettered runs count, too.
 	Restored bool `json:"restored,omitempty"`
-	// DryRun finds, and records nothing.
+	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Limit is how many runs it holds at most; 0 means as many as suit.
+	// Limit is the max number of runs; 0 means the default.
 	Limit int `json:"limit,omitempty"`
 }
 
-// RowPage is a page of stored events, in the order of their IDs: After < ID < Before, at most Limit of them.
+// RowPage selects a page of stored events, ordered by ID: After < ID < Before, at most Limit.
 type RowPage struct {
 	After  string `json:"after,omitempty"`
 	Before string `json:"before"`
 	Limit  int    `json:"limit"`
-	// Ended says that events count, too, whose own run has ended without finishing them; else those are left to a SweepPage.
+	// Ended: events count whose own run ended without finishing them; otherwise they are left to a SweepPage.
 	Ended bool `json:"ended,omitempty"`
-	// DryRun finds, and records nothing.
+	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// SweptRows says what a page of unfinished events has come to. Last is the ID that it ended with; empty after the last page.
+// SweptRows is the result of a RowPage. Last is the ID of its last event; empty after the last page.
 type SweptRows struct {
 	DeadLetters int    `json:"dead_letters"`
 	Last        string `json:"last,omitempty"`
 }
 
-// SweptPage says what a page has come to. Next is empty after the last one.
+// SweptPage is the result of a SweepPage. Next is empty after the last page.
 type SweptPage struct {
 	DeadLetters int    `json:"dead_letters"`
 	Next        []byte `json:"next,omitempty"`
@@ -141,14 +140,14 @@ type SweptPage struct {
 	Unswept
 }
 
-// Unswept are runs that a sweep had to pass over. They are looked at again by the next one.
+// Unswept counts runs that a sweep skipped. The next sweep checks them again.
 type Unswept struct {
 	Count int `json:"unswept,omitempty"`
 	// Since is when the first of them was closed.
 	Since time.Time `json:"unswept_since,omitzero"`
 }
 
-// Add adds n runs, the first of which was closed at a time.
+// Add adds n runs, the first of which was closed at since.
 func (u *Unswept) Add(n int, since time.Time) {
 	if n > 0 && (u.Count == 0 || since.Before(u.Since)) {
 		u.Since = since

@@ -8,10 +8,10 @@ import (
 	"holdfast/event"
 )
 
-// Alert is something that nobody has been told of yet: failures of a dead letter, or an entry of the error log.
+// Alert is an unreported failure: of a dead letter, or in the error log.
 type Alert struct {
-	// DeadLetter is the number of the dead letter and Failures how many it has by now; 0 for an entry of the error log,
-	// whose number is then Entry.
+	// DeadLetter is the ID of the dead letter and Failures its number of failures; 0 for an entry of the error log, whose ID is
+	// Entry.
 	DeadLetter int64
 	Failures   int
 	Entry      int64
@@ -19,17 +19,16 @@ type Alert struct {
 	AlertGroup
 }
 
-// AlertGroup is what equal alerts have in common, and what is told of them.
+// AlertGroup summarizes equal alerts.
 type AlertGroup struct {
-	// Phase is where it went wrong; empty for dead letters, which have come from any of them.
-	Phase    event.Phase `json:"phase,omitempty"`
-	Provider string      `json:"provider,omitempty"`
-	Class    event.Class `json:"class"`
-	Code     string      `json:"code"`
-	// Count is how many failures there are.
-	Count       int64     `json:"count"`
-	First, Last time.Time `json:"-"`
-	// Example is the workflow of one of them.
+	// Phase is empty for dead letters, which come from any phase.
+	Phase       event.Phase `json:"phase,omitempty"`
+	Provider    string      `json:"provider,omitempty"`
+	Class       event.Class `json:"class"`
+	Code        string      `json:"code"`
+	Count       int64       `json:"count"`
+	First, Last time.Time   `json:"-"`
+	// Example is the workflow ID of one of them.
 	Example string `json:"example,omitempty"`
 }
 
@@ -40,7 +39,7 @@ type alertKey struct {
 	code     string
 }
 
-// GroupAlerts puts equal alerts together, the most frequent first.
+// GroupAlerts groups equal alerts, the most frequent first.
 func GroupAlerts(alerts []Alert) []AlertGroup {
 	var groups []AlertGroup
 	place := map[alertKey]int{}

@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// Actor is who changes something by hand, and why. Every change that an operator makes takes one, and writes one
-// AuditEntry in its own transaction.
+// Actor is the user who makes a change, and why. Every change by an operator writes one AuditEntry in its own transaction.
 type Actor struct {
-	// Name is the name of the token, "cli:" and the user of the operating system, or "local" where no token is asked for.
+	// Name is the name of the token, "cli:" and the OS user, or "local" if no token is required.
 	Name string
-	// Role is the role that the actor had: viewer, operator, integrator, admin; empty for the command line, which has the database.
+	// Role is viewer, operator, integrator or admin; empty for the command line.
 	Role string
-	// RequestID is the request to the API that made the change; empty for the command line.
+	// RequestID is the API request; empty for the command line.
 	RequestID string
-	// Reason is what the actor gave as one; it may be empty where none is asked for.
+	// Reason may be empty unless it is required.
 	Reason string
 }
 
-// IsAdmin reports whether the actor may do everything: an admin, or someone at the command line, who has the database.
+// IsAdmin reports whether the actor may do everything: an admin, or a command line user, who has access to the database.
 func (a Actor) IsAdmin() bool { return a.Role == "" || a.Role == "admin" }
 
-// Did is the entry for one change: what was done ("dead_letter.discard") to what ("dead_letter:7"). The detail is a JSON
-// object or nil; like all of an entry it holds no payload, header value or secret.
+// Did returns the audit entry of an action ("dead_letter.discard") on an object ("dead_letter:7"). detail is a JSON object or
+// nil. An entry must not contain payloads, header values or secrets.
 func (a Actor) Did(action AuditAction, object string, detail json.RawMessage) AuditEntry {
 	return AuditEntry{
 		Actor: a.Name, Role: a.Role, Action: action, Object: object,
@@ -30,11 +29,10 @@ func (a Actor) Did(action AuditAction, object string, detail json.RawMessage) Au
 	}
 }
 
-// AuditEntry is one change that an operator made. Entries are only ever added.
+// AuditEntry is a change made by an operator. Entries are never changed or deleted by hand.
 type AuditEntry struct {
-	// ID is the row's own number; 0 before it is stored.
 	ID int64 `json:"id"`
-	// At is the database's time of the change; zero before it is stored.
+	// At is the database time of the change.
 	At        time.Time       `json:"at"`
 	Actor     string          `json:"actor"`
 	Role      string          `json:"role,omitempty"`
@@ -45,14 +43,14 @@ type AuditEntry struct {
 	Detail    json.RawMessage `json:"detail,omitempty"`
 }
 
-// AuditQuery selects audit entries, newest first. Empty fields do not restrict.
+// AuditQuery selects audit entries, newest first. Empty fields match everything.
 type AuditQuery struct {
 	Actor  string
 	Action AuditAction
 	Object string
 	// Since and Until bound the time of the change: Since ≤ at < Until.
 	Since, Until time.Time
-	// Before is the ID of the last entry of the page before; 0 for the first page.
+	// Before is the ID of the last entry on the previous page; 0 for the first page.
 	Before int64
 	// Limit is 1 to MaxPage; 0 means MaxPage.
 	Limit int

@@ -2,7 +2,7 @@ package oversight
 
 import "slices"
 
-// AuditAction is what an operator did, as the audit log has it.
+// AuditAction names an action in the audit log.
 type AuditAction string
 
 // The actions.
@@ -70,5 +70,5 @@ var auditActions = []AuditAction{
 	AuditReconcile,
 }
 
-// AuditActions are all that there are.
+// AuditActions lists all actions.
 func AuditActions() []AuditAction { return slices.Clone(auditActions) }

@@ -1,6 +1,5 @@
-// Package oversight is the vocabulary of what operators see beside events: errors, alerts, refusals, statistics and reports, what
-// operators did (audit), and their stay at the console.
+// Package oversight defines what operators monitor: errors, alerts, refusals, statistics and reports, the audit log, and console
+// sessions.
 //
-// It knows what an event is. It must never know how any of it is told (internal/notify), stored (persistence) or shown
-// (operator).
+// It must not depend on how these are sent (internal/notify), stored (persistence) or shown (operator).
 package oversight

@@ -6,44 +6,43 @@ import (
 	"time"
 )
 
-// Report is what a time has brought, beside the time before it that is as long, and what waits at its end.
+// Report compares a period with the previous one of equal length, and lists the backlog at its end.
 type Report struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
-	// Received counts stored events by provider, those that sent the most first.
+	// Received counts stored events by provider, sorted by count.
 	Received []Trend `json:"received"`
-	// Repeated counts what came again of events of these times.
+	// Repeated counts redeliveries.
 	Repeated Trend `json:"repeated"`
-	// Failed counts dead letters by provider, class and code, the most frequent first; resolved since or not.
+	// Failed counts dead letters by provider, class and code, resolved or not, sorted by count.
 	Failed []Trend `json:"failed"`
-	// Errors counts those of the error log, overcome or not.
+	// Errors counts entries of the error log.
 	Errors Trend `json:"errors"`
-	// Delivered and GivenUp count deliveries of events of these times.
+	// Delivered and GivenUp count deliveries of the period's events.
 	Delivered Trend `json:"delivered"`
 	GivenUp   Trend `json:"given_up"`
-	// Waiting is what waits for somebody, by what it is.
+	// Waiting lists the backlogs by name.
 	Waiting []Backlog `json:"waiting"`
-	// InTrouble are the names of some receivers in trouble.
+	// InTrouble names some failing destinations.
 	InTrouble []string `json:"in_trouble,omitempty"`
 }
 
-// Trend is a number of a time, and of the time before.
+// Trend is a count in the period and in the previous one.
 type Trend struct {
-	// Name says what is counted, where there are several.
+	// Name is set if there are several.
 	Name   string `json:"name,omitempty"`
 	Count  int64  `json:"count"`
 	Before int64  `json:"before"`
 }
 
-// Backlog is a number of what waits: dead letters, events in the inbox, deliveries. Oldest is since when;
-// nil where nothing waits.
+// Backlog is the size of a backlog: dead letters, events in the inbox, deliveries. Oldest is nil if it is empty.
 type Backlog struct {
 	Name   string     `json:"name"`
 	Count  int64      `json:"count"`
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
-// Add adds a number to the trend of a name, which it may be the first of.
+// Add adds counts to the trend with the name, and creates it if missing.
 func Add(trends []Trend, name string, count, before int64) []Trend {
 	i := slices.IndexFunc(trends, func(t Trend) bool { return t.Name == name })
 	if i < 0 {
@@ -54,14 +53,14 @@ func Add(trends []Trend, name string, count, before int64) []Trend {
 	return trends
 }
 
-// SortTrends puts the largest numbers first.
+// SortTrends sorts by count, descending.
 func SortTrends(trends []Trend) {
 	slices.SortFunc(trends, func(a, b Trend) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Before, a.Before), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// Sum is the trend of all of them together.
+// Sum adds up trends.
 func Sum(trends []Trend) (sum Trend) {
 	for _, t := range trends {
 		sum.Count += t.Count

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What came, what failed and what waits is told with how it was before; names beyond five are counted.
+// The report compares each count with the previous period and names at most five items in a line.
 func TestAReportIsReadAtAGlance(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
@@ -23,14 +23,14 @@ func TestAReportIsReadAtAGlance(t *testing.T) {
 		Waiting:   []Backlog{{"dead letter", 3, &oldest}, {"inbox event", 0, nil}, {"delivery", 2, nil}},
 		InTrouble: []string{"crm"},
 	}
-	require.Equal(t, `Jan 4 07:00 to Jan 5 07:00 UTC, beside the 24h before
-came: 1251 events (-14 %): stripe 1100 (+10 %), github 97 (-3 %), shopify 50 (10 times as many), acme 1 (0 before), a 1, and 2 others
-silent, and not before: silent (340 before)
-came again: 1 time
-failed: 2 dead letters (-83 %): stripe rejected malformed_json 2; no error (7 before) on the way
-delivered: 900 times (-10 %); given up: never
-waits: 3 dead letters, the oldest for 50h; 2 deliveries
-receivers in trouble: crm`, r.Text())
+	require.Equal(t, `Jan 4 07:00 to Jan 5 07:00 UTC, compared with the 24h before
+Received: 1251 events (-14 %): stripe 1100 (+10 %), github 97 (-3 %), shopify 50 (10 times as many), acme 1 (0 before), a 1, and 2 others
+No longer sending: silent (340 before)
+Redelivered: 1 time
+Failed: 2 dead letters (-83 %): stripe rejected malformed_json 2; no errors (7 before)
+Delivered: 900 times (-10 %); failed deliveries: never
+Backlog: 3 dead letters, oldest 50h; 2 deliveries
+Failing destinations: crm`, r.Text())
 }
 
 // As many names as a line holds are all there, and no others are counted.
@@ -46,12 +46,12 @@ func TestAReportOfAsManyNamesAsALineHolds(t *testing.T) {
 func TestAReportOfNothing(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
-	require.Equal(t, `Dec 29 07:00 to Jan 5 07:00 UTC, beside the 168h before
-came: no event
-came again: never
-failed: no dead letter; no error on the way
-delivered: never; given up: never
-waits: nothing`, Report{Since: until.AddDate(0, 0, -7), Until: until}.Text())
+	require.Equal(t, `Dec 29 07:00 to Jan 5 07:00 UTC, compared with the 168h before
+Received: no events
+Redelivered: never
+Failed: no dead letters; no errors
+Delivered: never; failed deliveries: never
+Backlog: nothing`, Report{Since: until.AddDate(0, 0, -7), Until: until}.Text())
 }
 
 func TestTrendsAreAddedByName(t *testing.T) {

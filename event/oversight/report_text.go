@@ -6,38 +6,37 @@ import (
 	"time"
 )
 
-// reportNames bounds how many names a line of a report has; the others are counted.
+// reportNames is the max number of names on a line of a report; the rest is counted.
 const reportNames = 5
 
-// Text is the report as people are told it: a line for what came, what failed and what waits, each with how it was the time
-// before. It has names of providers, codes and receivers, and nothing of what was sent.
+// Text returns the report as a message. It contains names of providers, codes and destinations, but no content of events.
 func (r Report) Text() string {
 	const layout = "Jan 2 15:04"
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s to %s UTC, beside the %s before", r.Since.UTC().Format(layout), r.Until.UTC().Format(layout),
+	fmt.Fprintf(&b, "%s to %s UTC, compared with the %s before", r.Since.UTC().Format(layout), r.Until.UTC().Format(layout),
 		span(r.Until.Sub(r.Since)))
 	came, silent := r.split()
-	fmt.Fprintf(&b, "\ncame: %s%s", Sum(r.Received).text("event"), list(came))
+	fmt.Fprintf(&b, "\nReceived: %s%s", Sum(r.Received).text("event"), list(came))
 	if len(silent) > 0 {
-		fmt.Fprintf(&b, "\nsilent, and not before: %s", strings.Join(firstOf(silent), ", "))
+		fmt.Fprintf(&b, "\nNo longer sending: %s", strings.Join(firstOf(silent), ", "))
 	}
-	fmt.Fprintf(&b, "\ncame again: %s", r.Repeated.times())
+	fmt.Fprintf(&b, "\nRedelivered: %s", r.Repeated.times())
 	var failed []string
 	for _, t := range r.Failed {
 		if t.Count > 0 {
 			failed = append(failed, fmt.Sprintf("%s %d", t.Name, t.Count))
 		}
 	}
-	fmt.Fprintf(&b, "\nfailed: %s%s; %s on the way", Sum(r.Failed).text("dead letter"), list(failed), r.Errors.text("error"))
-	fmt.Fprintf(&b, "\ndelivered: %s; given up: %s", r.Delivered.times(), r.GivenUp.times())
-	b.WriteString("\nwaits: " + r.waits())
+	fmt.Fprintf(&b, "\nFailed: %s%s; %s", Sum(r.Failed).text("dead letter"), list(failed), r.Errors.text("error"))
+	fmt.Fprintf(&b, "\nDelivered: %s; failed deliveries: %s", r.Delivered.times(), r.GivenUp.times())
+	b.WriteString("\nBacklog: " + r.waits())
 	if len(r.InTrouble) > 0 {
-		fmt.Fprintf(&b, "\nreceivers in trouble: %s", strings.Join(firstOf(r.InTrouble), ", "))
+		fmt.Fprintf(&b, "\nFailing destinations: %s", strings.Join(firstOf(r.InTrouble), ", "))
 	}
 	return b.String()
 }
 
-// split names the providers that have sent something, and those that have only done so before.
+// split returns the providers that sent events, and those that only did so in the previous period.
 func (r Report) split() (came, silent []string) {
 	for _, t := range r.Received {
 		if t.Count > 0 {
@@ -57,7 +56,7 @@ func (r Report) waits() string {
 		}
 		part := Trend{Count: w.Count}.number(w.Name)
 		if w.Oldest != nil {
-			part += fmt.Sprintf(", the oldest for %s", span(r.Until.Sub(*w.Oldest).Round(time.Minute)))
+			part += fmt.Sprintf(", oldest %s", span(r.Until.Sub(*w.Oldest).Round(time.Minute)))
 		}
 		parts = append(parts, part)
 	}
@@ -67,7 +66,7 @@ func (r Report) waits() string {
 	return strings.Join(parts, "; ")
 }
 
-// span is a duration without the zeros at its end: "24h", "2h30m".
+// span formats a duration without trailing zeros: "24h", "2h30m".
 func span(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -78,10 +77,10 @@ func span(d time.Duration) string {
 	return text
 }
 
-// text is "120 events (+20 %)", or "no event (100 before)".
+// text returns "120 events (+20 %)", or "no events (100 before)".
 func (t Trend) text(of string) string { return t.number(of) + t.change() }
 
-// times is "12 times (+20 %)", or "never (12 before)".
+// times returns "12 times (+20 %)", or "never (12 before)".
 func (t Trend) times() string {
 	if t.Count == 0 {
 		return "never" + t.change()
@@ -92,18 +91,22 @@ func (t Trend) times() string {
 func (t Trend) number(of string) string {
 	switch t.Count {
 	case 0:
-		return "no " + of
+		return "no " + plural(of)
 	case 1:
 		return "1 " + of
 	default:
-		if stem, ok := strings.CutSuffix(of, "y"); ok {
-			of = stem + "ie"
-		}
-		return fmt.Sprintf("%d %ss", t.Count, of)
+		return fmt.Sprintf("%d %s", t.Count, plural(of))
 	}
 }
 
-// manyTimes is from when on a factor says more than a share.
+func plural(of string) string {
+	if stem, ok := strings.CutSuffix(of, "y"); ok {
+		of = stem + "ie"
+	}
+	return of + "s"
+}
+
+// manyTimes is the ratio from which a factor is clearer than a percentage.
 const manyTimes = 10
 
 func (t Trend) change() string {
@@ -119,7 +122,7 @@ func (t Trend) change() string {
 	}
 }
 
-// list is ": a, b, and 3 others".
+// list returns ": a, b, and 3 others".
 func list(names []string) string {
 	if len(names) == 0 {
 		return ""

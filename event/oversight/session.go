@@ -2,12 +2,11 @@ package oversight
 
 import "time"
 
-// Session is somebody's stay at the console, from login to logout. What its holder may do is not in it: each request asks what
-// the token may do now.
+// Session is a console session, from login to logout. It contains no permissions: each request checks the token.
 type Session struct {
-	// ID is the SHA-256 of the secret in the browser's cookie.
+	// ID is the SHA-256 of the secret in the cookie.
 	ID []byte
-	// Token is the name of the token that it was exchanged for, and Fingerprint tells that from others of the same name.
+	// Token is the name of the token, and Fingerprint distinguishes tokens of the same name.
 	Token       string
 	Fingerprint []byte
 	ExpiresAt   time.Time

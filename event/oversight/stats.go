@@ -6,39 +6,38 @@ import (
 	"holdfast/event"
 )
 
-// Stats is what a Holdfast has to do and has done, as of one moment.
+// Stats is a snapshot of the workload and backlog of an installation.
 type Stats struct {
 	At time.Time `json:"at"`
-	// Window is how far back Events and Errors look.
+	// Window is the period of Events and Errors.
 	Window event.Duration `json:"window"`
 	// Events counts the stored events that were received in the window.
 	Events []EventCount `json:"events"`
-	// PerSecond is the rate of events over the window, Recent over the last minute.
+	// PerSecond is the rate of events in the window, Recent in the last minute.
 	PerSecond float64 `json:"per_second"`
 	Recent    float64 `json:"recent_per_second"`
-	// DeadLetters counts all that are neither resolved nor discarded.
+	// DeadLetters counts unresolved dead letters.
 	DeadLetters []DeadLetterCount `json:"dead_letters"`
-	// Inbox counts the events that are acknowledged and wait for Temporal, or for a batch.
+	// Inbox counts events in the inbox.
 	Inbox []InboxCount `json:"inbox"`
-	// Deliveries counts those that are open; InTrouble are the names of some destinations that are in trouble.
+	// Deliveries counts open deliveries; InTrouble names some failing destinations.
 	Deliveries []DeliveryCount `json:"deliveries"`
 	InTrouble  []string        `json:"destinations_in_trouble,omitempty"`
-	// Errors counts the errors of the window, overcome or not.
+	// Errors counts the errors in the window.
 	Errors []ErrorCount `json:"errors"`
-	// Queues are Temporal's; nil where Temporal did not answer.
-	Queues []QueueStats `json:"queues,omitempty"`
-	// Schedules are Temporal's as well.
+	// Queues are task queues; nil if Temporal didn't respond.
+	Queues    []QueueStats    `json:"queues,omitempty"`
 	Schedules []ScheduleStats `json:"schedules,omitempty"`
 }
 
-// EventCount is a number of stored events.
+// EventCount counts stored events.
 type EventCount struct {
 	Provider string       `json:"provider"`
 	Status   event.Status `json:"status"`
 	Count    int64        `json:"count"`
 }
 
-// DeadLetterCount is a number of dead letters.
+// DeadLetterCount counts dead letters.
 type DeadLetterCount struct {
 	Provider string                `json:"provider"`
 	State    event.DeadLetterState `json:"state"`
@@ -48,21 +47,21 @@ type DeadLetterCount struct {
 	Oldest   time.Time             `json:"oldest"`
 }
 
-// InboxCount is a number of events that wait in a lane of the inbox.
+// InboxCount counts events in a lane of the inbox.
 type InboxCount struct {
 	Lane   event.Lane `json:"lane"`
 	Count  int64      `json:"count"`
 	Oldest time.Time  `json:"oldest"`
 }
 
-// DeliveryCount is a number of open deliveries: pending, processing or retrying. Oldest is when the first of them was queued.
+// DeliveryCount counts open deliveries: pending, processing or retrying. Oldest is when the oldest was queued.
 type DeliveryCount struct {
 	Status string     `json:"status"`
 	Count  int64      `json:"count"`
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
-// ErrorCount is a number of errors.
+// ErrorCount counts errors.
 type ErrorCount struct {
 	Phase    event.Phase `json:"phase"`
 	Provider string      `json:"provider,omitempty"`
@@ -71,29 +70,28 @@ type ErrorCount struct {
 	Count    int64       `json:"count"`
 }
 
-// QueueStats is the state of one task queue, its workflow and activity tasks together.
+// QueueStats is the state of a task queue, workflow and activity tasks together.
 type QueueStats struct {
 	Queue string `json:"queue"`
-	// Backlog is about how many tasks wait; Age is how long the oldest one has.
+	// Backlog is the approximate number of pending tasks; Age is the age of the oldest.
 	Backlog int64          `json:"backlog"`
 	Age     event.Duration `json:"age"`
-	// Added and Dispatched are tasks per second over the last seconds.
+	// Added and Dispatched are recent rates in tasks per second.
 	Added      float64 `json:"added_per_second"`
 	Dispatched float64 `json:"dispatched_per_second"`
-	// Pollers is how many pollers asked for workflow and for activity tasks in the last minutes. Nobody works on a queue
-	// that has none.
+	// The numbers of pollers in the last minutes. A queue without pollers isn't processed.
 	WorkflowPollers int `json:"workflow_pollers"`
 	ActivityPollers int `json:"activity_pollers"`
 }
 
-// ScheduleStats is how a schedule does.
+// ScheduleStats is the state of a schedule.
 type ScheduleStats struct {
 	ID    string         `json:"id"`
 	Every event.Duration `json:"every,omitempty"`
-	// LastAt is when it ran last, and LastRun how that has ended: running, completed, failed, ….
+	// LastAt is when it last ran, and LastRun the status of that run: running, completed, failed, ….
 	LastAt  *time.Time `json:"last_at,omitempty"`
 	LastRun string     `json:"last_run,omitempty"`
 	NextAt  *time.Time `json:"next_at,omitempty"`
-	// Trouble is what is wrong, in words; "" if nothing is.
+	// Trouble describes a problem; empty if healthy.
 	Trouble string `json:"trouble,omitempty"`
 }

@@ -1,5 +1,4 @@
-// Package retention is the vocabulary of what is kept, for how long, and what is known of it once it has gone: to files of an
-// archive, or for good.
+// Package retention defines how long data is kept, and what is stored about data that was archived or deleted.
 //
-// It knows what an event is. It must never know where rows and files are, nor remove any.
+// It must not depend on where rows and files are stored, or delete any.
 package retention

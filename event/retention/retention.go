@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// Kept is something that is kept for a time and then removed.
+// Kept is a kind of data with a retention period.
 type Kept string
 
-// What is kept.
+// The kinds of data.
 const (
-	// Events are events that have been processed, with their bodies, since their last run. The state of entities does not
-	// change when they go.
+	// Events are processed events with their bodies, by the time of their last run. Deleting them doesn't change the state of
+	// entities.
 	Events Kept = "events"
-	// DeadLetters are dead letters that are resolved or discarded; the others are never removed by age.
+	// DeadLetters are resolved or discarded dead letters; others are never deleted by age.
 	DeadLetters Kept = "dead_letters"
 	Errors      Kept = "error_log"
 	Audit       Kept = "audit_log"
-	// Keys are idempotency keys whose dedupe window is over; their time is the end of it.
+	// Keys are idempotency keys, by the end of their dedupe window.
 	Keys Kept = "idempotency_keys"
-	// Changes is the change feed, which goes by the day.
+	// Changes is the change feed, deleted in whole days.
 	Changes Kept = "changes"
 )
 
-// All is everything that is kept for a time, in the order in which it is removed.
+// All lists all kinds in the order of deletion.
 func All() []Kept {
 	return []Kept{Events, DeadLetters, Errors, Audit, Keys, Changes}
 }
 
-// keyMargin is how long a key is kept beyond its window, because clocks differ and a claim may be under way.
+// keyMargin is the extra time for which a key is kept after its window, to allow for clock skew and concurrent claims.
 const keyMargin = time.Hour
 
-// Times say how long each of them is kept; 0 means for ever.
+// Times holds retention periods; 0 means forever.
 type Times map[Kept]time.Duration
 
-// Until is the time before which what is kept is old enough to go; ok is false where it is kept for ever.
+// Until returns the time before which data is deleted; ok is false if it is kept forever.
 func (t Times) Until(k Kept, now time.Time) (until time.Time, ok bool) {
 	if k == Keys {
 		return now.Add(-keyMargin), true
@@ -42,12 +42,12 @@ func (t Times) Until(k Kept, now time.Time) (until time.Time, ok bool) {
 	return now.Add(-t[k]), t[k] > 0
 }
 
-// runMargin is how long an event stays after the retention of its run: Temporal takes up to half an hour longer to delete the
-// run, and clocks differ.
+// runMargin is the min time between Temporal's retention and ours: Temporal takes up to half an hour to delete a run, and clocks
+// differ.
 const runMargin = time.Hour
 
-// OutlastingRuns keeps events until Temporal, which keeps runs for a time, has deleted theirs: a run that is reset would store a
-// purged event again, and deliver it again.
+// OutlastingRuns extends the retention of events until Temporal has deleted their runs: resetting a run would store and deliver a
+// purged event again.
 func (t Times) OutlastingRuns(kept time.Duration) Times {
 	if t[Events] == 0 || t[Events] >= kept+runMargin {
 		return t

@@ -6,16 +6,15 @@ import (
 	"holdfast/event"
 )
 
-// Stored is an event or a dead letter as it was kept: what an archive holds, and an import brings back as it was. It is one of
-// them.
+// Stored is an archived event or dead letter, exactly one of them. An import restores it unchanged.
 type Stored struct {
 	Event      *event.Record     `json:"event,omitempty"`
 	DeadLetter *event.DeadLetter `json:"dead_letter,omitempty"`
-	// UnreadReceipt are the bytes of a receipt that could not be read; only of a dead letter.
+	// UnreadReceipt is the raw receipt of a dead letter if it couldn't be decoded.
 	UnreadReceipt []byte `json:"unread_receipt,omitempty"`
 }
 
-// Receipt is that of the event, or of the event that the dead letter is of.
+// Receipt returns the receipt of the event or dead letter.
 func (s Stored) Receipt() event.Receipt {
 	if s.Event != nil {
 		return s.Event.Receipt
@@ -23,35 +22,35 @@ func (s Stored) Receipt() event.Receipt {
 	return s.DeadLetter.Receipt
 }
 
-// Outdated is what has been kept for long enough, as it was read.
+// Outdated is an expired event or dead letter.
 type Outdated struct {
 	Stored
 
 	Body []byte
-	// Version is that of its row: a row that has changed since has another.
+	// Version changes whenever the row changes.
 	Version string
 }
 
 // ArchiveFile is a file of an archive.
 type ArchiveFile struct {
-	// Name is its path below the address of the archive.
+	// Name is the path relative to the address of the archive.
 	Name string
-	// FirstID and LastID are the lowest and the highest ID of the events that it is about.
+	// FirstID and LastID are the lowest and highest event ID in the file.
 	FirstID, LastID string
 	Lines           int
-	// Expunges counts how often an event between them was expunged; 2 for a new file: one for its being written, one since an event
-	// may have been expunged meanwhile.
+	// Expunges counts the expunged events in that range. A new file starts with 2: one because it is being written, and one because
+	// an event may have been expunged meanwhile.
 	Expunges int
-	// Looked says up to which of these the file has been looked at; 0: it may never have been written.
+	// Looked is the value of Expunges when the file was last checked; 0 if the file may never have been written.
 	Looked int
 	At     time.Time
 }
 
-// ArchiveStats is what is known of an archive.
+// ArchiveStats summarizes an archive.
 type ArchiveStats struct {
 	Files  int64
 	Newest time.Time
-	// Due is how many files may hold what was expunged since the time OldestDue.
+	// Due counts the files that may contain expunged events, since OldestDue.
 	Due       int64
 	OldestDue time.Time
 }

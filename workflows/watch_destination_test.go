@@ -26,8 +26,8 @@ type inTrouble struct {
 	told  []string
 	text  string // what was told last
 
-	mu   sync.Mutex // the test environment runs activities side by side with callbacks
-	look operations.ReceiverLook
+	mu    sync.Mutex // the test environment runs activities side by side with callbacks
+	check operations.ReceiverLook
 }
 
 func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
@@ -36,7 +36,7 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 	now := time.Date(2026, 11, 22, 12, 2, 0, 0, time.UTC)
 	env.SetStartTime(now)
 	env.since = now.Add(-2 * time.Minute)
-	env.look = operations.ReceiverLook{
+	env.check = operations.ReceiverLook{
 		Condition: delivery.Condition{
 			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), TroubleSince: &env.since, Trouble: "503",
 		},
@@ -46,7 +46,7 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 		func(_ context.Context, _ int64) (operations.ReceiverLook, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
-			return env.look, nil
+			return env.check, nil
 		})
 	env.OnActivity("TellOfReceiver", mock.Anything, mock.Anything).Return(func(_ context.Context, n operations.ReceiverNews) error {
 		env.told = append(env.told, n.Code+" "+env.Now().Sub(env.since).Round(time.Minute).String())
@@ -61,13 +61,13 @@ func (env *inTrouble) after(d time.Duration, change func(*delivery.Condition)) {
 	env.RegisterDelayedCallback(func() {
 		env.mu.Lock()
 		defer env.mu.Unlock()
-		change(&env.look.Condition)
+		change(&env.check.Condition)
 	}, d)
 }
 
-func (env *inTrouble) run(t *testing.T) (result workflows.ReceiverResult) {
+func (env *inTrouble) run(t *testing.T) (result workflows.WatchResult) {
 	t.Helper()
-	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: 7, Destination: "crm"})
+	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
 	require.NoError(t, env.GetWorkflowError())
 	require.NoError(t, env.GetWorkflowResult(&result))
 	return result
@@ -106,7 +106,7 @@ func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
 	})
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
-	require.Equal(t, "destination crm takes deliveries again; it is still paused; 0 of its deliveries wait", env.text)
+	require.Equal(t, "destination crm accepts deliveries again but is still paused; 0 deliveries pending", env.text)
 }
 
 // Somebody disables a destination, lets it go on, or deletes it:
@@ -114,12 +114,12 @@ func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
 func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
 	for outcome, change := range map[string]func(*inTrouble){
 		"disabled": func(env *inTrouble) {
-			env.look.Condition.State, env.look.Condition.By = delivery.DestinationDisabled, "ada"
+			env.check.Condition.State, env.check.Condition.By = delivery.DestinationDisabled, "ada"
 		},
 		"resumed": func(env *inTrouble) {
-			env.look.Condition.TroubleSince, env.look.Condition.StateAt = nil, env.since.Add(time.Minute)
+			env.check.Condition.TroubleSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
 		},
-		"deleted": func(env *inTrouble) { env.look = operations.ReceiverLook{Gone: true} },
+		"deleted": func(env *inTrouble) { env.check = operations.ReceiverLook{Gone: true} },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			env := newTrouble(t, 120*time.Hour)
@@ -144,15 +144,15 @@ func TestReceiverInTrouble_takesOrders(t *testing.T) {
 		func(_ context.Context, c operations.ReceiverChange) (delivery.Condition, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
-			env.look.Condition.State, env.look.Condition.By = c.To, c.By
-			env.look.Condition.StateAt = env.Now()
+			env.check.Condition.State, env.check.Condition.By = c.To, c.By
+			env.check.Condition.StateAt = env.Now()
 			if c.To == delivery.DestinationReady {
-				env.look.Condition.TroubleSince = nil
+				env.check.Condition.TroubleSince = nil
 			}
-			return env.look.Condition, nil
+			return env.check.Condition, nil
 		}).Twice()
 	answers := map[string]string{}
-	order := func(name string, after time.Duration, o workflows.ReceiverOrder) {
+	order := func(name string, after time.Duration, o workflows.WatchUpdate) {
 		env.RegisterDelayedCallback(func() {
 			env.UpdateWorkflow(name, name, &testsuite.TestUpdateCallback{
 				OnAccept:   func() {},
@@ -161,9 +161,9 @@ func TestReceiverInTrouble_takesOrders(t *testing.T) {
 			}, o)
 		}, after)
 	}
-	order(workflows.UpdateProbe, time.Minute, workflows.ReceiverOrder{})
-	order(workflows.UpdatePause, 2*time.Minute, workflows.ReceiverOrder{By: "ada", Reason: "maintenance"})
-	order(workflows.UpdateResume, 20*time.Hour, workflows.ReceiverOrder{By: "ada"})
+	order(workflows.UpdateProbe, time.Minute, workflows.WatchUpdate{})
+	order(workflows.UpdatePause, 2*time.Minute, workflows.WatchUpdate{By: "ada", Reason: "maintenance"})
+	order(workflows.UpdateResume, 20*time.Hour, workflows.WatchUpdate{By: "ada"})
 	start := env.Now()
 	require.Equal(t, "resumed", env.run(t).Outcome)
 	require.Equal(t, 20*time.Hour, env.Now().Sub(start).Round(time.Minute))
@@ -177,7 +177,7 @@ func TestReceiverInTrouble_isCanceledBeforeItContinuesAsNew(t *testing.T) {
 	env := pagedOperation(t)
 	env.SetContinueAsNewSuggested(true)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
-	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: 7, Destination: "crm"})
+	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
 }
 
@@ -195,7 +195,7 @@ func TestReceiverInTrouble_answersAnOrderThatCannotBeDone(t *testing.T) {
 			OnAccept:   func() {},
 			OnReject:   func(err error) { require.NoError(t, err) },
 			OnComplete: func(_ any, err error) { answer = err },
-		}, workflows.ReceiverOrder{By: "ada"})
+		}, workflows.WatchUpdate{By: "ada"})
 	}, 2*time.Minute+20*time.Second)
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.ErrorContains(t, answer, "not found")

@@ -1,0 +1,158 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities/operations"
+	"holdfast/delivery"
+)
+
+// Pauses between two checks of a failing destination: short at first, then long. An update ends them early.
+const (
+	earlyInterval = time.Minute
+	lateInterval  = 5 * time.Minute
+	earlyChecks   = 10
+)
+
+// FailingDestination is the input of WatchDestination. Since, Notified and Checks are set when a run continues as new.
+type FailingDestination struct {
+	DestinationID int64     `json:"destination_id"`
+	Destination   string    `json:"destination"`
+	Since         time.Time `json:"since,omitzero"`
+	Notified      alert     `json:"told,omitempty"`
+	Checks        int       `json:"looks,omitempty"`
+}
+
+// WatchResult says how the failure ended: recovered, disabled, resumed (by an operator) or deleted.
+type WatchResult struct {
+	Outcome string    `json:"outcome"`
+	Since   time.Time `json:"since,omitzero"`
+}
+
+// WatchUpdate is the argument of an update.
+type WatchUpdate struct {
+	// By is the operator, for the audit log.
+	By     string `json:"by"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Limits in bytes.
+const maxUpdateBy, maxUpdateReason = 100, 500
+
+// watch is the state of one run.
+type watch struct {
+	FailingDestination
+
+	// updated: an update has changed something since the last check.
+	updated bool
+}
+
+// WatchDestination watches a failing destination. It notifies operators with growing urgency, accepts updates (pause, resume,
+// probe), and sees the destination disabled if it keeps failing. It doesn't deliver anything, and the database has all state: if
+// it is terminated, it is started again within a minute.
+func WatchDestination(ctx workflow.Context, in FailingDestination) (WatchResult, error) {
+	r := &watch{FailingDestination: in}
+	if err := r.handleUpdates(ctx); err != nil {
+		return WatchResult{}, err
+	}
+	for n := 0; !isLong(ctx, n); n++ {
+		outcome, pause, err := r.check(ctx)
+		if err != nil {
+			return WatchResult{}, err
+		}
+		if outcome != "" {
+			return WatchResult{outcome, r.Since}, finish(ctx)
+		}
+		if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return r.updated }); err != nil {
+			return WatchResult{}, err
+		}
+	}
+	if err := finish(ctx); err != nil {
+		return WatchResult{}, err
+	}
+	return WatchResult{}, continueAsNew(ctx, TypeReceiverInTrouble, r.FailingDestination)
+}
+
+// check reads the state of the destination, sends a due notification, and returns the outcome or when to check again.
+func (r *watch) check(ctx workflow.Context) (outcome string, pause time.Duration, err error) {
+	r.updated = false
+	var check operations.ReceiverLook
+	err = workflow.ExecuteActivity(withOperationOptions(ctx, "look"), operate.LookAtReceiver, r.DestinationID).Get(ctx, &check)
+	if err != nil {
+		return "", 0, err
+	}
+	outcome, notify, over := outcomeOf(check, r.Since)
+	if over {
+		if r.Notified == "" {
+			return outcome, 0, nil // operators weren't notified of the failure
+		}
+		return outcome, 0, r.notify(ctx, notify, check)
+	}
+	r.Checks++
+	c, now := check.Condition, workflow.Now(ctx)
+	r.Since = *c.TroubleSince
+	pause = lateInterval
+	if r.Checks <= earlyChecks {
+		pause = earlyInterval
+	}
+	if c.State == delivery.DestinationPaused {
+		return "", pause, nil
+	}
+	next, at := alertAt(r.Since, time.Duration(check.DisableAfter), now)
+	if next.level() > r.Notified.level() {
+		if err := r.notify(ctx, next, check); err != nil {
+			return "", 0, err
+		}
+	}
+	if until := at.Sub(now); until > 0 {
+		pause = min(pause, until)
+	}
+	return "", pause, nil
+}
+
+func (r *watch) notify(ctx workflow.Context, what alert, check operations.ReceiverLook) error {
+	if what == "" {
+		return nil
+	}
+	r.Notified = what
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "tell"), operate.TellOfReceiver, operations.ReceiverNews{
+		WorkflowID: ReceiverWorkflowID(r.Destination), Code: string(what),
+		Text: alertText(what, r.Destination, check.Condition, time.Duration(check.DisableAfter)),
+	}).Get(ctx, nil)
+}
+
+// handleUpdates lets operators pause, resume or probe the destination.
+func (r *watch) handleUpdates(ctx workflow.Context) error {
+	for _, order := range []struct {
+		name string
+		to   delivery.DestinationState
+	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
+		handler := func(ctx workflow.Context, o WatchUpdate) (c delivery.Condition, err error) {
+			err = workflow.ExecuteActivity(withRequestOptions(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
+				DestinationID: r.DestinationID, To: order.to, By: o.By, Reason: o.Reason,
+			}).Get(ctx, &c)
+			r.updated = true
+			return c, err
+		}
+		options := workflow.UpdateHandlerOptions{Validator: validateUpdate}
+		if err := workflow.SetUpdateHandlerWithOptions(ctx, order.name, handler, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validateUpdate(o WatchUpdate) error {
+	if o.By == "" || len(o.By) > maxUpdateBy || len(o.Reason) > maxUpdateReason {
+		return temporal.NewApplicationError(`use {"by": "your name", "reason": "…"}, with at most 100 and 500 bytes`, "BadOrder")
+	}
+	return nil
+}
+
+// finish waits for running update handlers.
+func finish(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
