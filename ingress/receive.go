@@ -21,12 +21,12 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if s.isSelfTest(c) {
 		return s.testSelf(c)
 	}
-	if s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
+	provider, params, refused := s.route(c)
+	if provider == nil && s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
 		o.outcome = outcomeDispatcher
 		s.Dispatcher.Handle(c.Context())
 		return nil
 	}
-	provider, params, refused := s.route(c)
 	if refused != "" {
 		return s.refuse(c, refused)
 	}
@@ -127,7 +127,7 @@ func sendReply(c *fiber.Ctx, reply providers.Reply) error {
 func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
 	p, params, ok := s.Catalogue.ByPath(c.Path())
 	if c.Method() != fiber.MethodPost && (!ok || !p.Answers(c.Method())) {
-		return nil, nil, codeMethodNotAllowed
+		return p, nil, codeMethodNotAllowed
 	}
 	if ok {
 		return p, params, ""

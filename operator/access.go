@@ -106,6 +106,7 @@ var needs = map[string]access.Role{
 	"POST /subscriptions/:name/disable":         access.RoleOperator,
 	"POST /subscriptions/:name/test":            access.RoleOperator,
 	"GET /subscriptions/:name/check":            access.RoleOperator,
+	"POST /subscriptions/:name/check":           access.RoleOperator,
 	"DELETE /dead-letters/:id":                  access.RoleAdmin,
 	"POST /dead-letters/cleanup":                access.RoleAdmin,
 }
@@ -243,13 +244,14 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 // largest one that Temporal has, encrypted and in base64.
 const maxEventRequest = 8 << 20
 
-// limitBody lets large bodies in only where an event is edited or tried, or a payload decrypted, and only from those who may do
+// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who may do
 // that: it is asked before the body is read.
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()
 	isDestination := bytes.Contains(uri, []byte("/receivers/"))
-	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try"))
+	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||
+		bytes.HasSuffix(uri, []byte("/check"))
 	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
 		return config
 	}

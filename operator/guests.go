@@ -55,11 +55,11 @@ func (g *gate) isGuest(c *fiber.Ctx) bool {
 	return slices.Contains(g.guests(c), origin) && !isOurOrigin(c, origin)
 }
 
-// shownToken is the header that authorizes a request. A browser cannot send it with a WebSocket, and names the token as a
-// subprotocol.
+// shownToken returns the header that authorizes a request. A browser can't send one with a WebSocket: the page names its token as
+// a subprotocol, and a password that the browser sends is for the proxy in front.
 func shownToken(c *fiber.Ctx) string {
 	header := c.Get(fiber.HeaderAuthorization)
-	if header != "" || c.Path() != changesPath || !strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket") {
+	if header != "" && !isForProxy(header) || c.Path() != changesPath || !strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket") {
 		return header
 	}
 	for name := range strings.SplitSeq(c.Get("Sec-WebSocket-Protocol"), ",") {
@@ -67,5 +67,5 @@ func shownToken(c *fiber.Ctx) string {
 			return "Bearer " + token
 		}
 	}
-	return ""
+	return header
 }

@@ -95,8 +95,8 @@ func TestAWebSocketShowsItsTokenAsASubprotocol(t *testing.T) {
 	_, url := serve(t, operator.Options{
 		API: s.api(), Tokens: tokens, Sessions: oneSession{session}, ChangesOrigins: []string{app},
 	})
-	open := func(path, origin, protocols string) (*websocket.Conn, int) {
-		header := http.Header{"Origin": {origin}, "Cookie": {"holdfast_session=" + secret}}
+	open := func(path, origin, protocols string, authorization ...string) (*websocket.Conn, int) {
+		header := http.Header{"Origin": {origin}, "Cookie": {"holdfast_session=" + secret}, "Authorization": authorization}
 		if protocols != "" {
 			header.Set("Sec-WebSocket-Protocol", protocols)
 		}
@@ -117,6 +117,12 @@ func TestAWebSocketShowsItsTokenAsASubprotocol(t *testing.T) {
 	require.Equal(t, "1", idOf(t, string(data)))
 	require.True(t, json.Valid(data))
 
+	const password = "Basic YWRhOnB3" // of a proxy in front, which passes it on
+	behind, status := open("/changes", app, with, password)
+	require.Equal(t, 101, status)
+	require.NoError(t, behind.Close())
+	_, status = open("/changes", app, "holdfast.changes", password)
+	require.Equal(t, 401, status)
 	for want, refused := range map[int][]string{
 		401: {"/changes", app, ""},
 		403: {"/changes", "https://evil.example", with},

@@ -147,7 +147,8 @@ func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by oversight.
 	}, s.changed("try", by)
 }
 
-func (s *stub) Check(context.Context, string, desk.Choice) ([]delivery.Finding, error) {
+func (s *stub) Check(_ context.Context, _ string, which desk.Choice) ([]delivery.Finding, error) {
+	s.choice = which
 	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
 }
 

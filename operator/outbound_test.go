@@ -231,6 +231,21 @@ func TestAnEventTellsHowItsDeliveriesStand(t *testing.T) {
 	require.Contains(t, string(r.body), `"deliveries":[{"event_id":"`+someID)
 }
 
+// Types of the user's own have no samples: a check takes an event, stored or not, as the command line does.
+func TestACheckTakesAnEvent(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	for content, wanted := range map[string]desk.Choice{
+		"":                              {},
+		`{"event_id":"` + someID + `"}`: {EventID: someID},
+		`{"provider":"events","body":"{\"id\":\"evt_1\"}"}`: {Provider: "events", Body: []byte(`{"id":"evt_1"}`)},
+	} {
+		require.Equal(t, 200, ask(t, "POST", base+"/subscriptions/customers/check", content).status, content)
+		require.Equal(t, wanted, behind.choice, content)
+	}
+}
+
 func TestOutboundRequestsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "new"}
@@ -250,9 +265,12 @@ func TestOutboundRequestsAreReadStrictly(t *testing.T) {
 		"both forms":                {"POST", "/subscriptions", `{"name":"new","to":"crm","url":"https://a.example"}`, "400 bad_field", "to"},
 		"types twice": {"POST", "/subscriptions", `{"url":"https://a.example","event_types":["a"],"events":{"types":["b"]}}`,
 			"400 bad_field", "event_types"},
-		"a rate of nothing":        {"POST", "/subscriptions", `{"name":"new","url":"https://a.example","rate_limit":0}`, "400 bad_field", "rate_limit"},
-		"an address of a stored":   {"PATCH", "/subscriptions/customers", `{"url":"https://a.example"}`, "400 bad_field", "url"},
-		"a trial of no event":      {"POST", "/subscriptions/customers/test", `{"event_id":"7"}`, "400 bad_field", "event_id"},
+		"a rate of nothing":      {"POST", "/subscriptions", `{"name":"new","url":"https://a.example","rate_limit":0}`, "400 bad_field", "rate_limit"},
+		"an address of a stored": {"PATCH", "/subscriptions/customers", `{"url":"https://a.example"}`, "400 bad_field", "url"},
+		"a trial of no event":    {"POST", "/subscriptions/customers/test", `{"event_id":"7"}`, "400 bad_field", "event_id"},
+		"a check of no event":    {"POST", "/subscriptions/customers/check", `{"event_id":"7"}`, "400 bad_field", "event_id"},
+		"a check of two events": {"POST", "/subscriptions/customers/check", `{"event_id":"` + someID + `","body":"{}"}`,
+			"400 bad_field", "body"},
 		"a status of its own":      {"GET", "/deliveries?status=lost", ``, "400 bad_parameter", "status"},
 		"a selection of its own":   {"GET", "/deliveries?only=lost", ``, "400 bad_parameter", "only"},
 		"a status and a selection": {"GET", "/deliveries?status=failed&only=open", ``, "400 bad_parameter", "only"},

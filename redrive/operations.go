@@ -26,7 +26,7 @@ type Waker interface {
 	Wake(ctx context.Context, kind operation.Kind, id string) error
 }
 
-// Operations starts and changes the operations of one kind. The row of an operation is what counts: its workflow is woken, and
+// Operations starts and changes the operations of one kind. The row of an operation is what counts: its workflow is signaled, and
 // would see a change a little later without that. If only that fails, the operation is returned next to the error: the next
 // sweep wakes the workflow. The methods may be called at the same time, by several processes.
 type Operations[T operation.Any] struct {
@@ -51,14 +51,14 @@ func (o Operations[T]) Change(ctx context.Context, id string, to operation.State
 	return o.wake(ctx, changed, err)
 }
 
-// wake wakes the workflow of an operation that was stored without an error.
+// wake signals the workflow of an operation that was stored without an error.
 func (o Operations[T]) wake(ctx context.Context, stored T, err error) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
 	id := stored.Common().ID
 	if err := o.Runs.Wake(ctx, o.Kind, id); err != nil {
-		err = fmt.Errorf("%s %s is recorded, and its workflow could not be woken (the next sweep will): %w", o.Kind, id, err)
+		err = fmt.Errorf("%s %s is stored, but its workflow was not signaled; the next sweep signals it: %w", o.Kind, id, err)
 		return stored, err
 	}
 	return stored, nil

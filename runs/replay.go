@@ -123,7 +123,7 @@ func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) erro
 			StaticSummary:         string(kind) + " " + id,
 		}, workflows.OperationType(kind), id)
 	if err != nil {
-		return fmt.Errorf("wake %s %s: %w", kind, id, err)
+		return fmt.Errorf("signal %s %s: %w", kind, id, err)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ type paging[T operation.Any] struct {
 // moment and run again.
 func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 	o, err := p.store.Read(ctx, id)
-	if err != nil || o.Common().State == operation.Completed {
-		return o, err
+	if state := o.Common().State; err != nil || state == operation.Completed || state == operation.Paused {
+		return o, err // a page of a paused operation would lock its row for nothing; that of a canceled one ends it
 	}
 	rate := o.Common().Rate
 	pace, size := newPace(rate), p.size(rate)

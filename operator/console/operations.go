@@ -261,7 +261,7 @@ func nameOf(o operationView) string { return titleOf(strings.TrimSuffix(o.Kind, 
 // titleOf is a noun as headings have it.
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
-// start starts an operation for the caller of a form. One whose workflow could not be woken is stored, and counts as started.
+// start starts an operation for the caller of a form. One whose workflow was not signaled is stored, and counts as started.
 func start[T operation.Any](ctx *fiber.Ctx, all exchange.Operations[T], wanted T) (started T, err error) {
 	reason, err := reasonOf(ctx)
 	if err != nil {

@@ -196,10 +196,26 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 	}})
 }
 
-// checkPage shows what a look at a subscription has found.
+// checkPage shows what a check of a subscription has found, and takes an event for the next one.
 type checkPage struct {
 	Receiver, Subscription string
-	Findings               []delivery.Finding
+	// Event is the ID of a stored event; Body is one that Provider could send.
+	Event, Provider, Body string
+	Findings              []delivery.Finding
+}
+
+// choice returns no event for an empty form: then the samples are checked.
+func (p checkPage) choice() (which desk.Choice, err error) {
+	which = desk.Choice{EventID: p.Event, Provider: p.Provider}
+	switch {
+	case p.Event != "" && uuid.Validate(p.Event) != nil:
+		err = exchange.BadField("event")
+	case p.Event != "" && p.Body != "":
+		err = exchange.BadField("body")
+	case p.Body != "":
+		which.Body = []byte(p.Body)
+	}
+	return which, err
 }
 
 func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
@@ -207,11 +223,16 @@ func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.API.Outbound.Trials.Check(ctx.UserContext(), subscription, desk.Choice{})
+	page := checkPage{
+		Receiver: receiver, Subscription: subscription, Event: strings.TrimSpace(ctx.FormValue("event")),
+		Provider: strings.TrimSpace(ctx.FormValue("provider")), Body: strings.TrimSpace(ctx.FormValue("body")),
+	}
+	which, err := page.choice()
 	if err != nil {
 		return err
 	}
-	return c.Show(ctx, "check", frame.Page{
-		Title: "Check of " + subscription, Section: destinations, Data: checkPage{receiver, subscription, found},
-	})
+	if page.Findings, err = c.API.Outbound.Trials.Check(ctx.UserContext(), subscription, which); err != nil {
+		return err
+	}
+	return c.Show(ctx, "check", frame.Page{Title: "Check of " + subscription, Section: destinations, Data: page})
 }

@@ -29,6 +29,7 @@ func (c *Console) receiverRoutes() []route {
 		{"GET", receiversPath, access.RoleViewer, c.listReceivers},
 		{"GET", one, access.RoleViewer, c.showReceiver},
 		{"GET", one + "/check", access.RoleOperator, c.checkReceiver},
+		{"POST", one + "/check", access.RoleOperator, c.checkReceiver},
 		{"POST", one + "/test", access.RoleOperator, c.testReceiver},
 		{"POST", one + "/rate", access.RoleIntegrator, c.setRate},
 		{"GET", one + "/rotate", access.RoleIntegrator, c.confirmRotation},

@@ -83,6 +83,9 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	if err != nil {
 		return exchange.BadField("count")
 	}
+	if _, err := reasonOf(ctx); err != nil {
+		return err
+	}
 	plan, err := c.API.Redrives.Plan(ctx.UserContext(), filter)
 	if err != nil {
 		return err

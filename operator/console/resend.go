@@ -24,12 +24,15 @@ type resendPage struct {
 	Plan *operation.ResendPlan
 }
 
+// DefaultRate applies where the form has no rate.
+func (resendPage) DefaultRate() float64 { return operation.KindResend.Rates().Default }
+
 // newResend is the form, and then the plan with the form that starts it. Its end is a moment, so that what is started is what was
 // shown.
 func (c *Console) newResend(ctx *fiber.Ctx) error {
 	page := resendPage{
 		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
-		Everything: ctx.Query("everything") != "", Rate: operation.KindResend.Rates().Default,
+		Everything: ctx.Query("everything") != "", Rate: resendPage{}.DefaultRate(),
 	}
 	names, err := c.subscriptionNames(ctx)
 	if err != nil {

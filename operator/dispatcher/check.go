@@ -26,19 +26,37 @@ func (s *Server) Check(provider, header string, body []byte) (problem string) {
 		}
 	}
 	for _, p := range published {
-		if p.Source != "" {
-			s.recent.add(p.Source)
-		}
+		s.recent.add(p.Source)
 	}
 	return ""
 }
 
 // published is what a publisher says of an event.
 type published struct {
-	ID     string          `json:"id"`
-	Type   string          `json:"type"`
-	Source string          `json:"source"`
-	Data   json.RawMessage `json:"data"`
+	ID, Type, Source string
+	Data             json.RawMessage
+}
+
+// readPublished reads an event by the exact names of its fields, as definitions do: json.Unmarshal would also take "ID" for "id".
+// With an error it returns what can be read.
+func readPublished(body []byte) (p published, err error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return p, errNoEvents
+	}
+	p.Data = fields["data"]
+	for _, text := range []struct {
+		name string
+		into *string
+	}{{"id", &p.ID}, {"type", &p.Type}, {"source", &p.Source}} {
+		if value, ok := fields[text.name]; ok && json.Unmarshal(value, text.into) != nil && err == nil {
+			err = fmt.Errorf("%s: must be a string", text.name)
+		}
+	}
+	if p.Type == "" && err == nil {
+		err = errors.New("type: is missing")
+	}
+	return p, err
 }
 
 var errNoEvents = errors.New("the body is not a JSON object, or a list of them")
@@ -49,35 +67,16 @@ func publishedIn(body []byte) ([]published, error) {
 	if json.Unmarshal(body, &parts) != nil {
 		parts = []json.RawMessage{body}
 	}
-	all := make([]published, 0, len(parts))
+	all := make([]published, len(parts))
 	for i, part := range parts {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(part, &fields) != nil || fields == nil {
-			return nil, errNoEvents
+		var err error
+		if all[i], err = readPublished(part); err == nil {
+			continue
 		}
-		at := ""
-		if len(parts) > 1 {
-			at = fmt.Sprintf("event %d: ", i+1)
+		if len(parts) > 1 && !errors.Is(err, errNoEvents) {
+			err = fmt.Errorf("event %d: %w", i+1, err)
 		}
-		for _, name := range []string{"id", "type", "source"} {
-			if !isText(fields[name]) {
-				return nil, fmt.Errorf("%s%s: must be a string", at, name)
-			}
-		}
-		var one published
-		if err := json.Unmarshal(part, &one); err != nil {
-			return nil, errNoEvents
-		}
-		if one.Type == "" {
-			return nil, fmt.Errorf("%stype: is missing", at)
-		}
-		all = append(all, one)
+		return nil, err
 	}
 	return all, nil
-}
-
-// isText is also true where there is nothing.
-func isText(value json.RawMessage) bool {
-	var text *string
-	return value == nil || json.Unmarshal(value, &text) == nil
 }

@@ -85,8 +85,7 @@ func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, 
 }
 
 func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) eventView {
-	var said published
-	_ = json.Unmarshal(e.Body.JSON, &said) // what cannot be read is a dead letter
+	said, _ := readPublished(e.Body.JSON) // what cannot be read is a dead letter
 	view := eventView{
 		ID: cmp.Or(said.ID, e.ID), EventID: e.ID, Type: cmp.Or(said.Type, e.Type), Source: said.Source, Data: said.Data,
 		Status: cmp.Or(e.DeliveryStatus, delivery.Pending), MaxAttempts: maxAttempts,

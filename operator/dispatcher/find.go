@@ -14,20 +14,28 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// maxSources bounds how many sources an ID is looked for under. Publishers are services of one company.
-const maxSources = 200
+const (
+	// maxSources bounds how many sources an ID is looked for under. Publishers are services of one company.
+	maxSources = 200
+	// maxAsked bounds how many workflows Temporal is asked for, one by one.
+	maxAsked = 20
+)
 
-// recentSources are those that were published to this process lately: of a new one nothing is stored yet.
+// recentSources are those that were published to this process lately: no event of a new one is stored yet.
 type recentSources struct {
 	mu  sync.Mutex
-	all []string // the latest last
+	all []string // the latest first
 }
 
+// add ignores a source that no request can name.
 func (r *recentSources) add(source string) {
+	if source == "" || len(source) > exchange.MaxText || !exchange.IsText(source) {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(slices.DeleteFunc(r.all, func(s string) bool { return s == source }), source)
-	r.all = r.all[max(len(r.all)-maxSources, 0):]
+	r.all = append([]string{source}, slices.DeleteFunc(r.all, func(s string) bool { return s == source })...)
+	r.all = r.all[:min(len(r.all), maxSources)]
 }
 
 func (r *recentSources) list() []string {
@@ -36,7 +44,8 @@ func (r *recentSources) list() []string {
 	return slices.Clone(r.all)
 }
 
-// event is the one that a path names, by the ID that its publisher has given it. An event that came without one has Holdfast's.
+// event returns the event that a path names, by the ID that its publisher has given it. An event that came without one has
+// Holdfast's ID. Of an event that another provider has sent it says no more than event.ErrNotFound.
 func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	id, err := exchange.PathText(c, "id")
 	if err != nil {
@@ -55,82 +64,78 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 		return detail, err
 	}
 	detail, err = s.API.EventDetail(ctx, id, false)
-	if err == nil && detail.Provider != Provider {
+	var verdict *event.VerdictError
+	var refused *exchange.RefusalError
+	if errors.As(err, &verdict) || errors.As(err, &refused) || err == nil && detail.Provider != Provider {
 		return api.EventDetail{}, event.ErrNotFound
 	}
 	return detail, err
 }
 
-// find looks for an event by its own ID. Its key has the source in front, which few readers name: so it is looked for under each
-// source that there is.
+// find looks for an event by its own ID. Its key starts with its source, which few requests name: without one, it looks under
+// each source that there is.
 func (s *Server) find(ctx context.Context, id, source string) (detail api.EventDetail, err error) {
-	if source != "" {
-		return s.findUnder(ctx, id, []string{source})
-	}
-	stored, err := s.Sources(ctx, maxSources)
-	if err != nil {
-		return detail, err
-	}
-	detail, err = s.findUnder(ctx, id, append(append([]string{""}, s.recent.list()...), stored...))
-	if errors.Is(err, event.ErrNotFound) {
-		return s.findUnder(ctx, id, s.openSources(ctx))
-	}
-	return detail, err
-}
-
-// findUnder asks PostgreSQL for every source before it asks Temporal for one.
-func (s *Server) findUnder(ctx context.Context, id string, sources []string) (detail api.EventDetail, err error) {
-	var workflows []string
-	for _, source := range sources {
-		if key := s.Key(id, source); key != "" {
-			workflows = append(workflows, event.WorkflowID(Provider, key))
-		}
-	}
-	slices.Sort(workflows)
-	workflows = slices.Compact(workflows)
-	for _, look := range []func(context.Context, string) (string, error){s.API.Events.EventOfWorkflow, s.API.EventOfWorkflow} {
-		found, err := only(ctx, workflows, look)
+	sources := []string{source}
+	if source == "" {
+		stored, err := s.Sources(ctx, maxSources)
 		if err != nil {
 			return detail, err
 		}
-		if found != "" {
-			return s.API.LatestOfWorkflow(ctx, found, false)
+		sources = slices.Concat(s.recent.list(), sources, stored)
+	}
+	var workflows []string
+	for _, one := range sources {
+		key := s.Key(id, one)
+		if workflow := event.WorkflowID(Provider, key); key != "" && !slices.Contains(workflows, workflow) {
+			workflows = append(workflows, workflow)
 		}
+	}
+	found, err := s.EventsOfWorkflows(ctx, workflows)
+	if err == nil && len(found) == 0 && s.API.Accepted != nil {
+		found, err = s.accepted(ctx, id, source, workflows)
+		if err == nil && len(found) == 0 { // its run may have ended meanwhile
+			found, err = s.EventsOfWorkflows(ctx, workflows)
+		}
+	}
+	switch {
+	case err != nil:
+		return detail, err
+	case len(found) > 1:
+		return detail, &exchange.RefusalError{
+			Code: exchange.CodeRefused, Field: "source", Detail: "several sources have published this ID: name one with ?source=",
+		}
+	}
+	for workflow := range found {
+		return s.API.LatestOfWorkflow(ctx, workflow, false)
 	}
 	return detail, event.ErrNotFound
 }
 
-// only is the one of some workflows that a look finds; "" if there is none. Two are refused: nobody knows which one is meant.
-func only(
-	ctx context.Context, workflows []string, look func(context.Context, string) (string, error),
-) (found string, err error) {
-	for _, workflow := range workflows {
-		_, err := look(ctx, workflow)
-		switch {
-		case errors.Is(err, event.ErrNotFound):
-		case err != nil:
-			return "", err
-		case found != "":
-			return "", &exchange.RefusalError{
-				Code: exchange.CodeRefused, Field: "source", Detail: "several sources have published this ID: name one with ?source=",
-			}
-		default:
-			found = workflow
+// accepted returns the events that wait for a worker, by their workflows. It asks Temporal for the first workflows, and then for a
+// list of open runs, where events of other sources are a moment later.
+func (s *Server) accepted(ctx context.Context, id, source string, workflows []string) (found map[string]string, err error) {
+	found = map[string]string{}
+	for _, workflow := range workflows[:min(len(workflows), maxAsked)] {
+		accepted, err := s.API.Accepted.AcceptedOf(ctx, workflow)
+		if err == nil {
+			found[workflow] = accepted.Receipt.ID
+		} else if !errors.Is(err, event.ErrNotFound) {
+			return nil, err
 		}
 	}
-	return found, nil
-}
-
-// openSources are the sources of events that wait for a worker, which another process may have accepted.
-func (s *Server) openSources(ctx context.Context) (sources []string) {
-	accepted, err := s.API.Accepted.AcceptedEvents(ctx, event.RecordQuery{Provider: Provider})
-	if err != nil {
-		return nil // Temporal has just been asked by the workflow ID, and has answered that
+	if len(found) > 0 || source != "" {
+		return found, nil
 	}
-	for _, r := range accepted.Records {
-		if source := r.Receipt.Source; !slices.Contains(sources, source) && len(sources) < maxSources {
-			sources = append(sources, source)
+	open, err := s.API.Accepted.AcceptedEvents(ctx, event.RecordQuery{Provider: Provider})
+	keys := map[string]string{}
+	for _, r := range open.Records {
+		from := r.Receipt.Source
+		if _, ok := keys[from]; !ok {
+			keys[from] = s.Key(id, from)
+		}
+		if r.Receipt.Key == keys[from] {
+			found[r.Run.WorkflowID] = r.Receipt.ID
 		}
 	}
-	return sources
+	return found, err
 }

@@ -24,6 +24,8 @@ type Options struct {
 	API *api.API
 	// Sources lists sources of the published events, at most limit.
 	Sources func(ctx context.Context, limit int) ([]string, error)
+	// EventsOfWorkflows returns the IDs of the latest events of some workflows, by workflow ID, as far as PostgreSQL has any.
+	EventsOfWorkflows func(ctx context.Context, workflowIDs []string) (eventIDs map[string]string, err error)
 	// Authenticate is nil for an Authorization header that shows the dispatcher's token.
 	Authenticate func(header string) error
 	// Key is the idempotency key of an event by its own ID and its source; "" if the definition gives such an event none.

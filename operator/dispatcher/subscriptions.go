@@ -116,25 +116,21 @@ func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) e
 	return err
 }
 
-// subscription is the one of an ID, with its destination. Event.ErrNotFound: the dispatcher has none.
+// subscription returns the dispatcher's subscription with an ID, and its destination. Event.ErrNotFound: it has none.
 func (s *Server) subscription(ctx context.Context, id string) (found delivery.Subscription, to delivery.Destination, err error) {
 	for _, name := range []string{importedPrefix + strings.ToLower(id), strings.ToLower(id)} {
 		found, err = s.API.Outbound.Subscriptions.Subscription(ctx, name)
 		if err == nil && found.Name == name { // and not the number of another one
-			break
+			to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
+			if err == nil && isOurs(found, to) {
+				return found, to, nil
+			}
 		}
-		if err == nil {
-			err = event.ErrNotFound
+		if err != nil && !errors.Is(err, event.ErrNotFound) {
+			return found, to, err
 		}
 	}
-	if err != nil {
-		return found, to, err
-	}
-	to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
-	if err == nil && !isOurs(found, to) {
-		err = event.ErrNotFound
-	}
-	return found, to, err
+	return found, to, event.ErrNotFound
 }
 
 func (s *Server) showSubscription(c *fiber.Ctx) error {

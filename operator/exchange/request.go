@@ -22,9 +22,16 @@ const Timeout = 10 * time.Second
 // MaxText bounds a parameter or a short field of a body, in bytes.
 const MaxText = 1024
 
-// Within is the context of the work on a request.
+const deadlineKey = "deadline"
+
+// Within returns the context of the work on a request. Every call of a request returns the same deadline, set by the first.
 func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.UserContext(), Timeout)
+	deadline, ok := c.Locals(deadlineKey).(time.Time)
+	if !ok {
+		deadline = time.Now().Add(Timeout)
+		c.Locals(deadlineKey, deadline)
+	}
+	return context.WithDeadline(c.UserContext(), deadline)
 }
 
 // LookAt answers a request for the one thing that its path names, in a parameter of this name.

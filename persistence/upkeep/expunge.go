@@ -31,15 +31,17 @@ SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
 	lockWaiting  = whereWaiting + ` FOR UPDATE`
 
-	latestOfWorkflow = `
-SELECT coalesce((SELECT max(id::text) FROM (
-       SELECT id FROM events WHERE workflow_id = $1
+	latestOfWorkflows = `
+SELECT w.id, max(known.id::text)
+  FROM unnest($1::text[], $2::text[], $3::text[]) AS w (id, provider, key), LATERAL (
+       SELECT id FROM events WHERE workflow_id = w.id
         UNION ALL
-       SELECT event_id FROM dead_letters WHERE workflow_id = $1
+       SELECT event_id FROM dead_letters WHERE workflow_id = w.id
         UNION ALL
-       SELECT event_id FROM inbox WHERE workflow_id = $1
+       SELECT event_id FROM inbox WHERE workflow_id = w.id
         UNION ALL
-       SELECT event_id FROM idempotency_keys WHERE provider = $2 AND key = $3) AS known), '')`
+       SELECT event_id FROM idempotency_keys WHERE provider = w.provider AND key = w.key) AS known
+ GROUP BY w.id`
 
 	// No index serves it, since nothing else asks: it reads the table once, for an event whose rows were purged.
 	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
@@ -91,13 +93,28 @@ func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, e
 
 // EventOfWorkflow is the ID of the latest event that a workflow has run: stored, dead, or purged but for its key.
 // Event.ErrNotFound: there is none.
-func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
-	provider, key, _ := event.SplitWorkflowID(postgres.Clean(workflowID))
-	err = s.db.QueryRow(ctx, latestOfWorkflow, postgres.Clean(workflowID), provider, key).Scan(&id)
-	if err == nil && id == "" {
+func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (string, error) {
+	workflowID = postgres.Clean(workflowID)
+	ids, err := s.EventsOfWorkflows(ctx, []string{workflowID})
+	if err == nil && ids[workflowID] == "" {
 		err = event.ErrNotFound
 	}
-	return id, postgres.Failure("read event of workflow "+postgres.Clean(workflowID), err)
+	return ids[workflowID], postgres.Failure("read event of workflow "+workflowID, err)
+}
+
+// EventsOfWorkflows returns the IDs of the latest events that some workflows have run, as EventOfWorkflow does, by workflow ID.
+// Workflows that have run none are missing.
+func (s *Store) EventsOfWorkflows(ctx context.Context, workflowIDs []string) (map[string]string, error) {
+	providers, keys := make([]string, len(workflowIDs)), make([]string, len(workflowIDs))
+	for i, id := range workflowIDs {
+		providers[i], keys[i], _ = event.SplitWorkflowID(id)
+	}
+	latest, workflowID, eventID := map[string]string{}, "", ""
+	_, err := pgx.ForEachRow(s.db.Rows(ctx, latestOfWorkflows, workflowIDs, providers, keys), []any{&workflowID, &eventID}, func() error {
+		latest[workflowID] = eventID
+		return nil
+	})
+	return latest, postgres.Failure("read events of workflows", err)
 }
 
 // trace is a row that knows an event. The run of a batch is that of many events and holds the content of none, so the workflow

@@ -29,6 +29,7 @@ func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Se
 		Sources: func(ctx context.Context, limit int) ([]string, error) {
 			return store.SourcesOf(ctx, dispatcher.Provider, limit)
 		},
+		EventsOfWorkflows: store.EventsOfWorkflows,
 		Authenticate: func(header string) error {
 			return token.Authenticate(&auth.Request{Header: map[string][]string{"authorization": {header}}}, time.Now())
 		},

@@ -332,12 +332,47 @@ type TrialView struct {
 // ViewTrial is a trial as it is shown.
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
+// checkRequest is the body of a check: an event that takes the place of the samples.
+type checkRequest struct {
+	exchange.Reasoned
+
+	// EventID is a stored event. Body is one that the provider could send; Provider is the subscription's, if it names one.
+	EventID  string  `json:"event_id"`
+	Provider string  `json:"provider"`
+	Body     *string `json:"body"`
+}
+
+func (r checkRequest) choice() (desk.Choice, error) {
+	which := desk.Choice{EventID: r.EventID, Provider: r.Provider}
+	switch {
+	case r.EventID != "" && !isUUID(r.EventID):
+		return which, exchange.BadField("event_id")
+	case r.EventID != "" && r.Body != nil:
+		return which, exchange.BadField("body")
+	case r.Body != nil:
+		which.Body = []byte(*r.Body)
+	}
+	return which, nil
+}
+
 func (o *API) checkSubscription(c *fiber.Ctx) error {
-	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
-		found, err := o.Trials.Check(ctx, name, desk.Choice{})
-		if err != nil {
-			return err
-		}
-		return c.JSON(exchange.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
-	})
+	name, err := exchange.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	var body checkRequest
+	if err := exchange.ReadChange(c, &body); err != nil {
+		return err
+	}
+	which, err := body.choice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	found, err := o.Trials.Check(ctx, name, which)
+	if err != nil {
+		return err
+	}
+	return c.JSON(exchange.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
 }

@@ -1,0 +1,42 @@
+package console
+
+import (
+	"context"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event/operation"
+	"holdfast/operator/api"
+	"holdfast/operator/exchange"
+)
+
+// grownPlan counts one dead letter more than the form has shown.
+type grownPlan struct{ api.Redriver }
+
+func (grownPlan) Plan(context.Context, operation.RedriveFilter) (operation.RedrivePlan, error) {
+	return operation.RedrivePlan{Count: 2}, nil
+}
+
+// A reason that can't be kept is refused before anything is counted, and not only once the count is right.
+func TestARedriveChecksItsFormFirst(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{Redrives: grownPlan{}}})
+	app := fiber.New()
+	var got error
+	app.Post("/", func(ctx *fiber.Ctx) error {
+		got = c.startRedrive(ctx)
+		return nil
+	})
+	form := url.Values{"count": {"1"}, "rate": {""}, "reason": {strings.Repeat("x", exchange.MaxText+1)}}
+	r := httptest.NewRequest(fiber.MethodPost, "/?state=open", strings.NewReader(form.Encode()))
+	r.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationForm)
+	response, err := app.Test(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, exchange.BadField("reason"), got)
+}

@@ -1,0 +1,151 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+
+	"holdfast/event"
+	"holdfast/operator/api"
+)
+
+const eventID = "01920000-0000-7000-8000-000000000001"
+
+// known stands in for PostgreSQL and Temporal, so that it can be seen how often they are asked.
+type known struct {
+	api.EventStore
+	api.AcceptedStore
+
+	record            *event.Record
+	verdict           *event.Verdict
+	conflict          *event.Conflict
+	queries, describe int
+}
+
+func (k *known) Event(context.Context, string) (event.Record, error) {
+	if k.record == nil {
+		return event.Record{}, event.ErrNotFound
+	}
+	return *k.record, nil
+}
+
+func (k *known) Verdict(context.Context, string) (event.Verdict, error) {
+	if k.verdict == nil {
+		return event.Verdict{}, event.ErrNotFound
+	}
+	return *k.verdict, nil
+}
+
+func (k *known) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
+	if k.conflict == nil {
+		return event.Conflict{}, event.ErrNotFound
+	}
+	return *k.conflict, nil
+}
+
+func (k *known) WaitingEvent(context.Context, string) (event.Waiting, error) {
+	return event.Waiting{}, event.ErrNotFound
+}
+
+func (k *known) Duplicates(context.Context, string) (event.Duplicates, error) {
+	return event.Duplicates{}, nil
+}
+
+func (k *known) AcceptedOf(context.Context, string) (event.Accepted, error) {
+	k.describe++
+	return event.Accepted{}, event.ErrNotFound
+}
+
+func (k *known) AcceptedEvent(context.Context, string) (event.Accepted, bool, error) {
+	return event.Accepted{}, true, event.ErrNotFound
+}
+
+func (k *known) AcceptedEvents(context.Context, event.RecordQuery) (event.AcceptedEvents, error) {
+	return event.AcceptedEvents{}, nil
+}
+
+func (k *known) serve(t *testing.T, sources []string) *Server {
+	t.Helper()
+	return New(Options{
+		API:          &api.API{Events: k, Accepted: k},
+		Authenticate: func(string) error { return nil },
+		Parse:        func([]byte) error { return nil },
+		Key:          func(id, source string) string { return strings.TrimPrefix(source+":"+id, ":") },
+		Sources:      func(context.Context, int) ([]string, error) { return sources, nil },
+		EventsOfWorkflows: func(_ context.Context, workflows []string) (map[string]string, error) {
+			k.queries++
+			require.Len(t, workflows, len(sources)+1)
+			return nil, nil
+		},
+	})
+}
+
+func get(s *Server, path string) (status int, body string) {
+	var c fasthttp.RequestCtx
+	c.Init(&fasthttp.Request{}, nil, nil)
+	c.Request.SetRequestURI(path)
+	s.Handle(&c)
+	return c.Response.StatusCode(), string(c.Response.Body())
+}
+
+// An unknown ID costs a few questions, however many sources have published.
+func TestAnUnknownIDIsAFewQuestions(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	for i := range 400 {
+		sources = append(sources, fmt.Sprint("service-", i))
+	}
+	k := &known{}
+	status, _ := get(k.serve(t, sources), "/events/evt_1")
+	require.Equal(t, 404, status)
+	require.Equal(t, 2, k.queries, "before and after Temporal is asked")
+	require.LessOrEqual(t, k.describe, maxAsked)
+}
+
+// By the ID of another provider's event nothing is learned of it: neither what was decided about it, nor which event has its key.
+func TestOthersEventsDoNotExist(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]*known{
+		"stored":   {record: &event.Record{Receipt: event.Receipt{ID: eventID, Provider: "stripe", ReceivedAt: time.Now()}}},
+		"expunged": {verdict: &event.Verdict{EventID: eventID, Outcome: event.OutcomeExpunged, By: "ada"}},
+		"dropped":  {conflict: &event.Conflict{Owner: "other"}},
+		"unknown":  {},
+	} {
+		status, body := get(k.serve(t, nil), "/events/"+eventID)
+		require.Equal(t, 404, status, name)
+		var refused struct {
+			Error struct{ Code, Message, Detail string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &refused))
+		require.Equal(t, "no_such_thing", refused.Error.Code, name)
+		require.Empty(t, refused.Error.Detail, name)
+	}
+}
+
+// A field counts by its exact name, as it does for the definition.
+func TestNamesOfFieldsAreExact(t *testing.T) {
+	t.Parallel()
+	s := (&known{}).serve(t, nil)
+	require.Equal(t, "type: is missing", s.Check(Provider, "", []byte(`{"id":"evt_1","Type":"order.paid"}`)))
+	require.Empty(t, s.Check(Provider, "", []byte(`{"id":"evt_1","type":"order.paid","source":"shop","SOURCE":"erp","ID":7}`)))
+	require.Equal(t, []string{"shop"}, s.recent.list())
+	view := viewEvent(api.EventDetail{Body: api.Content{JSON: json.RawMessage(`{"id":"evt_1","ID":"evt_2","Data":1}`)}}, nil, 0)
+	require.Equal(t, "evt_1", view.ID)
+	require.Empty(t, view.Data)
+}
+
+// A source that no request can name is not kept, whatever its size.
+func TestHugeSourcesAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := (&known{}).serve(t, nil)
+	for _, source := range []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 300)} {
+		require.Empty(t, s.Check(Provider, "", []byte(`{"id":"evt_1","type":"order.paid","source":"`+source+`"}`)))
+	}
+	require.Equal(t, []string{strings.Repeat("b", 300)}, s.recent.list())
+}
