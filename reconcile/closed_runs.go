@@ -58,9 +58,9 @@ func (s *Service) record(ctx context.Context, d *event.DeadLetter, dry bool) (*e
 	if dry {
 		return d, nil
 	}
-	var verdict *event.VerdictError
+	var decision *event.DecisionError
 	var duplicate *event.DuplicateError
-	if err := s.Events.RecordDeadLetter(ctx, *d); errors.As(err, &verdict) || errors.As(err, &duplicate) {
+	if err := s.Events.RecordDeadLetter(ctx, *d); errors.As(err, &decision) || errors.As(err, &duplicate) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (s *stores) Unrecorded(_ context.Context, runs []operation.ClosedRun) ([]op
 
 func (s *stores) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
 	if d.Receipt.ID == "decided" {
-		return &event.VerdictError{}
+		return &event.DecisionError{}
 	}
 	s.recorded = append(s.recorded, d.Failure.Code)
 	return nil

@@ -24,7 +24,7 @@ type Runs interface {
 type Events interface {
 	// Unrecorded returns the runs whose event is neither processed nor a dead letter.
 	Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error)
-	// RecordDeadLetter opens the dead letter of an event. The error is an *event.VerdictError if an operator has decided about it,
+	// RecordDeadLetter opens the dead letter of an event. The error is an *event.DecisionError if an operator has decided about it,
 	// and an *event.DuplicateError if another event owns its key.
 	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
 }

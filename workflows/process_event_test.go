@@ -146,9 +146,9 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 // operator, time and reason. No step is retried, and no dead letter is reported.
 func TestAVerdictEndsTheRun(t *testing.T) {
 	t.Parallel()
-	verdict := event.Verdict{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
+	decision := event.Decision{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
 		At: time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)}
-	refused := []error{&event.VerdictError{Verdict: verdict}}
+	refused := []error{&event.DecisionError{Decision: decision}}
 	for name, c := range map[string]struct {
 		store scriptedStore
 		body  string
@@ -166,7 +166,7 @@ func TestAVerdictEndsTheRun(t *testing.T) {
 				t.Cleanup(func() {
 					var result workflows.ProcessResult
 					require.NoError(t, env.GetWorkflowResult(&result))
-					require.Equal(t, &verdict, result.Verdict)
+					require.Equal(t, &decision, result.Decision)
 				})
 			})
 		})
