@@ -114,7 +114,7 @@ func (m *memory) Targets(_ context.Context, ids []int64) (map[int64]delivery.Tar
 	return maps.Clone(m.targets), failed
 }
 
-func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Turn, error) {
+func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Transition, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.settleFault != nil {
