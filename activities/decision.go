@@ -8,8 +8,7 @@ import (
 
 // decisionOf extracts an operator's decision from an error: it ends a run without failing it.
 func decisionOf(err error) (*event.Decision, error) {
-	var decision *event.DecisionError
-	if errors.As(err, &decision) {
+	if decision, ok := errors.AsType[*event.DecisionError](err); ok {
 		return &decision.Decision, nil
 	}
 	return nil, err

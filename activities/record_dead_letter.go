@@ -63,8 +63,7 @@ func (a *Activities) recordDeadLetter(
 // fails as that event, unless the definition rejects redeliveries.
 func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (recorded Recorded, eventID string, err error) {
 	err = a.DeadLetters.RecordDeadLetter(ctx, d)
-	var duplicate *event.DuplicateError
-	if errors.As(err, &duplicate) {
+	if duplicate, ok := errors.AsType[*event.DuplicateError](err); ok {
 		switch {
 		case duplicate.Conflict != nil:
 			reportConflict(ctx, *duplicate.Conflict)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"holdfast/event"
@@ -65,18 +66,18 @@ func (r Report) Finding(k Kind) Finding {
 	return Finding{Kind: k}
 }
 
+// add counts a workflow ID under k, or under Unreadable if it was skipped because of err.
 func (r Report) add(k Kind, workflowID string, err error) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f.Kind != k {
-			continue
-		}
-		if f.Count++; f.Count <= maxExamples {
-			f.Examples = append(f.Examples, workflowID)
-			if err != nil {
-				f.Errors = append(f.Errors, err.Error())
-			}
-		}
+	if err != nil {
+		k = Unreadable
+	}
+	f := &r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == k })]
+	if f.Count++; f.Count > maxExamples {
+		return
+	}
+	f.Examples = append(f.Examples, workflowID)
+	if err != nil {
+		f.Errors = append(f.Errors, err.Error())
 	}
 }
 
@@ -89,20 +90,17 @@ func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool)
 	if err := s.compareRuns(ctx, r); err != nil {
 		return r, err
 	}
-	if err := s.compareRows(ctx, r); err != nil {
+	err := r.eachPage(func(p operation.RowPage) (string, error) { return s.Unfinished(ctx, p, r.count(RowWithoutRun)) })
+	if err != nil {
 		return r, err
 	}
-	return r, s.compareKeys(ctx, r)
+	return r, r.eachPage(func(p operation.RowPage) (string, error) {
+		return s.claimKeys(ctx, p, dry, func(of event.Receipt, err error) { r.add(RowWithoutKey, of.WorkflowID(), err) })
+	})
 }
 
 func (r Report) count(k Kind) ReportFunc {
-	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) {
-		if err != nil {
-			r.add(Unreadable, run.Run.WorkflowID, err)
-			return
-		}
-		r.add(k, run.Run.WorkflowID, nil)
-	}
+	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) { r.add(k, run.Run.WorkflowID, err) }
 }
 
 func (s *Service) compareRuns(ctx context.Context, r Report) error {
@@ -114,23 +112,6 @@ func (s *Service) compareRuns(ctx context.Context, r Report) error {
 		}
 		page.Token = next
 	}
-}
-
-func (s *Service) compareRows(ctx context.Context, r Report) error {
-	return r.eachPage(func(p operation.RowPage) (string, error) {
-		return s.Unfinished(ctx, p, r.count(RowWithoutRun))
-	})
-}
-
-func (s *Service) compareKeys(ctx context.Context, r Report) error {
-	found := func(of event.Receipt, err error) {
-		if err != nil {
-			r.add(Unreadable, of.WorkflowID(), err)
-			return
-		}
-		r.add(RowWithoutKey, of.WorkflowID(), nil)
-	}
-	return r.eachPage(func(p operation.RowPage) (string, error) { return s.claimKeys(ctx, p, r.DryRun, found) })
 }
 
 // eachPage reads pages of events until one is empty.

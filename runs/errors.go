@@ -49,8 +49,7 @@ func IsRefused(err error) bool {
 
 // WhyRefused returns Temporal's reason for a rejection; "" for other errors.
 func WhyRefused(err error) string {
-	var invalid *serviceerror.InvalidArgument
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
 		return invalid.Message
 	}
 	return ""

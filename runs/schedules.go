@@ -2,13 +2,11 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
@@ -45,9 +43,8 @@ func (s Schedules) Read(ctx context.Context) ([]oversight.ScheduleStats, error) 
 func (s Schedules) describe(ctx context.Context, id string) (oversight.ScheduleStats, error) {
 	stats := oversight.ScheduleStats{ID: id}
 	described, err := s.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
-	var notFound *serviceerror.NotFound
 	switch {
-	case errors.As(err, &notFound):
+	case isNotFound(err):
 		stats.Trouble = "the schedule is missing: run holdfast migrate"
 		return stats, nil
 	case err != nil:
@@ -77,8 +74,7 @@ func (s Schedules) addLast(ctx context.Context, stats *oversight.ScheduleStats, 
 		return nil
 	}
 	run, err := s.Client.DescribeWorkflowExecution(ctx, last.StartWorkflowResult.WorkflowID, "")
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
+	if isNotFound(err) {
 		return nil // deleted after its retention
 	}
 	if err == nil {
