@@ -53,7 +53,7 @@ type EventStore interface {
 	// changed, and the two are called separately.
 	Process(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 	// Persist claims the event's key and stores the event, in one transaction. It is idempotent. The error of this and the other
-	// stores is an *event.VerdictError if an operator has decided about the event.
+	// stores is an *event.DecisionError if an operator has decided about the event.
 	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 }
 

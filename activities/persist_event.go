@@ -33,7 +33,7 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)
-	persisted.Verdict, err = verdictOf(err)
+	persisted.Decision, err = decisionOf(err)
 	return persisted, err
 }
 

@@ -17,7 +17,7 @@ import (
 	"holdfast/event"
 )
 
-// decided is an event store that answers what it is told.
+// decided is an event store that returns fixed results.
 type decided struct {
 	persisted event.Persisted
 	err       error

@@ -12,8 +12,8 @@ import (
 
 // Recorded is the result of recording a dead letter.
 type Recorded struct {
-	// Verdict is set if an operator decided about the event, or about the owner of its key: no dead letter was created.
-	*event.Verdict
+	// Decision is set if an operator decided about the event, or about the owner of its key: no dead letter was created.
+	*event.Decision
 
 	// DuplicateOf is the event that owns the key, if this one is a duplicate: no dead letter was created.
 	DuplicateOf string `json:"duplicate_of,omitempty"`
@@ -48,7 +48,7 @@ func (a *Activities) recordDeadLetter(
 	switch {
 	case err != nil:
 		return nil, err
-	case recorded.Verdict != nil || recorded.DuplicateOf != "":
+	case recorded.Decision != nil || recorded.DuplicateOf != "":
 		return &recorded, nil
 	case !named:
 		return nil, nil
@@ -63,8 +63,7 @@ func (a *Activities) recordDeadLetter(
 // fails as that event, unless the definition rejects redeliveries.
 func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (recorded Recorded, eventID string, err error) {
 	err = a.DeadLetters.RecordDeadLetter(ctx, d)
-	var duplicate *event.DuplicateError
-	if errors.As(err, &duplicate) {
+	if duplicate, ok := errors.AsType[*event.DuplicateError](err); ok {
 		switch {
 		case duplicate.Conflict != nil:
 			reportConflict(ctx, *duplicate.Conflict)
@@ -78,7 +77,7 @@ func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (re
 		d.Receipt.ID, recorded.Owner = duplicate.Owner, duplicate.Owner
 		err = a.DeadLetters.RecordDeadLetter(ctx, d)
 	}
-	recorded.Verdict, err = verdictOf(err)
+	recorded.Decision, err = decisionOf(err)
 	return recorded, d.Receipt.ID, err
 }
 

@@ -9,8 +9,8 @@ import (
 // Upserted is the result of the upsert step. It is null if the step has its own transaction and there is no decision: older runs
 // treat any other result as a decision.
 type Upserted struct {
-	// Verdict is set if an operator decided about the event: nothing was changed.
-	*event.Verdict
+	// Decision is set if an operator decided about the event: nothing was changed.
+	*event.Decision
 
 	// Entities describes what the transaction did to the entities.
 	Entities []string `json:"entities,omitempty"`
@@ -26,9 +26,9 @@ func (a *Activities) UpsertEntities(
 	}
 	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))
 	reportWithoutEffect(ctx, r.Provider, withoutEffect)
-	verdict, err := verdictOf(err)
-	if verdict == nil {
+	decision, err := decisionOf(err)
+	if decision == nil {
 		return nil, err
 	}
-	return &Upserted{Verdict: verdict}, nil
+	return &Upserted{Decision: decision}, nil
 }

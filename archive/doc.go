@@ -1,7 +1,7 @@
-// Package archive keeps what retention removes: in files of newline-delimited JSON, compressed, in a folder or an S3 bucket, in
-// the form that `holdfast import` reads. What a purge is to remove is read, written and made durable, and only then removed, if
-// it has not changed meanwhile: a crash in between leaves lines of what is still stored, and never loses any. What was expunged
-// is taken out of files again.
+// Package archive stores expired events and dead letters in compressed files of newline-delimited JSON, in a folder or an S3
+// bucket, in the format of `holdfast import`. A purge reads rows, writes a durable file, and only then deletes the rows that
+// haven't changed. A crash in between leaves rows that are both stored and archived, but loses none. Expunged events are later
+// removed from files.
 //
-// It must never know SQL, for how long something is kept, or what an import does with a line.
+// It must not depend on SQL, retention periods, or how an import handles a line.
 package archive

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// folder is an archive in a directory of this machine.
+// folder is an archive in a local directory.
 type folder struct{ root string }
 
-// unfinished is how the names of files end that are being written.
-const unfinished = ".unfinished"
+// tempSuffix is the suffix of temporary files.
+const tempSuffix = ".unfinished"
 
-// Put writes beside the file and renames, and syncs both the file and the directories that name it.
+// Put writes a temporary file, renames it, and syncs the file and its directories.
 func (f folder) Put(_ context.Context, name string, content []byte) (err error) {
 	path := filepath.Join(f.root, filepath.FromSlash(name))
 	if err := f.makeDirectories(filepath.Dir(path)); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".*"+unfinished) // mode 0600
+	file, err := os.CreateTemp(filepath.Dir(path), ".*"+tempSuffix) // mode 0600
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (f folder) Put(_ context.Context, name string, content []byte) (err error) 
 	return syncDirectory(filepath.Dir(path))
 }
 
-// makeDirectories makes those that are missing, and syncs what names them.
+// makeDirectories creates missing directories and syncs their parents.
 func (f folder) makeDirectories(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
@@ -67,7 +67,7 @@ func (f folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 
 func (f folder) List(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(os.DirFS(f.root), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && path != mark && !strings.HasSuffix(path, unfinished) {
+		if err == nil && entry.Type().IsRegular() && path != mark && !strings.HasSuffix(path, tempSuffix) {
 			names = append(names, path) // in lexical order
 		}
 		return errors.Join(err, ctx.Err())
@@ -75,7 +75,7 @@ func (f folder) List(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// mark is an empty file that a folder begins with. Where it is missing the disk may not be mounted.
+// mark is an empty file in every archive folder. If it is missing, the disk may not be mounted.
 const mark = "holdfast-archive"
 
 func (f folder) Mark(ctx context.Context, isNew bool) error {
@@ -86,8 +86,8 @@ func (f folder) Mark(ctx context.Context, isNew bool) error {
 	case isNew:
 		return f.Put(ctx, mark, nil)
 	}
-	return errors.New("the folder of HOLDFAST_ARCHIVE is not mounted, or is another one than files were written to: it has no " +
-		"file " + mark + ", which makes it the archive")
+	return errors.New("the folder of HOLDFAST_ARCHIVE is not mounted, or isn't the folder of earlier files: the file " +
+		mark + " is missing")
 }
 
 func (f folder) Remove(_ context.Context, name string) error {

@@ -15,47 +15,45 @@ import (
 	"holdfast/event/retention"
 )
 
-// Store is what is kept, and what is known of the files.
+// Store stores the data to purge and the list of archive files.
 type Store interface {
 	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
 	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
-	// Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
-	// are read so.
+	// Outdated returns some of the oldest expired events or dead letters.
 	Outdated(ctx context.Context, kept retention.Kept, before time.Time) ([]retention.Outdated, error)
-	// PurgeOutdated removes what was read, as far as it is still the same. Of nothing, it removes what goes with events that are
-	// gone. By is nil for the schedule.
+	// PurgeOutdated deletes the rows that haven't changed since they were read. Without rows, it deletes data of events that are
+	// already deleted. by is nil for the schedule.
 	PurgeOutdated(
 		ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
 	) (int64, error)
 
-	// AddArchiveFile notes a file before it is written, and once it is.
+	// AddArchiveFile records a file before and after it is written.
 	AddArchiveFile(ctx context.Context, f retention.ArchiveFile) error
-	// DueArchiveFiles are some files that may hold what was expunged, by name, from behind a name on.
+	// DueArchiveFiles returns some files after a name that may contain expunged events, ordered by name.
 	DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error)
-	// ExpungedBetween are the IDs of the events between two IDs that were expunged.
+	// ExpungedBetween returns the IDs of expunged events between two IDs.
 	ExpungedBetween(ctx context.Context, first, last string) ([]string, error)
-	// SettleArchiveFile says that what was expunged is not in a file, unless something was expunged since the file was read.
+	// SettleArchiveFile records that a file contains no expunged events, unless one was expunged since the file was read.
 	SettleArchiveFile(ctx context.Context, f retention.ArchiveFile) error
-	// DropArchiveFile forgets a file.
+	// DropArchiveFile removes a file from the list.
 	DropArchiveFile(ctx context.Context, name string) error
-	// ArchiveStats counts the files that are known.
 	ArchiveStats(ctx context.Context) (retention.ArchiveStats, error)
 }
 
-// settledAfter is how old a file is once no transaction can be under way that was when it was written.
+// settledAfter is the age of a file from which no transaction can be open that was open when it was written.
 const settledAfter = 10 * time.Minute
 
-// maxFailures bounds how many files an error names.
+// maxFailures bounds the files named in an error.
 const maxFailures = 5
 
-// Keeper purges as a store does, and keeps events and dead letters in an archive first. It may run beside others.
+// Keeper archives events and dead letters before purging them. Several may run concurrently.
 type Keeper struct {
 	Store  Store
 	Bucket Bucket
 }
 
-// PurgeBatch removes some of what was kept since before a time, and says how much of it has gone: 0 says that nothing is left.
-// Where the archive cannot be written nothing goes.
+// PurgeBatch deletes some of the data older than a time and returns the number of deletions; 0 means that none is left. If the
+// archive isn't writable, nothing is deleted.
 func (k *Keeper) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error) {
 	if kept != retention.Events && kept != retention.DeadLetters {
 		return k.Store.PurgeBatch(ctx, kept, before)
@@ -71,7 +69,8 @@ func (k *Keeper) PurgeBatchBy(ctx context.Context, kept retention.Kept, before t
 	return k.purge(ctx, kept, before, &by)
 }
 
-// purge ends with what was expunged. A file that cannot be cleaned stays due, and holds up no purge.
+// purge also removes expunged events from files when it is done. A file that can't be cleaned stays due and doesn't block the
+// purge.
 func (k *Keeper) purge(ctx context.Context, kept retention.Kept, before time.Time, by *oversight.Actor) (int64, error) {
 	old, err := k.Store.Outdated(ctx, kept, before)
 	if err != nil {
@@ -123,8 +122,8 @@ func (k *Keeper) write(ctx context.Context, file *retention.ArchiveFile, old []r
 	return k.Store.AddArchiveFile(ctx, *file)
 }
 
-// fileOf is a file for what is outdated. Names sort by the time of the first event, or of the first dead letter's end, and are
-// the same for the same rows: an attempt that is repeated writes over its file.
+// fileOf describes the file for expired rows. Names sort by the time of the first event or dead letter, and depend only on the
+// rows: a repeated attempt overwrites its file.
 func fileOf(kept retention.Kept, old []retention.Outdated) retention.ArchiveFile {
 	ids, rows := make([]string, len(old)), sha256.New()
 	for i, o := range old {
@@ -149,8 +148,7 @@ func timeOf(o retention.Outdated) time.Time {
 	return *cmp.Or(o.DeadLetter.ResolvedAt, o.DeadLetter.DiscardedAt, &o.DeadLetter.LastFailed)
 }
 
-// Clean takes out of files what was expunged after it had come to the archive, or while it did. The error joins those of some
-// files; it has looked at the others.
+// Clean removes expunged events from files. It continues after errors, and joins those of up to maxFailures files.
 func (k *Keeper) Clean(ctx context.Context) error {
 	if _, err := k.isNew(ctx); err != nil {
 		return err
@@ -173,8 +171,8 @@ func (k *Keeper) Clean(ctx context.Context) error {
 	}
 }
 
-// clean does so for one file. Where all that it holds is known to be removed, nobody can be expunging what was read for it. Else
-// whoever has written it may have died before, or may be about to write it.
+// clean removes expunged events from one file. If all its rows are known to be deleted, none of them can be expunged
+// concurrently. Otherwise the process that writes the file may have died, or may be about to write it.
 func (k *Keeper) clean(ctx context.Context, f retention.ArchiveFile, isRemoved bool) error {
 	isOld := time.Since(f.At) > settledAfter
 	expunged, err := k.Store.ExpungedBetween(ctx, f.FirstID, f.LastID)
@@ -186,13 +184,13 @@ func (k *Keeper) clean(ctx context.Context, f retention.ArchiveFile, isRemoved b
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.Looked > 0:
-		return fmt.Errorf("archive: %s was written, and is not there: it was removed, or HOLDFAST_ARCHIVE is another archive", f.Name)
-	case errors.Is(err, fs.ErrNotExist) && isOld: // it was never written
+		return fmt.Errorf("archive: %s is missing: it was deleted, or HOLDFAST_ARCHIVE is another archive", f.Name)
+	case errors.Is(err, fs.ErrNotExist) && isOld: // never written
 		return k.Store.DropArchiveFile(ctx, f.Name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // somebody is about to write it
+		return nil // another process is about to write it
 	case err != nil:
-		return fmt.Errorf("archive: take what was expunged out of %s: %w", f.Name, err)
+		return fmt.Errorf("archive: remove expunged events from %s: %w", f.Name, err)
 	case isRemoved || isOld:
 		return k.Store.SettleArchiveFile(ctx, f)
 	}
@@ -205,14 +203,14 @@ func (k *Keeper) rewrite(ctx context.Context, f retention.ArchiveFile, expunged 
 		return err
 	}
 	defer file.Close()
-	rest, left, err := without(file, expunged)
-	if err != nil || left == 0 {
+	rest, removed, err := removeEvents(file, expunged)
+	if err != nil || removed == 0 {
 		return err
 	}
 	return k.Bucket.Put(ctx, f.Name, rest)
 }
 
-// isNew says whether nothing was written yet. The error says that something was, and that this is another archive.
+// isNew reports whether no file was written yet. The error means that files were written to another archive.
 func (k *Keeper) isNew(ctx context.Context) (bool, error) {
 	known, err := k.Store.ArchiveStats(ctx)
 	if err != nil || known.Files == 0 {
@@ -221,7 +219,7 @@ func (k *Keeper) isNew(ctx context.Context) (bool, error) {
 	return false, k.Bucket.Mark(ctx, false)
 }
 
-// Check says whether the archive can be written and read.
+// Check checks that the archive is readable and writable.
 func (k *Keeper) Check(ctx context.Context) error {
 	if _, err := k.isNew(ctx); err != nil {
 		return err
@@ -229,10 +227,9 @@ func (k *Keeper) Check(ctx context.Context) error {
 	return Check(ctx, k.Bucket)
 }
 
-// probe is a file that is there for an instant.
 const probe = "holdfast-probe"
 
-// Check says whether a bucket can be written and read.
+// Check checks that a bucket is readable and writable.
 func Check(ctx context.Context, b Bucket) error {
 	if err := b.Put(ctx, probe, []byte("probe")); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"holdfast/event/retention"
 )
 
-// Whoever looks into another archive than the one that was written forgets no file: what was expunged is taken out once somebody
-// looks into the right one.
+// A keeper that is configured with another archive drops no file from the list. Expunged events are removed once a keeper uses
+// the right one.
 func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	keeper := &archive.Keeper{Store: aged{store}, Bucket: bucket}
@@ -41,10 +41,10 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	require.Zero(t, stats.Due)
 }
 
-// A folder in which files were written, and that is empty or gone now, is a disk that is not mounted:
-//   - nothing is removed, nothing is written there, no file is forgotten, and the check of doctor says so
+// An archive folder that is now empty or missing is a disk that isn't mounted:
+//   - nothing is purged or written, no file is dropped, and the check of doctor reports it
 //   - once it is mounted the purge goes on
-//   - another folder is the archive once somebody has marked it as one
+//   - another folder becomes the archive once an operator has marked it
 func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 	store, root := open(t), filepath.Join(t.TempDir(), "archive")
 	bucket, err := archive.Open("file://" + root)
@@ -135,7 +135,7 @@ func (u unreadable) Get(ctx context.Context, name string) (io.ReadCloser, error)
 	return u.Bucket.Get(ctx, name)
 }
 
-// A file that cannot be read, or written anew, holds up nothing else: neither a purge, nor the other files.
+// A file that can't be read or rewritten blocks neither a purge nor other files.
 func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	keeper := &archive.Keeper{Store: store, Bucket: bucket}

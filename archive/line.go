@@ -19,7 +19,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// line is what `holdfast import` reads: an event or a dead letter as it was stored, and its bytes.
+// line is a line in the format of `holdfast import`: an event or a dead letter, and its body.
 type line struct {
 	Record        operation.ImportRecord `json:"record"`
 	Stored        any                    `json:"stored"`
@@ -41,7 +41,7 @@ func lineOf(o retention.Outdated) line {
 	return l
 }
 
-// longBody is from when on a text must not take more room than base64: an import bounds a line.
+// longBody is the size from which text must not be longer than base64: an import limits the length of a line.
 const longBody = 1 << 20
 
 func isText(body []byte) bool {
@@ -55,7 +55,7 @@ func isText(body []byte) bool {
 	return err == nil && len(quoted) <= base64.StdEncoding.EncodedLen(len(body))
 }
 
-// encode writes what is outdated as compressed lines.
+// encode returns compressed lines.
 func encode(all []retention.Outdated) ([]byte, error) {
 	return compressed(func(w io.Writer) error {
 		lines := json.NewEncoder(w)
@@ -69,7 +69,8 @@ func encode(all []retention.Outdated) ([]byte, error) {
 	})
 }
 
-// compressed is what was written, compressed. It is read again and compared: what it is to stand for is about to be removed.
+// compressed returns the compressed output of write. It decompresses and compares the result, because the original is about to be
+// deleted.
 func compressed(write func(io.Writer) error) ([]byte, error) {
 	var file bytes.Buffer
 	w, err := zstd.NewWriter(&file, zstd.WithEncoderConcurrency(1))
@@ -90,13 +91,13 @@ func compressed(write func(io.Writer) error) ([]byte, error) {
 		return nil, err
 	}
 	if !bytes.Equal(sum.Sum(nil), again.Sum(nil)) {
-		return nil, errors.New("what was compressed is read otherwise")
+		return nil, errors.New("the compressed data doesn't match the original")
 	}
 	return file.Bytes(), nil
 }
 
-// without gives a file without the lines of some events, and how many it has left out.
-func without(file io.Reader, eventIDs []string) (rest []byte, left int, err error) {
+// removeEvents removes the lines of some events from a file, and returns the number of removed lines.
+func removeEvents(file io.Reader, eventIDs []string) (rest []byte, removed int, err error) {
 	plain, err := Decompress(file)
 	if err != nil {
 		return nil, 0, err
@@ -115,10 +116,10 @@ func without(file io.Reader, eventIDs []string) (rest []byte, left int, err erro
 					} `json:"stored"`
 				}
 				if err := json.Unmarshal(text, &of); err != nil {
-					return errors.New("a line of the archive is no JSON")
+					return errors.New("a line of the archive isn't JSON")
 				}
 				if slices.Contains(eventIDs, of.Stored.Receipt.ID) {
-					left++
+					removed++
 				} else if _, err := w.Write(text); err != nil {
 					return err
 				}
@@ -131,13 +132,13 @@ func without(file io.Reader, eventIDs []string) (rest []byte, left int, err erro
 			}
 		}
 	})
-	return rest, left, err
+	return rest, removed, err
 }
 
-// maxWindow is what zstd itself reads: a frame asks for as much memory.
+// maxWindow is zstd's own limit: a frame can request that much memory.
 const maxWindow = 128 << 20
 
-// Decompress reads what is compressed with Zstandard or gzip, and anything else as it is. Files may stand one after the other.
+// Decompress reads Zstandard or gzip, and anything else unchanged. Compressed files may be concatenated.
 func Decompress(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReader(in)
 	begin, err := buffered.Peek(4)

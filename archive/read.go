@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Read gives the plain lines of all files, one file after the other, in the order of their names. The address of a bucket may
-// also name a part of an archive: events, a year, a day.
+// Read returns the decompressed lines of all files, ordered by file name. The address of the bucket may also select a part of an
+// archive: events, a year, a day.
 func Read(ctx context.Context, b Bucket) (io.ReadCloser, error) {
 	names, err := b.List(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func Read(ctx context.Context, b Bucket) (io.ReadCloser, error) {
 	return in, nil
 }
 
-// Read gives the lines of the archive: see Read. The error says that it is another archive than files were written to.
+// Read returns the lines of the archive: see the function Read. The error may mean that files were written to another archive.
 func (k *Keeper) Read(ctx context.Context) (io.ReadCloser, error) {
 	if _, err := k.isNew(ctx); err != nil {
 		return nil, err

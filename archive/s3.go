@@ -20,11 +20,11 @@ import (
 
 const (
 	defaultEndpoint = "https://s3.amazonaws.com"
-	// putLimit bounds the writing of one file.
-	putLimit = 2 * time.Minute
+	// putTimeout bounds writing one file.
+	putTimeout = 2 * time.Minute
 )
 
-// s3 is an archive in a bucket of S3, or of what speaks like it.
+// s3 is an archive in an S3-compatible bucket.
 type s3 struct {
 	client         *minio.Client
 	bucket, prefix string
@@ -33,7 +33,7 @@ type s3 struct {
 func checkS3(u *url.URL) error {
 	for name, values := range u.Query() {
 		if name != "endpoint" && name != "region" || len(values) != 1 {
-			return fmt.Errorf("has the parameter %q: there are endpoint and region, once each", name)
+			return fmt.Errorf("has the unknown or repeated parameter %q: use endpoint and region, once each", name)
 		}
 	}
 	_, err := endpointOf(u)
@@ -48,13 +48,13 @@ func endpointOf(u *url.URL) (*url.URL, error) {
 	endpoint, err := url.Parse(address)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" ||
 		strings.Trim(endpoint.Path, "/") != "" || endpoint.User != nil {
-		return nil, errors.New("has an endpoint that is not https://host")
+		return nil, errors.New("has an invalid endpoint: use https://host")
 	}
 	return endpoint, nil
 }
 
-// openS3 takes credentials from where all programs take them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared file of
-// AWS, or the role of the machine, task or pod.
+// openS3 uses the standard credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared AWS file, or the role of the
+// machine, task or pod.
 func openS3(u *url.URL) (*s3, error) {
 	endpoint, err := endpointOf(u)
 	if err != nil {
@@ -74,9 +74,9 @@ func openS3(u *url.URL) (*s3, error) {
 
 func (s *s3) path(name string) string { return path.Join(s.prefix, name) }
 
-// Put sends a checksum that the server verifies before it takes the file, and asks for what it has taken.
+// Put sends a checksum that the server verifies, and checks the size of the result.
 func (s *s3) Put(ctx context.Context, name string, content []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, putLimit)
+	ctx, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
 	size := int64(len(content))
 	_, err := s.client.PutObject(ctx, s.bucket, s.path(name), bytes.NewReader(content), size, minio.PutObjectOptions{
@@ -122,7 +122,7 @@ func (s *s3) List(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// Mark has nothing to do: a bucket that is not there takes no file.
+// Mark does nothing: writing to a missing bucket fails anyway.
 func (s *s3) Mark(context.Context, bool) error { return nil }
 
 func (s *s3) Remove(ctx context.Context, name string) error {

@@ -22,10 +22,10 @@ func dueFiles(t *testing.T, store *persistence.Store) (files, due int64) {
 	return stats.Files, stats.Due
 }
 
-// A file is settled as soon as all its rows are removed. Until then somebody may be expunging what was read for it, so it is due:
-//   - while it is written: it isn't there yet, and another worker's look doesn't forget it
-//   - after a row of it has changed, and so was not removed
-//   - until it is so old that no transaction of its time can be under way
+// A file is settled as soon as all its rows are deleted. Until then one of its events may be being expunged, so it is due:
+//   - while it is being written: it doesn't exist yet, and another worker doesn't drop it
+//   - after a row of it has changed, and so was not deleted
+//   - until it is so old that no transaction of its time can be open
 func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	keeper := &archive.Keeper{Store: store, Bucket: bucket}
@@ -63,7 +63,7 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 	require.Equal(t, []int64{2, 0}, []int64{files, due})
 }
 
-// missing is a bucket whose files were removed by somebody else.
+// missing is a bucket without its files.
 type missing struct{ archive.Bucket }
 
 func (missing) Get(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }

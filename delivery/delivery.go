@@ -194,8 +194,8 @@ type Target struct {
 	Secrets []string
 }
 
-// Turn is a state change of a destination caused by delivery results.
-type Turn struct {
+// Transition is a state change of a destination caused by delivery results.
+type Transition struct {
 	DestinationID int64
 	Destination   string
 	From, To      BreakerState

@@ -64,7 +64,8 @@ func TestRetryIsChecked(t *testing.T) {
 	require.ErrorContains(t, with(delivery.Retry{Schedule: []event.Duration{-1}}, 0), "retry.schedule[0] must be")
 }
 
-// A value beyond its bounds is an error of its field, found at once: also a number of attempts that nobody could add up.
+// An out-of-bounds value is an error of its field and is found immediately, even a number of attempts that would take forever to
+// add up.
 func TestBoundsOfARetrySchedule(t *testing.T) {
 	t.Parallel()
 	second := event.Duration(time.Second)

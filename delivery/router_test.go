@@ -163,7 +163,7 @@ func anyMessage(r *rand.Rand) delivery.Message {
 	}
 }
 
-// A filter that would take for ever is that of one subscription, and takes a part of nobody else's time.
+// A filter that runs forever only delays its own subscription, within its budget.
 func TestAFilterIsBoundedByWhatItDoes(t *testing.T) {
 	t.Parallel()
 	router := delivery.NewRouter()

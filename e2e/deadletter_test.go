@@ -128,9 +128,9 @@ func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 	var result workflows.ProcessResult
 	require.NoError(t, i.dial(t).GetWorkflow(t.Context(), workflowID, "").Get(t.Context(), &result))
 	require.Equal(t, event.OutcomeDiscarded, result.Outcome)
-	require.Equal(t, "a test of the sender", result.Verdict.Reason)
+	require.Equal(t, "a test of the sender", result.Decision.Reason)
 	i.replay(t, "decided_at_persist", workflowID)
-	require.Contains(t, result.Verdict.By, "cli:")
+	require.Contains(t, result.Decision.By, "cli:")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
 	for _, name := range []string{id, eventID, workflowID} {
 		out, err := i.run(t, "event", "show", name)

@@ -76,8 +76,7 @@ func Rejectf(code, format string, args ...any) *Error {
 
 // ClassOf returns the class of the first Error in err's chain, or ClassFailed.
 func ClassOf(err error) Class {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	return ClassFailed
@@ -85,8 +84,7 @@ func ClassOf(err error) Class {
 
 // CodeOf returns the code of the first Error in err's chain, or "unclassified".
 func CodeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return "unclassified"

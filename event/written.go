@@ -15,8 +15,8 @@ type Written struct {
 	WithoutEffect int
 	// Entities describes what the transaction did to entities, if Outcome is OutcomeProcessed.
 	Entities []string
-	// Verdict is set if an operator decided about the event: nothing was stored.
-	Verdict *Verdict
+	// Decision is set if an operator decided about the event: nothing was stored.
+	Decision *Decision
 	// Held is set if only an operator may accept the event (ClassInDoubt or ClassConflict): nothing was stored.
 	Held *Error
 	// PossibleDuplicateOf is the ID of the first event with the same content in 30 days, if the key is guessed.
@@ -42,8 +42,8 @@ type Persisted struct {
 	Entities []string `json:"entities,omitempty"`
 	// WithoutEffect counts changes whose part of the history is collapsed, if Processed.
 	WithoutEffect int `json:"without_effect,omitempty"`
-	// Verdict is set if an operator decided about the event: nothing was stored.
-	Verdict *Verdict `json:"verdict,omitempty"`
+	// Decision is set if an operator decided about the event: nothing was stored.
+	Decision *Decision `json:"verdict,omitempty"`
 }
 
 // Batched is the result of an event in a batch.

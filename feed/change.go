@@ -2,10 +2,10 @@ package feed
 
 import "time"
 
-// Subject is what a change is of.
+// Subject is the type of the changed object.
 type Subject string
 
-// The subjects.
+// The subjects of changes.
 const (
 	Event      Subject = "event"
 	Entity     Subject = "entity"
@@ -13,39 +13,39 @@ const (
 	Delivery   Subject = "delivery"
 )
 
-// Subjects are all of them.
+// Subjects lists all subjects.
 func Subjects() []Subject { return []Subject{Event, Entity, DeadLetter, Delivery} }
 
-// Action is what has happened.
+// Action is the kind of change.
 type Action string
 
-// What happens to events: once each, however often they are retried or read again.
+// Actions on events. Each occurs once per event, regardless of retries and rebuilds.
 const (
-	Persisted Action = "persisted" // it has its row, and its entities come later
+	Persisted Action = "persisted" // it has a row; its entities follow
 	Processed Action = "processed"
 	Ignored   Action = "ignored"
-	// Replaced and Expunged, like Discarded, are what an operator has decided about it.
+	// Replaced, Expunged and Discarded are decisions of an operator.
 	Replaced Action = "replaced"
 	Expunged Action = "expunged"
 )
 
-// What happens to entities.
+// Actions on entities.
 const (
 	Created Action = "created"
 	Changed Action = "changed"
-	// Deleted: a provider says that it is gone; the row stays as a tombstone.
+	// Deleted: the provider deleted it; the row stays as a tombstone.
 	Deleted Action = "deleted"
-	// Removed: no event is left that speaks of it, or it was merged into another one.
+	// Removed: it has no more events, or was merged into another entity.
 	Removed Action = "removed"
 )
 
-// What happens to dead letters.
+// Actions on dead letters.
 const (
 	Opened Action = "opened"
-	// FailedAgain: the one that waits has failed once more.
+	// FailedAgain: an open dead letter failed again.
 	FailedAgain Action = "failed"
 	Redriving   Action = "redriving"
-	// Released: nobody runs it any more, and it waits again.
+	// Released: it is open again, because its run or redrive stopped.
 	Released  Action = "released"
 	Resolved  Action = "resolved"
 	Exhausted Action = "exhausted"
@@ -53,8 +53,8 @@ const (
 	Reopened  Action = "reopened"
 )
 
-// What happens to deliveries: an attempt has ended, or somebody has ended them. One that has failed has the action FailedAgain
-// of a dead letter as well.
+// Actions on deliveries: an attempt ended, or an operator canceled it. A failed delivery also causes an action on its dead
+// letter.
 const (
 	Delivered Action = "delivered"
 	Failed    Action = "failed"
@@ -62,43 +62,43 @@ const (
 	Canceled  Action = "canceled"
 )
 
-// Change is one thing that has happened. It holds no payload and no state.
+// Change is one entry of the feed. It contains no payload and no state.
 type Change struct {
 	Subject  Subject `json:"subject"`
 	Action   Action  `json:"action"`
 	Provider string  `json:"provider"`
-	// Kind is that of an entity, and the type of the event of anything else.
+	// Kind is the kind of the entity, or the event type for other subjects.
 	Kind string `json:"kind,omitempty"`
-	// ID is that of the event, the entity (its external ID) or the dead letter; of a delivery it is EVENT/SUBSCRIPTION.
+	// ID is the ID of the event, entity (external ID) or dead letter, or EVENT/SUBSCRIPTION for a delivery.
 	ID string `json:"id"`
-	// Revision is that of an entity: it rises by 1 with each change, from any number on.
+	// Revision is the revision of an entity; it increases by 1 with each change.
 	Revision int64 `json:"revision,omitempty"`
-	// EventID is the event of a dead letter or a delivery, and the latest event that shows in the entity.
+	// EventID is the event of a dead letter or delivery, or the latest event in an entity's state.
 	EventID string `json:"event_id,omitempty"`
-	// SubscriptionID is that of a delivery, and of the dead letter of one.
+	// SubscriptionID is set for deliveries and their dead letters.
 	SubscriptionID int64 `json:"subscription_id,omitempty"`
-	// Code says why: of a delivery or a dead letter.
+	// Code is the error code of a delivery or dead letter.
 	Code string `json:"code,omitempty"`
 
-	// At is when it was written, and Cursor the place behind it. Both are set by readers.
+	// At is when it was written, and Cursor the position after it. Only readers set them.
 	At     time.Time `json:"at,omitzero"`
 	Cursor Cursor    `json:"cursor,omitzero"`
 }
 
-// Filter says which changes are wanted; what is empty wants all.
+// Filter selects changes; empty fields match everything.
 type Filter struct {
 	Provider string
 	Subject  Subject
 	Kind     string
 }
 
-// Wants says whether a change is wanted.
+// Wants reports whether the filter selects the change.
 func (f Filter) Wants(c Change) bool {
 	return (f.Provider == "" || f.Provider == c.Provider) && (f.Subject == "" || f.Subject == c.Subject) &&
 		(f.Kind == "" || f.Kind == c.Kind)
 }
 
-// Sift gives the changes that are wanted.
+// Sift returns the matching changes.
 func (f Filter) Sift(all []Change) []Change {
 	some := make([]Change, 0, len(all))
 	for _, c := range all {

@@ -6,20 +6,19 @@ import (
 	"fmt"
 )
 
-// Cursor is a place in the feed: in an epoch, at an item of what a transaction has told. The zero value is no place.
+// Cursor is a position in the feed. The zero value is before the first change.
 type Cursor struct {
 	Epoch int32
-	// XID is the ID of the transaction (an xid8 of PostgreSQL), Seq one of the rows that it has written, and Item what of that row
-	// comes before the place. Where there is no such thing, the place is before the next one.
+	// XID is a PostgreSQL transaction ID (xid8), Seq a row that it wrote, and Item the number of changes in that row before the
+	// position. If they don't exist, the position is before the next change.
 	XID  uint64
 	Seq  int64
 	Item int
 }
 
-// errBadCursor is the error of what is no cursor.
-var errBadCursor = errors.New("this is no cursor of the feed")
+var errInvalidCursor = errors.New("invalid cursor")
 
-// String is the cursor as text, for others to keep and not to read.
+// String encodes the cursor as opaque text.
 func (c Cursor) String() string {
 	if c == (Cursor{}) {
 		return ""
@@ -27,18 +26,18 @@ func (c Cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%d.%d", c.Epoch, c.XID, c.Seq, c.Item))
 }
 
-// maxItem is more than what one row tells of: who makes a cursor up reads no more by it than others do.
+// maxItem exceeds the changes of any row, so that a forged cursor can't read more than a valid one.
 const maxItem = 1 << 24
 
-// ParseCursor reads String.
+// ParseCursor is the inverse of String.
 func ParseCursor(text string) (c Cursor, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return Cursor{}, errBadCursor
+		return Cursor{}, errInvalidCursor
 	}
 	_, err = fmt.Sscanf(string(raw), "%d.%d.%d.%d", &c.Epoch, &c.XID, &c.Seq, &c.Item)
 	if err != nil || c.String() != text || c.Epoch < 1 || c.Seq < 0 || c.Item < 0 || c.Item > maxItem {
-		return Cursor{}, errBadCursor
+		return Cursor{}, errInvalidCursor
 	}
 	return c, nil
 }

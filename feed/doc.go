@@ -1,15 +1,14 @@
-// Package feed is what happened to events, entities, dead letters and deliveries, for whoever follows it: the vocabulary, places
-// in the feed, and a hub that lets many listen to what one poller reads.
+// Package feed defines the ordered stream of changes to events, entities, dead letters and deliveries, and positions in it. Its
+// hub shares one poller among many listeners.
 //
-//	the transaction that changes something ──▶ changes (a row)
-//	                                             │  read once nothing before it can still commit
-//	               a page after a cursor ◀───────┼───▶ Hub ──▶ listeners, each with a bounded buffer
+//	transaction that changes an object ──▶ changes (a row)
+//	                                         │  readable once no earlier transaction can still commit
+//	           a page after a cursor ◀───────┼───▶ Hub ──▶ listeners, each with a bounded buffer
 //
-// A change says what happened to what, and nothing of its content: who wants that asks the API for it, which knows what the
-// caller may see.
+// A change names the object and the action, but has no content: clients read that from the API, which checks their permissions.
 //
-// The order is that of transactions by their first write, which is not that of their commits. For one entity its revision
-// decides: a change with a lower one than is known already is old.
+// The order is that of the transactions' first writes, not of their commits. For one entity, the revision decides: ignore a
+// change with a lower revision than the known one.
 //
-// The package must know neither where changes are stored nor how they are sent.
+// The package must not depend on where changes are stored or how they are sent.
 package feed

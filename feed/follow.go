@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Beat is how often a follower hears that nothing has come.
+// Beat is the interval of empty batches while nothing changes.
 const Beat = 15 * time.Second
 
-// Batch is what has come to a follower.
+// Batch is a batch of changes for a follower.
 type Batch struct {
 	Items []Change
-	// Skipped is how many wanted changes there were after Items that nobody waited for, since the follower was slow. They can be
-	// read in pages: they stand between the last change that was given and Next.
+	// Skipped is the number of matching changes after Items that were dropped because the follower was slow. They are between the
+	// last item and Next, and can be read in pages.
 	Skipped int
-	// Next is the place behind all of it; zero where that is not known to have moved.
+	// Next is the position after the batch; zero if it hasn't moved.
 	Next Cursor
 }
 
-// Compare says which of two places of one epoch is first.
+// Compare compares two positions of one epoch.
 func (c Cursor) Compare(other Cursor) int {
 	return cmp.Or(cmp.Compare(c.XID, other.XID), cmp.Compare(c.Seq, other.Seq), cmp.Compare(c.Item, other.Item))
 }
 
-// Follower follows the feed from a place.
+// Follower follows the feed from a position.
 type Follower struct {
 	hub   *Hub
 	l     *listener
 	after Cursor
-	live  Cursor // the place from which on l is given all
-	first Page   // after the first place
+	live  Cursor // the position from which the listener gets all changes
+	first Page   // first page
 }
 
-// Join looks whether there is something to follow from a place. Whoever has a Follower lets it run, or leave. The error is
-// ErrTooMany, ErrResync, or that of the reader.
+// Join returns a follower from a position on. The caller must call Run or Leave. The error is ErrTooMany, ErrResync, or from the
+// reader.
 func (h *Hub) Join(ctx context.Context, after Cursor, f Filter) (*Follower, error) {
 	l, live, err := h.listen(ctx, f)
 	if err != nil {
@@ -48,19 +48,19 @@ func (h *Hub) Join(ctx context.Context, after Cursor, f Filter) (*Follower, erro
 	return one, nil
 }
 
-// Leave ends a follower that does not run.
+// Leave ends a follower that isn't running.
 func (o *Follower) Leave() { o.hub.leave(o.l) }
 
-// Run gives send what stands after the place and then what happens, and an empty batch now and then, until ctx ends, the hub
-// closes, or send fails. The error is that of send, ErrResync, or that of the reader; nil if ctx or the hub has ended.
+// Run sends the changes after the position, then new ones, and empty batches as heartbeats, until ctx ends, the hub closes, or
+// send fails. The error is from send, ErrResync, or from the reader; nil if ctx or the hub has ended.
 func (o *Follower) Run(ctx context.Context, send func(Batch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(o.hub.ctx, cancel)
 	defer stop()
 	defer o.Leave()
-	err := o.give(o.first, send)
-	for o.first.Items = nil; err == nil; { // what has come meanwhile may be more than is kept
+	err := o.deliver(o.first, send)
+	for o.first.Items = nil; err == nil; { // more may have arrived meanwhile than the buffer holds
 		if err = o.catchUp(ctx, send); !o.l.overflows() {
 			break
 		}
@@ -75,26 +75,26 @@ func (o *Follower) Run(ctx context.Context, send func(Batch) error) error {
 	return err
 }
 
-func (o *Follower) give(p Page, send func(Batch) error) error {
+func (o *Follower) deliver(p Page, send func(Batch) error) error {
 	o.after = p.Next
 	return send(Batch{Items: o.l.filter.Sift(p.Items), Next: p.Next})
 }
 
-// catchUp sends what stands before the place from which the listener is given all.
+// catchUp sends the changes before the position from which the listener gets all.
 func (o *Follower) catchUp(ctx context.Context, send func(Batch) error) error {
 	for o.after.Compare(o.live) < 0 {
 		page, err := o.hub.reader.Changes(ctx, o.after, pageSize)
 		if err != nil || !page.More && len(page.Items) == 0 {
 			return err
 		}
-		if err := o.give(page, send); err != nil {
+		if err := o.deliver(page, send); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow sends what comes, but for what has been sent.
+// follow sends new changes, except those already sent.
 func (l *listener) follow(ctx context.Context, last Cursor, send func(Batch) error) error {
 	beat := time.NewTicker(Beat)
 	defer beat.Stop()
@@ -102,7 +102,7 @@ func (l *listener) follow(ctx context.Context, last Cursor, send func(Batch) err
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.came:
+		case <-l.ready:
 		case <-beat.C:
 		}
 		b, err := l.drain()

@@ -10,59 +10,60 @@ import (
 
 // Reader reads the feed.
 type Reader interface {
-	// Changes is the next page after a place; ErrResync if that is no more in the feed. The zero cursor is before the first change.
+	// Changes returns the next page after a position, or ErrResync if the feed no longer has that position. The zero cursor is
+	// before the first change.
 	Changes(ctx context.Context, after Cursor, limit int) (Page, error)
-	// Now is the place behind all that has ended.
+	// Now returns the position after all finished transactions.
 	Now(ctx context.Context) (Cursor, error)
-	// Since is a place before all changes from a time on.
+	// Since returns a position before all changes since a time.
 	Since(ctx context.Context, at time.Time) (Cursor, error)
 }
 
-// The bounds of a hub.
+// Limits of a hub.
 const (
-	// pollEvery is the pause between two looks while nothing comes, and pollAgain that after a failure.
-	pollEvery = 200 * time.Millisecond
-	pollAgain = time.Second
-	// pollTimeout bounds one look.
+	// pollInterval is the pause between two polls without a change, pollRetry that after an error.
+	pollInterval = 200 * time.Millisecond
+	pollRetry    = time.Second
+	// pollTimeout bounds one poll.
 	pollTimeout = 10 * time.Second
 	pageSize    = 500
-	// maxListeners is how many listen at once, where Options does not say.
+	// maxListeners is the default limit.
 	maxListeners = 100
-	// maxBuffered is how many changes wait for one listener.
+	// maxBuffered is the max number of buffered changes per listener.
 	maxBuffered = 1000
 )
 
-// ErrTooMany says that as many listen as may.
-var ErrTooMany = errors.New("as many follow the feed as may")
+// ErrTooMany is returned if the max number of listeners is reached.
+var ErrTooMany = errors.New("too many clients follow the feed")
 
-// errClosed ends what is under way when the hub closes.
+// errClosed is the cause when the hub closes.
 var errClosed = errors.New("the feed is closed")
 
-// Hub lets many listen to the feed. It reads only while somebody does, and once for all of them: what is slow to listen skips
-// changes, and keeps nobody waiting. It is safe for concurrent use.
+// Hub shares one poller among many listeners. It polls only while there are listeners. A slow listener skips changes and doesn't
+// delay others. It is safe for concurrent use.
 type Hub struct {
 	reader Reader
-	most   int
+	limit  int
 
 	mu        sync.Mutex
-	at        Cursor // behind all that listeners have been given
+	at        Cursor // after the last page
 	listeners map[*listener]struct{}
 	polling   bool
-	ctx       context.Context //nolint:containedctx // the life of the hub, which is that of no caller
+	ctx       context.Context //nolint:containedctx // lifetime of the hub, not of a caller
 	stop      context.CancelCauseFunc
 }
 
-// NewHub makes one that lets so many listen at once; 0 means 100.
-func NewHub(r Reader, most int) *Hub {
-	h := &Hub{reader: r, most: cmp.Or(most, maxListeners), listeners: map[*listener]struct{}{}}
+// NewHub returns a hub for at most maxListeners listeners; 0 means 100.
+func NewHub(r Reader, limit int) *Hub {
+	h := &Hub{reader: r, limit: cmp.Or(limit, maxListeners), listeners: map[*listener]struct{}{}}
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
 
-// Close ends all that listen.
+// Close disconnects all listeners.
 func (h *Hub) Close() { h.stop(errClosed) }
 
-// listen gives what comes from its place on. The error is ErrTooMany, or that of the reader.
+// listen adds a listener that gets all changes from the returned position on. The error is ErrTooMany or from the reader.
 func (h *Hub) listen(ctx context.Context, f Filter) (l *listener, from Cursor, err error) {
 	now, err := h.reader.Now(ctx)
 	if err != nil {
@@ -70,22 +71,22 @@ func (h *Hub) listen(ctx context.Context, f Filter) (l *listener, from Cursor, e
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.listeners) >= h.most {
+	if len(h.listeners) >= h.limit {
 		return nil, from, ErrTooMany
 	}
 	switch {
 	case !h.polling:
 		h.at, h.polling = now, true
 		go h.poll()
-	case h.at.Epoch != now.Epoch: // no look has met it yet
-		h.lose(now)
+	case h.at.Epoch != now.Epoch: // not polled yet
+		h.reset(now)
 	}
 	l = newListener(f)
 	h.listeners[l] = struct{}{}
 	return l, h.at, nil
 }
 
-// restart forgets what has come, and gives the place from which on it comes.
+// restart drops the buffered changes and returns the position from which new ones arrive.
 func (h *Hub) restart(l *listener) (from Cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,10 +100,10 @@ func (h *Hub) leave(l *listener) {
 	delete(h.listeners, l)
 }
 
-// poll reads until nobody listens.
+// poll polls until there are no listeners.
 func (h *Hub) poll() {
 	for {
-		pause := h.look()
+		pause := h.pollOnce()
 		if pause > 0 {
 			select {
 			case <-time.After(pause):
@@ -119,11 +120,11 @@ func (h *Hub) poll() {
 	}
 }
 
-// look gives a page to all who listen, and says how long to wait for the next one.
-func (h *Hub) look() (pause time.Duration) {
+// pollOnce sends a page to all listeners and returns the pause before the next.
+func (h *Hub) pollOnce() (pause time.Duration) {
 	ctx, cancel := context.WithTimeout(h.ctx, pollTimeout)
 	defer cancel()
-	at := h.place()
+	at := h.position()
 	page, err := h.reader.Changes(ctx, at, pageSize)
 	lost := errors.Is(err, ErrResync)
 	var now Cursor
@@ -133,16 +134,16 @@ func (h *Hub) look() (pause time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.at != at: // it was lost meanwhile
+	case h.at != at: // reset meanwhile
 		return 0
 	case lost && err != nil:
-		h.lose(at)
-		return pollAgain
+		h.reset(at)
+		return pollRetry
 	case lost:
-		h.lose(now)
-		return pollEvery
+		h.reset(now)
+		return pollInterval
 	case err != nil:
-		return pollAgain
+		return pollRetry
 	}
 	h.at = page.Next
 	for l := range h.listeners {
@@ -151,18 +152,17 @@ func (h *Hub) look() (pause time.Duration) {
 	if page.More {
 		return 0
 	}
-	return pollEvery
+	return pollInterval
 }
 
-func (h *Hub) place() Cursor {
+func (h *Hub) position() Cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at
 }
 
-// lose ends all who listen, since the place is lost. Who comes again, be it at once, is given what comes from now on. h.mu is
-// held.
-func (h *Hub) lose(now Cursor) {
+// reset ends all listeners, because the position no longer exists. New listeners start at now. It requires h.mu.
+func (h *Hub) reset(now Cursor) {
 	for l := range h.listeners {
 		l.end(ErrResync)
 	}
@@ -170,10 +170,10 @@ func (h *Hub) lose(now Cursor) {
 	h.at = now
 }
 
-// listener is one who listens: what has come and was not taken yet, at most maxBuffered.
+// listener buffers at most maxBuffered changes.
 type listener struct {
 	filter Filter
-	came   chan struct{} // has room for one
+	ready  chan struct{} // buffer of one
 
 	mu    sync.Mutex
 	batch Batch
@@ -181,18 +181,18 @@ type listener struct {
 }
 
 func newListener(f Filter) *listener {
-	return &listener{filter: f, came: make(chan struct{}, 1)}
+	return &listener{filter: f, ready: make(chan struct{}, 1)}
 }
 
 func (l *listener) take(p Page) {
 	wanted := l.filter.Sift(p.Items)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room := max(maxBuffered-len(l.batch.Items), 0)
+	free := max(maxBuffered-len(l.batch.Items), 0)
 	if l.batch.Skipped > 0 {
-		room = 0 // what comes after a gap comes after its message
+		free = 0 // changes after a gap follow its message
 	}
-	kept := wanted[:min(room, len(wanted))]
+	kept := wanted[:min(free, len(wanted))]
 	l.batch.Items = append(l.batch.Items, kept...)
 	l.batch.Skipped += len(wanted) - len(kept)
 	l.batch.Next = p.Next
@@ -210,7 +210,7 @@ func (l *listener) end(err error) {
 
 func (l *listener) wake() {
 	select {
-	case l.came <- struct{}{}:
+	case l.ready <- struct{}{}:
 	default:
 	}
 }
@@ -221,7 +221,7 @@ func (l *listener) overflows() bool {
 	return l.batch.Skipped > 0
 }
 
-// drain gives what has come.
+// drain returns and clears the buffer.
 func (l *listener) drain() (Batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

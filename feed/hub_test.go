@@ -125,7 +125,7 @@ func numbers(from, to, step int) (ids []string) {
 	return ids
 }
 
-// Whoever follows from a place gets what was there, and then what comes, each once and in order.
+// A follower from a position gets the existing changes and then the new ones, each once and in order.
 func TestAFollowerGetsWhatWasThereAndWhatComes(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
@@ -141,7 +141,7 @@ func TestAFollowerGetsWhatWasThereAndWhatComes(t *testing.T) {
 	require.Equal(t, numbers(1, 3000, 2), ids)
 }
 
-// Who is slow skips, and is told so; the others get everything.
+// A slow follower skips changes and gets their number; the others get everything.
 func TestWhoIsSlowSkipsAndHarmsNobody(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
@@ -213,7 +213,7 @@ func TestALostPlaceEndsWhoFollows(t *testing.T) {
 	one := follow(t, h, feed.Cursor{}, feed.Filter{})
 	<-one.batches
 	b.write(1)
-	one.until(t, 1) // from here on it reads nothing by itself
+	one.until(t, 1) // from here on it reads only on request
 	b.mu.Lock()
 	b.fails = errors.New("away") // for a while
 	b.mu.Unlock()
@@ -238,7 +238,7 @@ func TestCursorsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Who has read its states anew follows from the new place at once, however many do so.
+// A follower that has read its state again continues at the new position immediately, however many do so.
 func TestFollowersBeginAnewAfterALostPlace(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
@@ -261,7 +261,7 @@ func TestFollowersBeginAnewAfterALostPlace(t *testing.T) {
 	}
 }
 
-// Who begins anew before the hub has met the loss is not lost with those who had the old place.
+// A follower that starts again before the hub has noticed the reset isn't ended with those at the old position.
 func TestWhoBeginsAnewIsNotLost(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}

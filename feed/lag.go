@@ -2,16 +2,16 @@ package feed
 
 import "time"
 
-// Lag is how far the feed is behind what has been committed: each transaction that writes holds back what others tell until it
-// ends, so that nothing of it is missed.
+// Lag is the delay of the feed. Each open transaction that writes delays the changes of later ones until it ends, so that readers
+// miss nothing.
 type Lag struct {
-	// Behind is how long the first change waits that cannot be read yet; 0 where none does.
+	// Behind is the age of the first unreadable change; 0 if there is none.
 	Behind time.Duration
-	// Holders are the oldest transactions that write, as far as the role may see them.
+	// Holders lists the oldest writing transactions that the role may see.
 	Holders []Holder
 }
 
-// Holder is a transaction that has not ended.
+// Holder is an open transaction.
 type Holder struct {
 	PID         int
 	Database    string

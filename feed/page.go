@@ -2,15 +2,15 @@ package feed
 
 import "errors"
 
-// Page is a piece of the feed.
+// Page is a page of the feed.
 type Page struct {
 	Items []Change
-	// Next is the place behind it.
+	// Next is the position after it.
 	Next Cursor
-	// More says that there may be more already.
+	// More: there may be more changes already.
 	More bool
 }
 
-// ErrResync says that a place is no more in the feed: it is of another epoch, which a restored database begins, or what came
-// after it was removed by age. Who follows has to read the states that it keeps once more, and to begin anew.
-var ErrResync = errors.New("the place is no longer in the feed: read again what you keep, and begin at the end of the feed")
+// ErrResync is returned if the feed no longer has a position: the database was restored and has a new epoch, or the changes after
+// it have expired. Followers must read the current state again and continue at the end of the feed.
+var ErrResync = errors.New("the feed no longer has this position: read the current state, then continue at the end")

@@ -56,8 +56,8 @@ func (w *waitingWorld) WaitingEvent(context.Context, string) (event.Waiting, err
 	return event.Waiting{}, event.ErrNotFound
 }
 
-func (w *waitingWorld) Verdict(context.Context, string) (event.Verdict, error) {
-	return event.Verdict{}, event.ErrNotFound
+func (w *waitingWorld) Verdict(context.Context, string) (event.Decision, error) {
+	return event.Decision{}, event.ErrNotFound
 }
 
 func (w *waitingWorld) ConflictOfEvent(context.Context, string) (event.Conflict, error) {

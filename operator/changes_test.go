@@ -172,7 +172,7 @@ func TestChangesAreStreamedAsServerSentEvents(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, lost.status)
 	require.NotContains(t, log.String(), "ERROR", "nothing is wrong")
 	require.Contains(t, log.String(), `level=INFO msg=operator.stream_refused`)
-	require.Contains(t, log.String(), `error="as many follow the feed as may"`)
+	require.Contains(t, log.String(), `error="too many clients follow the feed"`)
 }
 
 func TestAStreamOfALostPlaceIsRefused(t *testing.T) {

@@ -39,7 +39,7 @@ type stub struct {
 	changes []feed.Change
 
 	noRow, noLetter bool
-	verdict         *event.Verdict
+	verdict         *event.Decision
 	waiting         *event.Waiting
 	conflict        *event.Conflict
 
@@ -123,9 +123,9 @@ func (s *stub) Event(context.Context, string) (event.Record, error) {
 	return someRecord(), s.call("event")
 }
 
-func (s *stub) Verdict(context.Context, string) (event.Verdict, error) {
+func (s *stub) Verdict(context.Context, string) (event.Decision, error) {
 	if s.verdict == nil {
-		return event.Verdict{}, event.ErrNotFound
+		return event.Decision{}, event.ErrNotFound
 	}
 	return *s.verdict, nil
 }

@@ -59,7 +59,7 @@ func upTo(n int) func([]int64) []int {
 	return func(ids []int64) []int { return slices.Repeat([]int{n}, len(ids)) }
 }
 
-func (d *database) settle(settled ...delivery.Settled) []delivery.Turn {
+func (d *database) settle(settled ...delivery.Settled) []delivery.Transition {
 	d.t.Helper()
 	turns, err := d.Settle(d.t.Context(), settled)
 	require.NoError(d.t, err)

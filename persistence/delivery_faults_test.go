@@ -33,7 +33,7 @@ func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	jobs := db.lease(100, 100)
 	require.Len(t, jobs, 16)
 	turns := db.settle(each(jobs[:5], delivery.Bad, "connection")...)
-	require.Equal(t, []delivery.Turn{
+	require.Equal(t, []delivery.Transition{
 		{DestinationID: 1, Destination: "d1", From: delivery.BreakerClosed, To: delivery.BreakerOpen},
 	}, turns)
 	require.Equal(t, "open 1", db.breakerOf(1))

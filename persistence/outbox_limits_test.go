@@ -15,7 +15,7 @@ func perHour(n int) *delivery.Rate {
 }
 
 // fails settles jobs as failed; they are due again after ten minutes, probes when they were.
-func (d *database) fails(jobs []delivery.Job) []delivery.Turn {
+func (d *database) fails(jobs []delivery.Job) []delivery.Transition {
 	d.t.Helper()
 	settled := each(jobs, delivery.Bad, "500")
 	for i := range settled {

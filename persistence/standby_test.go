@@ -138,7 +138,7 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 	} {
 		ended := d.waits(step)
 		require.NoError(t, d.standby.Start())
-		var verdict *event.VerdictError
+		var verdict *event.DecisionError
 		require.ErrorAs(t, <-ended, &verdict)
 		require.NoError(t, d.standby.Stop())
 	}

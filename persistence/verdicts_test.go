@@ -20,12 +20,12 @@ import (
 // requireVerdict is for what was tried with an event on which there is a verdict.
 func requireVerdict(t testing.TB, err error, outcome event.Outcome, reason string) {
 	t.Helper()
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	require.ErrorAs(t, err, &verdict)
-	require.Equal(t, outcome, verdict.Verdict.Outcome)
-	require.Equal(t, "ada", verdict.Verdict.By)
-	require.Equal(t, reason, verdict.Verdict.Reason)
-	require.WithinDuration(t, time.Now(), verdict.Verdict.At, time.Minute)
+	require.Equal(t, outcome, verdict.Decision.Outcome)
+	require.Equal(t, "ada", verdict.Decision.By)
+	require.Equal(t, reason, verdict.Decision.Reason)
+	require.WithinDuration(t, time.Now(), verdict.Decision.At, time.Minute)
 }
 
 // requireUntouchable tries an event in every way that a run has, and looks whether anything has come of it.

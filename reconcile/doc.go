@@ -1,8 +1,8 @@
-// Package reconcile compares what Temporal and PostgreSQL know of the same events. An event that only one of them has left gets a
-// dead letter, with its bytes: it then waits where everything waits that operators and the schedule run again.
+// Package reconcile compares the events in Temporal and PostgreSQL. An event that only one of them has becomes a dead letter with
+// its body, which can be replayed and redriven like any other.
 //
-// The sweep does so every few minutes for runs that were ended from outside. `holdfast reconcile` does it for everything, once
-// the two stores were restored to different moments.
+// The sweep does this every few minutes for runs that were ended from outside. `holdfast reconcile` does it for all events after
+// the two were restored to different times.
 //
-// It must never know SQL, Temporal or how anything is shown.
+// It must not depend on SQL, Temporal or how results are shown.
 package reconcile

@@ -2,50 +2,51 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"holdfast/event"
 	"holdfast/event/operation"
 )
 
-// Kind is what one of the two stores lacks.
+// Kind is a kind of inconsistency.
 type Kind string
 
-// The kinds, in the order in which they are looked for.
+// The kinds, in the order of the checks.
 const (
-	// RunWithoutRow is a run that has ended, and whose event is neither stored nor a dead letter.
+	// RunWithoutRow: a closed run whose event is neither stored nor a dead letter.
 	RunWithoutRow Kind = "run_without_row"
-	// RowWithoutRun is an event that is stored and not processed, and that no run works on.
+	// RowWithoutRun: an unprocessed event without an open run.
 	RowWithoutRun Kind = "row_without_run"
-	// RowWithoutKey is a processed event whose key nobody has.
+	// RowWithoutKey: a processed event whose key is unclaimed.
 	RowWithoutKey Kind = "row_without_key"
-	// Unreadable is a run or an event that was passed over.
+	// Unreadable: a run or an event that was skipped because of an error.
 	Unreadable Kind = "unreadable"
 )
 
-// Finding is how many events are of a kind.
+// Finding counts the events of one kind.
 type Finding struct {
 	Kind  Kind `json:"kind"`
 	Count int  `json:"count"`
-	// Examples are workflow IDs, maxExamples at most.
+	// Examples has at most maxExamples workflow IDs.
 	Examples []string `json:"examples"`
-	// Errors are those of the examples, where they were passed over.
+	// Errors has the errors of the examples, if skipped.
 	Errors []string `json:"errors,omitempty"`
 }
 
 const maxExamples = 5
 
-// Report is what a comparison has found, and, unless it was dry, repaired.
+// Report is the result of a comparison.
 type Report struct {
-	// Since and Until bound when runs have ended and events were accepted: Since ≤ time < Until.
+	// Since and Until bound the end of runs and the acceptance of events: Since ≤ time < Until.
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	DryRun bool      `json:"dry_run,omitempty"`
-	// Findings has each kind, in their order.
+	// Findings has each kind, in order.
 	Findings []Finding `json:"findings"`
 }
 
-// Repairs is how many of its findings something can be done about.
+// Repairs returns the number of findings that can be repaired.
 func (r Report) Repairs() (n int) {
 	for _, f := range r.Findings {
 		if f.Kind != Unreadable {
@@ -55,7 +56,7 @@ func (r Report) Repairs() (n int) {
 	return n
 }
 
-// Finding is the one of a kind.
+// Finding returns the finding of a kind.
 func (r Report) Finding(k Kind) Finding {
 	for _, f := range r.Findings {
 		if f.Kind == k {
@@ -65,22 +66,22 @@ func (r Report) Finding(k Kind) Finding {
 	return Finding{Kind: k}
 }
 
+// add counts a workflow ID under k, or under Unreadable if it was skipped because of err.
 func (r Report) add(k Kind, workflowID string, err error) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f.Kind != k {
-			continue
-		}
-		if f.Count++; f.Count <= maxExamples {
-			f.Examples = append(f.Examples, workflowID)
-			if err != nil {
-				f.Errors = append(f.Errors, err.Error())
-			}
-		}
+	if err != nil {
+		k = Unreadable
+	}
+	f := &r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == k })]
+	if f.Count++; f.Count > maxExamples {
+		return
+	}
+	f.Examples = append(f.Examples, workflowID)
+	if err != nil {
+		f.Errors = append(f.Errors, err.Error())
 	}
 }
 
-// Compare looks at everything of a time. It may be stopped and begun anew at any moment: what is repaired is not found again.
+// Compare checks, and unless dry repairs, a time range. It can be interrupted and repeated: repaired events aren't found again.
 func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool) (Report, error) {
 	r := Report{Since: since, Until: until, DryRun: dry}
 	for _, k := range []Kind{RunWithoutRow, RowWithoutRun, RowWithoutKey, Unreadable} {
@@ -89,48 +90,28 @@ func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool)
 	if err := s.compareRuns(ctx, r); err != nil {
 		return r, err
 	}
-	if err := s.compareRows(ctx, r); err != nil {
+	err := r.eachPage(func(p operation.RowPage) (string, error) { return s.Unfinished(ctx, p, r.count(RowWithoutRun)) })
+	if err != nil {
 		return r, err
 	}
-	return r, s.compareKeys(ctx, r)
+	return r, r.eachPage(func(p operation.RowPage) (string, error) {
+		return s.claimKeys(ctx, p, dry, func(of event.Receipt, err error) { r.add(RowWithoutKey, of.WorkflowID(), err) })
+	})
 }
 
-func (r Report) look(k Kind) Look {
-	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) {
-		if err != nil {
-			r.add(Unreadable, run.Run.WorkflowID, err)
-			return
-		}
-		r.add(k, run.Run.WorkflowID, nil)
-	}
+func (r Report) count(k Kind) ReportFunc {
+	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) { r.add(k, run.Run.WorkflowID, err) }
 }
 
 func (s *Service) compareRuns(ctx context.Context, r Report) error {
 	page := operation.SweepPage{Since: r.Since, Until: r.Until, Restored: true, DryRun: r.DryRun}
 	for {
-		next, err := s.ClosedRuns(ctx, page, r.look(RunWithoutRow))
+		next, err := s.ClosedRuns(ctx, page, r.count(RunWithoutRow))
 		if err != nil || len(next) == 0 {
 			return err
 		}
 		page.Token = next
 	}
-}
-
-func (s *Service) compareRows(ctx context.Context, r Report) error {
-	return r.eachPage(func(p operation.RowPage) (string, error) {
-		return s.Unfinished(ctx, p, r.look(RowWithoutRun))
-	})
-}
-
-func (s *Service) compareKeys(ctx context.Context, r Report) error {
-	found := func(of event.Receipt, err error) {
-		if err != nil {
-			r.add(Unreadable, of.WorkflowID(), err)
-			return
-		}
-		r.add(RowWithoutKey, of.WorkflowID(), nil)
-	}
-	return r.eachPage(func(p operation.RowPage) (string, error) { return s.keyless(ctx, p, r.DryRun, found) })
 }
 
 // eachPage reads pages of events until one is empty.

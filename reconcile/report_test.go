@@ -57,7 +57,7 @@ func (s *stores) Unrecorded(_ context.Context, runs []operation.ClosedRun) ([]op
 
 func (s *stores) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
 	if d.Receipt.ID == "decided" {
-		return &event.VerdictError{}
+		return &event.DecisionError{}
 	}
 	s.recorded = append(s.recorded, d.Failure.Code)
 	return nil
@@ -84,8 +84,8 @@ func (s *stores) ClaimKey(_ context.Context, r event.Receipt) error {
 	return nil
 }
 
-// Of two pages of runs and of events each is looked at: those that one store lacks are counted, and repaired unless it is a dry
-// run; those in trouble are told of and keep no other waiting.
+// All pages of runs and events are checked. Those that one of the two lacks are counted, and repaired unless it is a dry run.
+// Failing ones are reported and don't block others.
 func TestEverythingOfATimeIsCompared(t *testing.T) {
 	t.Parallel()
 	run := func(eventID, status string) operation.ClosedRun {
@@ -126,8 +126,8 @@ func TestEverythingOfATimeIsCompared(t *testing.T) {
 	require.Equal(t, []string{"k1"}, s.claimed)
 }
 
-// A run that does not say whose it is may be the one that works on the event, which is only slow:
-//   - nothing becomes a dead letter, and it is told of
+// A run without a readable event ID may be processing the event, which is only slow:
+//   - no dead letter is recorded, and the error is reported
 func TestARunThatDoesNotSayWhoseItIsKeepsItsEvent(t *testing.T) {
 	t.Parallel()
 	s := &stores{

@@ -7,13 +7,12 @@ import (
 	"holdfast/event/operation"
 )
 
-// rowsPage is how many events are read at a time, with their bodies.
+// rowsPage is the page size of events with bodies.
 const rowsPage = 200
 
-// Unfinished looks at a page of events that are stored and not processed, and gives those their dead letters that no open run
-// works on; a dry run only finds them. An event that cannot be judged is told of and passed over. Last is the ID that the page
-// has come to, empty if there are no more.
-func (s *Service) Unfinished(ctx context.Context, page operation.RowPage, tell Look) (last string, err error) {
+// Unfinished checks a page of unprocessed events and records dead letters for those without an open run; a dry run only finds
+// them. It reports and skips events that it can't check. last is the last ID of the page, empty if there are no more.
+func (s *Service) Unfinished(ctx context.Context, page operation.RowPage, report ReportFunc) (last string, err error) {
 	records, err := s.Rows.Unfinished(ctx, page)
 	if err == nil && len(records) > 0 {
 		err = s.checkRuns(ctx)
@@ -28,18 +27,18 @@ func (s *Service) Unfinished(ctx context.Context, page operation.RowPage, tell L
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil || d != nil:
-			tell(operation.ClosedRun{Run: r.Run, EventID: r.Receipt.ID}, d, err)
+			report(operation.ClosedRun{Run: r.Run, EventID: r.Receipt.ID}, d, err)
 		}
 	}
 	return last, nil
 }
 
-// checkRuns refuses what has no run of any event: there is nothing to compare with, and every event would count as lost.
+// checkRuns returns an error if Temporal has no run of any event: otherwise every event would count as lost.
 func (s *Service) checkRuns(ctx context.Context) error {
 	if has, err := s.Runs.HasRuns(ctx); has || err != nil {
 		return err
 	}
-	return event.Rejectf("no_runs", "Temporal's namespace has no run of any event: is it the right one? "+
+	return event.Rejectf("no_runs", "Temporal's namespace has no run of any event. Is it the right namespace? "+
 		"If all of Temporal was lost, send one event first")
 }
 
@@ -51,8 +50,8 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page oper
 	if latest.EventID == r.Receipt.ID {
 		return s.endedRun(ctx, latest, page)
 	}
-	if latest.Run.RunID != "" && latest.EventID == "" { // it may well be the one that works on the event
-		return nil, event.Rejectf("unreadable_run", "the latest run of workflow %s does not say whose it is: it is malformed, or its "+
+	if latest.Run.RunID != "" && latest.EventID == "" { // it may be the run of this event
+		return nil, event.Rejectf("unreadable_run", "the latest run of workflow %s has no readable event ID: it is malformed, or its "+
 			"payload key is missing", latest.Run.WorkflowID)
 	}
 	return s.record(ctx, &event.DeadLetter{
@@ -60,13 +59,13 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page oper
 		FirstFailed: r.PersistedAt, LastFailed: r.PersistedAt,
 		Failure: event.Failure{
 			Step: event.StepRun, Class: event.ClassFailed, Code: operation.CodeNoRun, Attempts: 1, At: r.PersistedAt,
-			Message: "the event is stored and not processed, and Temporal has no run of it: replay it, or let the automatic redrive do so",
+			Message: "the event is stored but not processed, and Temporal has no run of it: replay it, or wait for the automatic redrive",
 		},
 	}, page.DryRun)
 }
 
-// endedRun gives the dead letter of an event whose own run has ended without finishing it. That run may have done so after the
-// page was read.
+// endedRun returns the dead letter of an event whose own run ended without finishing it, unless the run finished after the page
+// was read.
 func (s *Service) endedRun(ctx context.Context, latest operation.LatestRun, page operation.RowPage) (*event.DeadLetter, error) {
 	if latest.Open || !page.Ended {
 		return nil, nil
@@ -79,9 +78,9 @@ func (s *Service) endedRun(ctx context.Context, latest operation.LatestRun, page
 	return s.closedRun(ctx, run, operation.SweepPage{Restored: true, DryRun: page.DryRun})
 }
 
-// keyless gives processed events their keys back.
-func (s *Service) keyless(
-	ctx context.Context, page operation.RowPage, dry bool, tell func(event.Receipt, error),
+// claimKeys claims the missing keys of processed events.
+func (s *Service) claimKeys(
+	ctx context.Context, page operation.RowPage, dry bool, report func(event.Receipt, error),
 ) (last string, err error) {
 	receipts, last, err := s.Keys.Keyless(ctx, page)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Service) keyless(
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		tell(r, failed)
+		report(r, failed)
 	}
 	return last, nil
 }

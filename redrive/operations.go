@@ -8,11 +8,11 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Store keeps the operations of one kind. Each change writes one audit entry in its transaction.
+// Store stores the operations of one kind. Each change writes one audit entry in its transaction.
 type Store[T operation.Any] interface {
-	// Create stores an operation that has an ID and a rate.
+	// Create stores an operation with an ID and a rate.
 	Create(ctx context.Context, wanted T, by oversight.Actor) (T, error)
-	// Change sets the state of an operation that has not ended. Another one is refused with an event.Error of class rejected.
+	// Change sets the state of an operation that hasn't ended. Otherwise the error is an event.Error of class rejected.
 	Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (T, error)
 	// Read returns an operation with its progress.
 	Read(ctx context.Context, id string) (T, error)
@@ -20,22 +20,22 @@ type Store[T operation.Any] interface {
 	Latest(ctx context.Context, limit int) ([]T, error)
 }
 
-// Waker starts the workflows of operations.
+// Waker wakes the workflows of operations.
 type Waker interface {
-	// Wake makes the workflow of an operation look at its row, and starts it if there is none.
+	// Wake signals the workflow of an operation to read its row, and starts it if it isn't running.
 	Wake(ctx context.Context, kind operation.Kind, id string) error
 }
 
-// Operations starts and changes the operations of one kind. The row of an operation is what counts: its workflow is signaled, and
-// would see a change a little later without that. If only that fails, the operation is returned next to the error: the next
-// sweep wakes the workflow. The methods may be called at the same time, by several processes.
+// Operations starts and changes operations of one kind. The state is in the row; signaling the workflow only speeds up a change. If
+// only the signal fails, methods return the operation together with the error, and the next sweep signals the workflow. They are
+// safe for concurrent use, also across processes.
 type Operations[T operation.Any] struct {
 	Kind  operation.Kind
 	Store Store[T]
 	Runs  Waker
 }
 
-// Start stores an operation, which has an ID and a rate, and starts its workflow.
+// Start stores an operation with an ID and a rate, and starts its workflow.
 func (o Operations[T]) Start(ctx context.Context, wanted T, by oversight.Actor) (started T, err error) {
 	if err := o.Kind.CheckRate(wanted.Common().Rate); err != nil {
 		return started, err
@@ -44,8 +44,7 @@ func (o Operations[T]) Start(ctx context.Context, wanted T, by oversight.Actor) 
 	return o.wake(ctx, started, err)
 }
 
-// Change pauses an operation, resumes it (running; also one whose workflow is gone) or cancels it. What it has started or done
-// stays.
+// Change pauses, resumes or cancels an operation. Resuming also restarts a lost workflow. Completed work isn't undone.
 func (o Operations[T]) Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (T, error) {
 	changed, err := o.Store.Change(ctx, id, to, by)
 	return o.wake(ctx, changed, err)
@@ -58,7 +57,7 @@ func (o Operations[T]) wake(ctx context.Context, stored T, err error) (T, error)
 	}
 	id := stored.Common().ID
 	if err := o.Runs.Wake(ctx, o.Kind, id); err != nil {
-		err = fmt.Errorf("%s %s is stored, but its workflow was not signaled; the next sweep signals it: %w", o.Kind, id, err)
+		err = fmt.Errorf("%s %s is stored, but its workflow couldn't be signaled (the next sweep does it): %w", o.Kind, id, err)
 		return stored, err
 	}
 	return stored, nil

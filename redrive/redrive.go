@@ -1,8 +1,8 @@
-// Package redrive starts what operators start: one replay of a dead letter, and the operations that go on for a while, which are
-// redrives, rebuilds, resends and imports. It brings the store, which says what was decided, and the starter of runs together in
-// the order that is safe: store, then start. The command line and the API of operators both use it.
+// Package redrive starts replays of single dead letters and operations (redrives, rebuilds, resends and imports). It calls the
+// store, which records the request, and then starts the run, which is the safe order. The command line and the operator API both
+// use it.
 //
-// It must never know SQL, Temporal or HTTP.
+// It must not depend on SQL, Temporal or HTTP.
 package redrive
 
 import (
@@ -13,28 +13,28 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Letters keeps who has taken a dead letter.
+// Letters claims dead letters.
 type Letters interface {
-	// TakeForReplay takes a dead letter that waits, and audits it. Others are refused with an *event.StateError.
+	// TakeForReplay claims an open dead letter, and audits it. The error is an *event.StateError if it isn't open.
 	TakeForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
-	// EditDeadLetter puts a new event in the place of a dead letter, and audits it. The new one is taken, without an owner.
+	// EditDeadLetter replaces a dead letter with a new event, and audits it. The new dead letter is claimed, without an owner.
 	EditDeadLetter(ctx context.Context, e operation.Edit, actor oversight.Actor) (event.DeadLetter, error)
-	// MarkStarted keeps run IDs by the IDs of dead letters.
+	// MarkStarted stores run IDs by dead letter ID.
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
-	// GiveBack lets dead letters wait again.
+	// GiveBack returns claimed dead letters to their open state.
 	GiveBack(ctx context.Context, owner string, ids ...int64) error
-	// Redeliver sends an event again to a subscription to which it could not be delivered. Nothing is processed again.
+	// Redeliver sends an event again to a subscription whose delivery failed, without processing it again.
 	Redeliver(ctx context.Context, eventID string, subscriptionID int64) error
 }
 
 // Runs starts runs.
 type Runs interface {
-	// Replay starts the run of a dead letter again. An operation.RunExistsError says that the latest run of its workflow is
-	// open, or has processed the event.
+	// Replay runs a dead letter again. The error is an operation.RunExistsError if the latest run of its workflow is open or has
+	// processed the event.
 	Replay(ctx context.Context, d event.DeadLetter) (event.Run, error)
 }
 
-// Replays runs single dead letters again. Its methods may be called at the same time, by several processes.
+// Replays runs single dead letters again. It is safe for concurrent use, also across processes.
 type Replays struct {
 	Letters Letters
 	Runs    Runs

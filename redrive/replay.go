@@ -11,11 +11,13 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
-// *event.StateError, as is one whose event has an open run already; one whose latest run has processed the event, or stands in
-// the way, with an *operation.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed
-// between its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter
-// of a delivery is sent again, and starts no run.
+// Replay runs one dead letter again, with the same workflow ID, event ID and bytes. A dead letter of a delivery is sent again
+// instead.
+//
+// The error is an *event.StateError if the dead letter isn't open or its event has an open run. It is an
+// *operation.RunExistsError if the latest run has processed the event, or blocks the workflow ID. Of concurrent replays, only one
+// starts a run. If the process dies between its steps, the dead letter stays redriving until the sweep, or a replay after 15
+// minutes, releases it.
 func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
@@ -32,7 +34,7 @@ func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (
 	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID, Run: run}, nil
 }
 
-// redeliver sends again what could not be delivered. Its outcome is that of the dead letter.
+// redeliver sends a failed delivery again. Its result resolves the dead letter.
 func (s *Replays) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
 	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
 		return operation.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
@@ -42,9 +44,8 @@ func (s *Replays) redeliver(ctx context.Context, owner string, d event.DeadLette
 	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
 }
 
-// EditAndReplay runs a dead-lettered event with another body: as a new event, with a workflow ID of its own, which takes the
-// place of the dead letter. If only the start of its run fails, the new event is an open dead letter, and the result has no
-// run ID.
+// EditAndReplay replaces a dead letter with a new event with another body and its own workflow ID, and runs that. If only the
+// start fails, the new event is an open dead letter, and the result has no run ID.
 func (s *Replays) EditAndReplay(ctx context.Context, e operation.Edit, actor oversight.Actor) (operation.Replayed, error) {
 	d, err := s.Letters.EditDeadLetter(ctx, e, actor)
 	if err != nil {
@@ -59,23 +60,22 @@ func (s *Replays) EditAndReplay(ctx context.Context, e operation.Edit, actor ove
 	return replayed, nil
 }
 
-// start runs a dead letter that the owner has taken.
+// start runs a claimed dead letter.
 func (s *Replays) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
 	started, err := s.Runs.Replay(ctx, d)
 	run, ok := operation.RunAfter(started, err)
 	switch {
 	case !ok:
-		// The caller may have gone, and the dead letter must not wait for the sweep because of that.
+		// Release the dead letter even if the caller has disconnected.
 		return run, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
 			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
-	case err != nil: // it stays taken by the run that is open
+	case err != nil: // it stays claimed by the open run
 		err = fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, err)
 	}
 	return run, errors.Join(err, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID}))
 }
 
-// unavailable is the error of a start that was neither refused nor made: Temporal cannot be reached, or is in trouble. That
-// is nobody's fault, and worth another try.
+// unavailable classifies an error of a start that was neither rejected nor successful as transient.
 func unavailable(err error) error {
 	var exists *operation.RunExistsError
 	var classed *event.Error

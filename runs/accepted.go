@@ -19,23 +19,22 @@ import (
 )
 
 const (
-	// maxListed is how many open runs a list of events looks at: as many as Temporal gives in one page.
+	// maxListed is the max number of open runs in a list of events: Temporal's page size.
 	maxListed = 1000
-	// maxPages is how many such pages a search for an event ID reads.
+	// maxPages bounds the search for an event ID.
 	maxPages = 10
-	// acceptTimeout bounds each look for accepted events, so that lists are answered while Temporal is down.
+	// acceptTimeout bounds each search for accepted events, so that lists work while Temporal is down.
 	acceptTimeout = 2 * time.Second
 )
 
-// The time of an event's ID is when it was accepted. Its run was started between these, by Temporal's clock, unless the event
-// has waited in the inbox.
+// The start of a run, by Temporal's clock, relative to the time in its event ID, unless the event was in the inbox.
 const (
 	startedBefore = 10 * time.Second
 	startedAfter  = time.Minute
 )
 
-// AcceptedEvents lists the events of the newest open runs that a query selects. A run is looked at only through Temporal's list,
-// which is some hundred milliseconds late.
+// AcceptedEvents lists the events of the newest open runs that match a query. It uses only Temporal's visibility list, which lags
+// some hundred milliseconds behind.
 func (r *Reader) AcceptedEvents(ctx context.Context, q event.RecordQuery) (found event.AcceptedEvents, err error) {
 	ctx, cancel := WithTimeout(ctx, acceptTimeout)
 	defer cancel()
@@ -43,7 +42,7 @@ func (r *Reader) AcceptedEvents(ctx context.Context, q event.RecordQuery) (found
 		Query: openRuns + restrict(q), PageSize: maxListed,
 	})
 	if err != nil {
-		return found, unanswered("list open runs", err)
+		return found, unavailable("list open runs", err)
 	}
 	for _, info := range response.GetExecutions() {
 		if record, ok := r.acceptedRecord(info); ok && selects(q, record) {
@@ -57,7 +56,7 @@ func (r *Reader) AcceptedEvents(ctx context.Context, q event.RecordQuery) (found
 
 const openRuns = "WorkflowType = '" + workflows.TypeProcessEvent + "' AND ExecutionStatus = 'Running'"
 
-// restrict adds the filters that Temporal's list has attributes for.
+// restrict adds the filters that Temporal's list supports.
 func restrict(q event.RecordQuery) (clauses string) {
 	if q.Provider != "" {
 		clauses += " AND " + workflows.SearchProvider + " = " + quoted(q.Provider)
@@ -82,7 +81,7 @@ var escapeQuery = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
 func quoted(text string) string { return "'" + escapeQuery.Replace(text) + "'" }
 
-// selects applies the filters that Temporal's list has no attributes for.
+// selects applies the filters that Temporal's list doesn't support.
 func selects(q event.RecordQuery, r event.Record) bool {
 	id, provider := r.Receipt.ID, r.Receipt.Provider
 	return (q.Key == "" || r.Receipt.Key == event.CanonicalKey(provider, q.Key)) &&
@@ -92,7 +91,7 @@ func selects(q event.RecordQuery, r event.Record) bool {
 		(q.Until.IsZero() || id < event.FirstIDAt(q.Until))
 }
 
-// acceptedRecord is what Temporal's list knows of an event; ok is false if it does not say which event it is.
+// acceptedRecord converts an entry of Temporal's list; ok is false if it has no event ID.
 func (r *Reader) acceptedRecord(info *workflowpb.WorkflowExecutionInfo) (record event.Record, ok bool) {
 	run, id := runOf(info), memoEventID(info, r.converter)
 	provider, key, ok := event.SplitWorkflowID(run.WorkflowID)
@@ -116,13 +115,13 @@ func (r *Reader) acceptedRecord(info *workflowpb.WorkflowExecutionInfo) (record 
 // indexed reads a search attribute, which is never encrypted.
 func indexed(attributes *commonpb.SearchAttributes, name string) (text string) {
 	if field := attributes.GetIndexedFields()[name]; field != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(field, &text) // without one the event shows no type
+		_ = converter.GetDefaultDataConverter().FromPayload(field, &text)
 	}
 	return text
 }
 
-// AcceptedEvent finds the open run of an event by the event's ID, which only the memo has: Temporal's list is read from the time
-// of the ID on. Event.ErrNotFound: there is none, and isCut says that there are more open runs than were looked at.
+// AcceptedEvent finds the open run of an event by the event ID in its memo, searching Temporal's list from the time of the ID. If
+// it returns event.ErrNotFound, isCut reports that there are more open runs than it searched.
 func (r *Reader) AcceptedEvent(ctx context.Context, id string) (found event.Accepted, isCut bool, err error) {
 	made := event.AcceptedAt(id)
 	if made.IsZero() {
@@ -133,7 +132,7 @@ func (r *Reader) AcceptedEvent(ctx context.Context, id string) (found event.Acce
 	soon := made.Add(startedAfter)
 	for _, clause := range []string{
 		startedSince(made.Add(-startedBefore)) + startedUntil(soon),
-		startedSince(soon), // it has waited in the inbox
+		startedSince(soon), // the event was in the inbox
 	} {
 		workflowID, cut, err := r.searchMemo(ctx, openRuns+clause, id)
 		if err != nil {
@@ -145,20 +144,20 @@ func (r *Reader) AcceptedEvent(ctx context.Context, id string) (found event.Acce
 		}
 		found, err = r.acceptedOf(ctx, workflowID)
 		if err == nil && found.Receipt.ID != id {
-			err = event.ErrNotFound // it has ended meanwhile
+			err = event.ErrNotFound // the run has ended meanwhile
 		}
 		return found, false, err
 	}
 	return found, isCut, event.ErrNotFound
 }
 
-// searchMemo reads Temporal's list until it comes to the run of an event.
+// searchMemo searches Temporal's list for the run of an event.
 func (r *Reader) searchMemo(ctx context.Context, query, eventID string) (workflowID string, isCut bool, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: maxListed}
 	for range maxPages {
 		page, err := r.client.ListWorkflow(ctx, request)
 		if err != nil {
-			return "", false, unanswered("search open runs", err)
+			return "", false, unavailable("search open runs", err)
 		}
 		for _, info := range page.GetExecutions() {
 			if memoEventID(info, r.converter) == eventID {
@@ -172,7 +171,7 @@ func (r *Reader) searchMemo(ctx context.Context, query, eventID string) (workflo
 	return "", true, nil
 }
 
-// AcceptedOf is the event of the open run of a workflow. Event.ErrNotFound: there is no such run.
+// AcceptedOf returns the event of the open run of a workflow, or event.ErrNotFound.
 func (r *Reader) AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error) {
 	ctx, cancel := WithTimeout(ctx, acceptTimeout)
 	defer cancel()
@@ -186,7 +185,7 @@ func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event
 	case isNotFound(err):
 		return found, event.ErrNotFound
 	case err != nil:
-		return found, unanswered("describe workflow "+workflowID, err)
+		return found, unavailable("describe workflow "+workflowID, err)
 	case info.GetType().GetName() != workflows.TypeProcessEvent,
 		info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return found, event.ErrNotFound
@@ -205,10 +204,9 @@ func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event
 	return found, nil
 }
 
-// CodeUnanswered is the code of the error where Temporal does not answer.
+// CodeUnanswered is the error code if Temporal doesn't respond.
 const CodeUnanswered = "temporal_unavailable"
 
-// unanswered says that Temporal does not answer now.
-func unanswered(doing string, err error) error {
+func unavailable(doing string, err error) error {
 	return &event.Error{Class: event.ClassTransient, Code: CodeUnanswered, Err: fmt.Errorf("%s: %w", doing, err)}
 }

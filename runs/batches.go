@@ -12,21 +12,22 @@ import (
 	"holdfast/workflows"
 )
 
-// Batches starts runs of batches as workflows.
+// Batches runs batches of the bulk lane as workflows.
 type Batches struct {
-	// Eager is that of a Starter.
+	// Eager: see Starter.
 	Eager bool
 
 	client client.Client
-	limit  time.Duration // of a start
+	limit  time.Duration // start timeout
 }
 
-// NewBatches makes batches. A start may take startTimeout.
+// NewBatches returns a Batches whose starts may take startTimeout.
 func NewBatches(c client.Client, startTimeout time.Duration) *Batches {
 	return &Batches{client: c, limit: startTimeout}
 }
 
-// Run has no time-out for the batch: one that is in trouble is retried by its own workflow, and no other would fare better.
+// Run runs a batch and returns the number of events. It sets no timeout: a failing batch is retried by its workflow, and another
+// one would fail, too.
 func (b *Batches) Run(ctx context.Context, limit int) (taken int, err error) {
 	run, err := b.start(ctx, limit)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 // ErrStillRunning is returned for a workflow whose latest run is open.
 var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
 
-// Delete has Temporal delete every run of an event's workflow, with its history, and says how many it was told to delete.
-// Temporal does so within seconds. A workflow that it does not know is deleted already. Runs of another type that have the same
-// workflow ID belong to another application and are kept.
+// Delete asks Temporal to delete every run of an event's workflow, with its history, and returns the number of runs. Temporal
+// deletes them within seconds. An unknown workflow isn't an error. Runs of another type with the same workflow ID belong to
+// another application and are kept.
 func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
 	doing := "delete runs of workflow " + workflowID
 	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
@@ -38,7 +38,7 @@ func Delete(ctx context.Context, c client.Client, namespace, workflowID string) 
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	if isEvents {
-		runs[info.GetExecution().GetRunId()] = true // the list may not have it yet
+		runs[info.GetExecution().GetRunId()] = true // the list may lag behind
 	}
 	for id := range runs {
 		_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{

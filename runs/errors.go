@@ -7,14 +7,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// ErrKeyBusy is returned while an event of another dedupe window is still being processed: there is one run of a key at a time.
+// ErrKeyBusy is returned while an event of another dedupe window is still being processed: a key has one run at a time.
 var ErrKeyBusy = errors.New("an event of another dedupe window is still being processed under this key")
 
-// ErrStartContended is returned if other starts of the same key came first every time.
+// ErrStartContended is returned if concurrent starts of the same key won every time.
 var ErrStartContended = errors.New("runs of this key keep changing")
 
-// IDTakenError is returned for an event whose workflow ID belongs to a workflow that doesn't process events. The event can't
-// start while that workflow runs, and Holdfast doesn't replace the run of another application on its own.
+// IDTakenError is returned for an event whose workflow ID belongs to a workflow of another application. The event can't start
+// while that workflow runs, and Holdfast doesn't replace it.
 type IDTakenError struct {
 	WorkflowID string
 	RunID      string
@@ -22,16 +22,15 @@ type IDTakenError struct {
 	Type string
 }
 
-// Error names the workflow and what to do.
 func (e *IDTakenError) Error() string {
-	return fmt.Sprintf("workflow ID %q is taken by run %s of type %q, which does not process events: wait until that run has ended "+
+	return fmt.Sprintf("workflow ID %q is taken by run %s of type %q, which doesn't process events: wait until that run has ended "+
 		"or end it, replay the event, and give workflows of that type other IDs", e.WorkflowID, e.RunID, e.Type)
 }
 
-// ErrTooLarge is returned for what is larger than a message to Temporal may be. It is a refusal, too.
-var ErrTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
+// ErrTooLarge is returned for an event larger than a message to Temporal. IsRefused reports true for it.
+var ErrTooLarge = serviceerror.NewInvalidArgument("the event is larger than Temporal's message limit (4 MiB)")
 
-// IsOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
+// IsOutage reports whether a start failed because of Temporal or the network, not because of the event.
 func IsOutage(err error) bool {
 	return err != nil && !IsRefused(err) && !IsIDTaken(err) && !errors.Is(err, ErrStartContended) && !errors.Is(err, ErrKeyBusy)
 }
@@ -42,16 +41,15 @@ func IsIDTaken(err error) bool {
 	return errors.As(err, &taken)
 }
 
-// IsRefused says that Temporal does not take this event as it is: for what is in it, or for how Temporal is set up.
+// IsRefused reports whether Temporal rejects the event because of its content or of Temporal's configuration.
 func IsRefused(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	return errors.As(err, &invalid)
 }
 
-// WhyRefused is Temporal's own reason for a refusal; "" if the error is none.
+// WhyRefused returns Temporal's reason for a rejection; "" for other errors.
 func WhyRefused(err error) string {
-	var invalid *serviceerror.InvalidArgument
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
 		return invalid.Message
 	}
 	return ""

@@ -9,13 +9,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Namespace is the namespace of Temporal that an installation uses.
+// Namespace is Holdfast's Temporal namespace.
 type Namespace struct {
 	Client client.Client
 	Name   string
 }
 
-// Retention returns how long Temporal keeps a run that has ended. Until then the run can be read and reset.
+// Retention returns how long Temporal keeps a closed run, which can be read and reset until then.
 func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 	described, err := n.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: n.Name})
 	if err != nil {

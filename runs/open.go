@@ -12,8 +12,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are. Of more,
-// they are among the oldest.
+// OpenRuns returns up to limit open runs of events that were started before a time, and their total number. If there are more, it
+// returns some of the oldest.
 func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error) {
 	total, err = r.countOpen(ctx, before)
 	if err != nil || total == 0 {
@@ -54,14 +54,13 @@ func (r *Reader) countOpen(ctx context.Context, before time.Time) (int, error) {
 	return int(count.GetCount()), nil
 }
 
-// How oldestBefore halves: the age of the oldest run that it separates from others, and how often it asks Temporal.
+// Limits of oldestBefore: the max age of the oldest run, and the max number of queries.
 const (
 	oldestAge   = 64 * 24 * time.Hour
 	maxHalvings = 12
 )
 
-// oldestBefore is a time before which about as many runs were started as a page holds: Temporal lists the newest first, and has
-// no other order.
+// oldestBefore finds a time before which at most limit runs were started, by bisection: Temporal only lists the newest first.
 func (r *Reader) oldestBefore(ctx context.Context, before time.Time, limit int) (time.Time, error) {
 	young, old := before, before.Add(-oldestAge)
 	for range maxHalvings {
@@ -81,7 +80,7 @@ func (r *Reader) oldestBefore(ctx context.Context, before time.Time, limit int) 
 	return young, nil
 }
 
-// openRun looks at a run that the list, which comes late, has as open; nil if it has ended.
+// openRun describes a run that the list shows as open; nil if it has ended.
 func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*operation.OpenRun, error) {
 	run := runOf(info)
 	described, err := r.client.DescribeWorkflowExecution(ctx, run.WorkflowID, run.RunID)

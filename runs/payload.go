@@ -8,8 +8,7 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// rawPayload carries a body into the history as it is: no encoding, no whitespace lost. Marked as JSON where it is JSON, so
-// that Temporal Web shows it readable.
+// rawPayload stores a body in the history unchanged. JSON is marked as such, so that Temporal Web shows it readably.
 func rawPayload(body []byte) converter.RawValue {
 	encoding := converter.MetadataEncodingBinary
 	if utf8.Valid(body) && json.Valid(body) {

@@ -16,13 +16,13 @@ import (
 	"holdfast/workflows"
 )
 
-// Queues asks Temporal how its task queues are doing.
+// Queues reads the state of task queues from Temporal.
 type Queues struct {
 	Client    client.Client
 	Namespace string
 }
 
-// Read describes every queue of Holdfast, in the order of workflows.AllQueues.
+// Read returns the state of every queue, in the order of workflows.AllQueues.
 func (q Queues) Read(ctx context.Context) ([]oversight.QueueStats, error) {
 	names := workflows.AllQueues()
 	stats := make([]oversight.QueueStats, len(names))
@@ -49,7 +49,7 @@ func (q Queues) describe(ctx context.Context, name string) (oversight.QueueStats
 	return stats, err
 }
 
-// add adds the tasks of one type, and gives the number of the pollers that get them.
+// add adds the tasks of one type to stats and returns the number of pollers that get new tasks.
 func (q Queues) add(ctx context.Context, stats *oversight.QueueStats, kind enumspb.TaskQueueType) (pollers int, err error) {
 	response, err := q.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace:     q.Namespace,
@@ -73,10 +73,10 @@ func (q Queues) add(ctx context.Context, stats *oversight.QueueStats, kind enums
 	return pollers, nil
 }
 
-// getsWork says whether new tasks of a queue go to workers like this one: of the build that is current or ramping, or without a
-// version. Others end what they have begun.
+// getsWork reports whether a worker gets new tasks: it has the current or ramping build, or no version. Others only finish their
+// runs.
 func getsWork(worker *deploymentpb.WorkerDeploymentOptions, routes *taskqueuepb.TaskQueueVersioningInfo) bool {
-	var name, build string // "" is without a version, in routes as well
+	var name, build string // "" means no version
 	if worker.GetWorkerVersioningMode() == enumspb.WORKER_VERSIONING_MODE_VERSIONED {
 		name, build = worker.GetDeploymentName(), worker.GetBuildId()
 	}

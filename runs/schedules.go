@@ -2,13 +2,11 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
@@ -16,20 +14,20 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Schedules asks Temporal how schedules are doing.
+// Schedules reads the state of schedules from Temporal.
 type Schedules struct {
 	Client client.Client
 	IDs    []string
 }
 
-// overdue is how late a run may be until that is trouble, and SlowAfter for how many intervals of its schedule one may work: it
-// keeps the next ones from starting.
+// overdue is the delay from which a scheduled run counts as a problem. SlowAfter is the number of intervals from which an open
+// run does: it blocks the next ones.
 const (
 	overdue   = time.Minute
 	SlowAfter = 3
 )
 
-// Read describes each of them. One that is not there is in trouble, and no error.
+// Read returns the state of each schedule. A missing one is a problem in its state, not an error.
 func (s Schedules) Read(ctx context.Context) ([]oversight.ScheduleStats, error) {
 	stats := make([]oversight.ScheduleStats, len(s.IDs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -45,10 +43,9 @@ func (s Schedules) Read(ctx context.Context) ([]oversight.ScheduleStats, error) 
 func (s Schedules) describe(ctx context.Context, id string) (oversight.ScheduleStats, error) {
 	stats := oversight.ScheduleStats{ID: id}
 	described, err := s.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
-	var notFound *serviceerror.NotFound
 	switch {
-	case errors.As(err, &notFound):
-		stats.Trouble = "there is none: run holdfast migrate"
+	case isNotFound(err):
+		stats.Trouble = "the schedule is missing: run holdfast migrate"
 		return stats, nil
 	case err != nil:
 		return stats, err
@@ -66,7 +63,7 @@ func (s Schedules) describe(ctx context.Context, id string) (oversight.ScheduleS
 	return stats, nil
 }
 
-// addLast adds the last run, as far as Temporal still knows it.
+// addLast adds the last run, unless Temporal has deleted it.
 func (s Schedules) addLast(ctx context.Context, stats *oversight.ScheduleStats, info client.ScheduleInfo) error {
 	if len(info.RecentActions) == 0 {
 		return nil
@@ -77,9 +74,8 @@ func (s Schedules) addLast(ctx context.Context, stats *oversight.ScheduleStats, 
 		return nil
 	}
 	run, err := s.Client.DescribeWorkflowExecution(ctx, last.StartWorkflowResult.WorkflowID, "")
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
-		return nil // its retention has ended
+	if isNotFound(err) {
+		return nil // deleted after its retention
 	}
 	if err == nil {
 		stats.LastRun = strings.ToLower(run.GetWorkflowExecutionInfo().GetStatus().String())
@@ -99,11 +95,11 @@ func troubleOf(stats oversight.ScheduleStats, state *client.ScheduleState, now t
 	case stats.LastRun == failed, stats.LastRun == timedOut:
 		return "the last run has " + strings.Replace(stats.LastRun, "timedout", "timed out", 1)
 	case stats.LastRun == running && stats.LastAt != nil && now.Sub(*stats.LastAt) > SlowAfter*time.Duration(stats.Every):
-		return fmt.Sprintf("its run has worked for more than %d intervals", SlowAfter)
+		return fmt.Sprintf("its run has been open for more than %d intervals", SlowAfter)
 	case stats.NextAt != nil && now.Sub(*stats.NextAt) > overdue:
 		return "the next run is overdue"
 	case stats.NextAt == nil:
-		return "no run is due any more"
+		return "no further run is scheduled"
 	}
 	return ""
 }

@@ -19,10 +19,10 @@ import (
 	"holdfast/workflows"
 )
 
-// State is where an event stands when its sender is answered.
+// State is the state of an event in the response to its sender.
 type State string
 
-// The states of an answer. All but StateAccepted are those of an earlier run that has the event.
+// The states of an event. All except StateAccepted come from an earlier run.
 const (
 	StateAccepted   State = "accepted"
 	StateProcessing State = "processing"
@@ -30,52 +30,54 @@ const (
 	StateDead       State = "dead"
 )
 
-// Started says which run has an event now.
+// Started identifies the run of an event.
 type Started struct {
 	WorkflowID string
-	// RunID is empty for an event that waits to be started.
+	// RunID is empty for an event in the inbox.
 	RunID string
-	// EventID is that of the event that has the key; empty where that one waits to be started.
+	// EventID is the ID of the event that owns the key; empty if that one is in the inbox.
 	EventID string
 	State   State
-	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
+	// Outcome is the outcome of the run, if State is StateProcessed and it could be read.
 	Outcome event.Outcome
-	// ProcessedAt is when that run completed, and CorrelationID that of the request which brought its event, if Outcome is set.
+	// ProcessedAt is when that run completed, and CorrelationID that of its request, if Outcome is set.
 	ProcessedAt   time.Time
 	CorrelationID string
-	// DeadLetterID is the number of the dead letter that the event is or, if this run is started in place of a failed one, was until
-	// now; 0 if the failed run doesn't name it.
+	// DeadLetterID is the dead letter of the event: the open one if State is StateDead, or the one that this run replaces; 0 if the
+	// failed run doesn't name it.
 	DeadLetterID int64
-	// Fingerprint is that of the event that has the key; "" if it is not on record.
+	// Fingerprint is the fingerprint of the event that owns the key, if known.
 	Fingerprint string
-	// Conflict is set if the event is no duplicate of the one that has its key, and was dropped all the same.
+	// Conflict is set if the event was dropped although it isn't a duplicate of the owner of its key.
 	Conflict *event.Conflict
 }
 
-// Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
-// that is named in the result.
+// Starter starts workflows of events. A nil error means that Temporal has committed this run or an earlier one, named in the
+// result.
 type Starter struct {
-	// Eager hands the first task of an event to a worker that was made from the same client, with the start. It passes over
-	// Temporal's choice of a build, so it is not for workers that have versions.
+	// Eager lets a worker that shares the client run the first task immediately. It bypasses worker versioning, so it must be off
+	// for versioned workers.
 	Eager bool
 
 	client    client.Client
 	converter converter.DataConverter
 }
 
-// NewStarter makes a starter, with the converter that the client was made with.
+// NewStarter returns a starter. It needs the data converter of the client.
 func NewStarter(c client.Client, with converter.DataConverter) *Starter {
 	return &Starter{client: c, converter: with}
 }
 
-// maxStarts bounds how often a start follows the run it collided with: that run can close, or be deleted, in between.
+// maxStarts bounds the retries of a start: the earlier run may close, or be deleted, in between.
 const maxStarts = 3
 
-// Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
-// first ID, unless reject is set; one that comes a dedupe window later, or earlier, is an event of its own. One with the same key
-// that is another event all the same is dropped as a conflict, and never run in place of the one that has failed. An event whose
-// own run has failed is no redelivery: that it had been started was not known. The error is an *IDTakenError if the workflow with
-// the event's ID is not the run of an event.
+// Start starts the workflow of an event, or finds an earlier run.
+//   - A redelivery of a failed event runs it again under its first ID, unless reject is set.
+//   - An event that is at least a dedupe window away from the earlier one is a new event.
+//   - An event with the same key but other content is dropped as a conflict; it never runs in place of a failed event.
+//   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
+//
+// The error is an *IDTakenError if the workflow isn't an event's.
 func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
 	own := r.ID
 	var dead Started // the run in whose place this one is started
@@ -94,7 +96,7 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		}
 		earlier, err := s.describe(ctx, r.WorkflowID(), started.RunId)
 		if isNotFound(err) {
-			continue // its retention has ended meanwhile
+			continue // the run was deleted meanwhile
 		}
 		if err != nil {
 			return Started{}, err
@@ -136,11 +138,11 @@ func (s *Starter) execute(
 	return run.GetRunID(), nil
 }
 
-// maxMessage is what Temporal takes of gRPC in one message, less what goes with an event. What is larger it refuses as it does
-// an overload; what is larger than a payload may be (2 MiB), with a reason.
+// maxMessage is Temporal's gRPC limit, minus metadata. Temporal rejects larger messages as if it were overloaded, but payloads
+// over 2 MiB with a reason.
 const maxMessage = 4<<20 - 64<<10
 
-// startOptions has no time-outs and no retry policy on purpose: on either, the server would close the run without its
+// startOptions deliberately sets no timeouts and no retry policy: with either, the server could close the run without its
 // compensation.
 func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
@@ -158,7 +160,7 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 	}
 }
 
-// memoOf is what a later start of the same key, and a list of open runs, have to know of the event.
+// memoOf returns what later starts of the same key, and lists of open runs, need.
 func memoOf(r event.Receipt) map[string]any {
 	memo := map[string]any{workflows.MemoEventID: r.ID}
 	if r.Fingerprint != "" {
@@ -175,12 +177,12 @@ var (
 	searchEventType = temporal.NewSearchAttributeKeyKeyword(workflows.SearchEventType)
 )
 
-// earlierRun is the run that a start collided with.
+// earlierRun is the run that already has the workflow ID.
 type earlierRun struct {
 	Started
 
 	workflowType string
-	// receivedAt is when its event came, which may have waited before it was started.
+	// receivedAt is when its event was received, which may be before the run started.
 	receivedAt time.Time
 }
 
@@ -208,8 +210,7 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 	return earlier, nil
 }
 
-// withOutcome adds the result of an earlier run, or the dead letter of one that has failed. It is a courtesy to the sender, so
-// that nothing hangs on it.
+// withOutcome adds the result or the dead letter of an earlier run. It is informational: errors are ignored.
 func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	if e.State != StateProcessed && e.State != StateDead {
 		return e
@@ -226,7 +227,7 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	return e
 }
 
-// result is that of a run that has completed.
+// result returns the result of a completed run.
 func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.ProcessResult, err error) {
 	ctx, cancel := WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
@@ -236,11 +237,10 @@ func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.P
 	return result, nil
 }
 
-// outcomeTimeout bounds the look at an earlier result.
 const outcomeTimeout = 500 * time.Millisecond
 
-// memoEventID returns the ID of the event that a run processes. A workflow that a subscription has started has the same memo
-// field, but isn't the run of that event.
+// memoEventID returns the ID of the event that a run processes. Workflows started by a subscription have the same memo field, but
+// don't process that event.
 func memoEventID(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter) string {
 	if info.GetType().GetName() != workflows.TypeProcessEvent {
 		return ""

@@ -7,15 +7,14 @@ import (
 	"holdfast/event"
 )
 
-// maxSummaryType is how much of an unusual type a summary shows, in bytes: Temporal takes 400 for all of it, and escapes
-// double it.
+// maxSummaryType bounds an unusual type in a summary, in bytes: Temporal's limit is 400, and escaping doubles the length.
 const maxSummaryType = 150
 
-// plainType is a type that Markdown shows as it is: words with one sign between them.
+// plainType matches types without Markdown syntax.
 var plainType = regexp.MustCompile(`^[A-Za-z0-9]+([._:-][A-Za-z0-9]+)*$`)
 
-// summary is the line that Temporal Web shows for the run, as Markdown. The type is the sender's: as it is, it could be a link
-// or an image.
+// summary returns the Markdown summary that Temporal Web shows for the run. The type comes from the sender: unescaped, it could
+// be a link or an image.
 func summary(r event.Receipt) string {
 	switch {
 	case r.Type == "":
@@ -26,7 +25,7 @@ func summary(r event.Receipt) string {
 	return r.Provider + " " + escapeMarkdown(r.Type)
 }
 
-// escapeMarkdown puts a backslash before every sign that can have a meaning.
+// escapeMarkdown escapes all punctuation.
 func escapeMarkdown(text string) string {
 	if len(text) > maxSummaryType {
 		text = strings.ToValidUTF8(text[:maxSummaryType-len("…")], "") + "…"

@@ -19,21 +19,20 @@ import (
 	"holdfast/workflows"
 )
 
-// Reader reads what Temporal knows of the runs of events, for the sweep and whoever compares it with the database.
+// Reader reads the runs of events from Temporal, for sweeps and reconciliation.
 type Reader struct {
 	client    client.Client
 	converter converter.DataConverter
 }
 
-// NewReader makes a reader, with the converter that the client was made with.
+// NewReader returns a reader. It needs the data converter of the client.
 func NewReader(c client.Client, with converter.DataConverter) *Reader {
 	return &Reader{client: c, converter: with}
 }
 
-// runsPage is how many runs a page of the sweep holds.
 const runsPage = 200
 
-// ClosedRuns is a page of the runs of events that have ended; but for a restored database, only of those without success.
+// ClosedRuns returns a page of closed runs of events; successful ones only if p.Restored.
 func (r *Reader) ClosedRuns(ctx context.Context, p operation.SweepPage) (runs []operation.ClosedRun, next []byte, err error) {
 	ended := "'Terminated', 'TimedOut', 'Canceled', 'Failed'"
 	if p.Restored {
@@ -69,7 +68,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
 	return event.Run{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()}
 }
 
-// HasRuns says whether there is any run that handles events, open or ended.
+// HasRuns reports whether any run of an event exists, open or closed.
 func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowType IN ('%s', '%s')", workflows.TypeProcessEvent, workflows.TypeProcessBatch),
@@ -106,9 +105,9 @@ func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.La
 	return latest, nil
 }
 
-// DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if nothing is left of
-// the run, or if it has seen to its event: recorded a dead letter, processed it, or found that there was nothing to process.
-// Where the database was restored to an earlier moment, only the last of these counts.
+// DeadLetterOf builds the dead letter of a run from the first and last event of its history. It returns nil if the run was
+// deleted or needs none, because it recorded a dead letter, processed the event, or had nothing to process. With restored, only
+// the last reason counts, because the database may be older than the run.
 func (r *Reader) DeadLetterOf(ctx context.Context, run operation.ClosedRun, restored bool) (*event.DeadLetter, error) {
 	first, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if first == nil || err != nil {
@@ -129,12 +128,12 @@ func (r *Reader) DeadLetterOf(ctx context.Context, run operation.ClosedRun, rest
 		return nil, event.Rejectf("unreadable_run", "read input of workflow %s: %s", run.Run.WorkflowID, err)
 	}
 	if run.EventID != "" {
-		d.Receipt.ID = run.EventID // the run may have taken on another one since
+		d.Receipt.ID = run.EventID // the run may have continued as another event
 	}
 	return &d, nil
 }
 
-// failureOf is what the dead letter of a run that ended so says; nil if it gets none.
+// failureOf returns the failure in the dead letter of a run; nil if it gets none.
 func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent, restored bool) (*event.Failure, error) {
 	f := &event.Failure{
 		Step: event.StepRun, Class: event.ClassFailed, Attempts: 1, At: last.GetEventTime().AsTime(),
@@ -143,11 +142,11 @@ func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent
 	failed := last.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo()
 	switch {
 	case failed.GetType() == workflows.ErrorDeadLettered && !restored:
-		return nil, nil // and somebody has removed it
+		return nil, nil // an operator has deleted it
 	case failed.GetType() == workflows.ErrorDeadLettered:
-		var told event.Failure // what the run itself has recorded
-		if r.converter.FromPayloads(failed.GetDetails(), &told) == nil && told.Step != "" {
-			f = &told
+		var recorded event.Failure // the failure that the run recorded
+		if r.converter.FromPayloads(failed.GetDetails(), &recorded) == nil && recorded.Step != "" {
+			f = &recorded
 		}
 	case last.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		var result workflows.ProcessResult
@@ -158,16 +157,16 @@ func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent
 		if result.Outcome != event.OutcomeProcessed && result.Outcome != event.OutcomeIgnored {
 			return nil, nil
 		}
-		f.Code, f.Message = operation.CodeLost, "the run has processed the event, and the database does not have it"
+		f.Code, f.Message = operation.CodeLost, "the run processed the event, but the database doesn't have it"
 	}
 	return f, nil
 }
 
-// Input returns what a run of ProcessEvent was started with. Its errors are transient: the run itself has read its input.
+// Input returns the event of a run of ProcessEvent. Its errors are transient: the run itself could read its input.
 func (r *Reader) Input(ctx context.Context, run event.Run) (receipt event.Receipt, body []byte, err error) {
 	first, err := r.historyEvent(ctx, run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err == nil && first == nil {
-		err = errors.New("the run is gone")
+		err = errors.New("the run was deleted")
 	}
 	if err == nil {
 		receipt, body, err = r.inputOf(first)
@@ -179,11 +178,11 @@ func (r *Reader) Input(ctx context.Context, run event.Run) (receipt event.Receip
 	return receipt, body, nil
 }
 
-// inputOf reads the first event of a history. The error of a converter can quote its input, so it is not handed on.
+// inputOf decodes the first event of a history. It doesn't wrap the converter's error, which may quote the input.
 func (r *Reader) inputOf(first *historypb.HistoryEvent) (receipt event.Receipt, body []byte, err error) {
 	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if n := len(input.GetPayloads()); n != 2 {
-		return receipt, nil, fmt.Errorf("it has %d parts", n)
+		return receipt, nil, fmt.Errorf("it has %d payloads instead of 2", n)
 	}
 	var raw converter.RawValue
 	if r.converter.FromPayloads(input, &receipt, &raw) != nil {
@@ -209,10 +208,10 @@ func (r *Reader) historyEvent(
 	return first, nil
 }
 
-// identityOfTemporal is the identity under which Temporal terminates runs on its own.
+// identityOfTemporal is the identity with which Temporal itself terminates runs.
 const identityOfTemporal = "history-service"
 
-// whyClosed returns the code and the message of a run that has ended.
+// whyClosed returns the code and message of a closed run.
 func whyClosed(status string, last *historypb.HistoryEvent) (code, message string) {
 	switch status {
 	case event.CodeTerminated:
@@ -224,7 +223,7 @@ func whyClosed(status string, last *historypb.HistoryEvent) (code, message strin
 	case event.CodeCanceled:
 		return status, "the run was canceled before the event was processed" + event.AwaitsOperator
 	case "timed_out":
-		return status, "the run was ended by a time-out"
+		return status, "the run timed out"
 	default:
 		return status, "the run failed before it could record its dead letter"
 	}

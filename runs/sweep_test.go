@@ -9,7 +9,8 @@ import (
 	"holdfast/event"
 )
 
-// Who terminated a run decides whether a schedule runs its event again: an operator's decision stays, Temporal's limits are nobody's.
+// The identity that terminated a run decides whether a schedule runs its event again: not after an operator, but after Temporal's
+// limits.
 func TestWhoTerminatedARunDecides(t *testing.T) {
 	t.Parallel()
 	by := func(identity string) *historypb.HistoryEvent {

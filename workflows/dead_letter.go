@@ -35,7 +35,7 @@ func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded 
 	defer cancel()
 	record := in.record(ctx, failed)
 	err = workflow.ExecuteActivity(withDeadLetterOptions(ctx), record.activity, record.args...).Get(ctx, &recorded)
-	if err != nil || recorded.Verdict != nil || recorded.DuplicateOf != "" {
+	if err != nil || recorded.Decision != nil || recorded.DuplicateOf != "" {
 		return recorded, err // err is set only if an operator fails the activity manually
 	}
 	if recorded.Owner != "" && isVersioned(ctx, versionFailAsOwner) {

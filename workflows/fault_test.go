@@ -166,11 +166,11 @@ func (f *faulty) arriveAll() {
 	f.late = nil
 }
 
-// A few events of one order come in any order, some of them twice with one key, while many calls to the store fail, or
-// seem to. Whatever the schedule:
-//   - each key is processed once, or has its event as one open dead letter; never both, never neither
-//   - the entity is the fold of exactly the events that are processed
-//   - once the store is well again, running the dead ones again brings everything home
+// Some events of one order arrive in any order, some twice with one key, while many database calls fail, or only seem to. In
+// every schedule:
+//   - each key is processed once, or its event is one open dead letter; never both, never neither
+//   - the entity is the fold of exactly the processed events
+//   - once the database is healthy again, replaying the dead letters completes everything
 func TestProcessEvent_underAnySchedule(t *testing.T) {
 	t.Parallel()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: cluster.Database(t), MaxConns: 4})
@@ -310,7 +310,7 @@ func (s *schedule) requireFold(when string, changes []event.OrderedChange) {
 	require.Equal(s.t, want.Deleted, entity.Deleted, "%s: %s", when, s.told())
 }
 
-// openDeadLetters are the events that wait for somebody.
+// openDeadLetters returns the events with an open dead letter.
 func (s *schedule) openDeadLetters() map[string]bool {
 	all := map[string]bool{}
 	for i, r := range s.receipts {

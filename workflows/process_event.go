@@ -25,15 +25,15 @@ type ProcessResult struct {
 	Owner string `json:"owner,omitempty"`
 	// CorrelationID is the correlation ID of the request.
 	CorrelationID string `json:"correlation_id,omitempty"`
-	// Verdict is set if an operator decided about the event (discarded, replaced or expunged).
-	Verdict *event.Verdict `json:"verdict,omitempty"`
+	// Decision is set if an operator decided about the event (discarded, replaced or expunged).
+	Decision *event.Decision `json:"verdict,omitempty"`
 
 	rescues bool // the owner isn't being processed, and this is its redelivery
 }
 
 // decided returns the result of a run that an operator's decision ended.
-func (r ProcessResult) decided(v *event.Verdict) ProcessResult {
-	r.Outcome, r.Verdict = v.Outcome, v
+func (r ProcessResult) decided(v *event.Decision) ProcessResult {
+	r.Outcome, r.Decision = v.Outcome, v
 	return r
 }
 
@@ -51,8 +51,8 @@ func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.Ra
 		switch {
 		case err != nil:
 			return ProcessResult{}, err
-		case recorded.Verdict != nil:
-			result = result.decided(recorded.Verdict)
+		case recorded.Decision != nil:
+			result = result.decided(recorded.Decision)
 		default:
 			result.Outcome, result.Owner = event.OutcomeDuplicate, recorded.DuplicateOf
 		}
@@ -74,8 +74,8 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	if failed = persist.run(ctx, &persisted, in.persist(parsed)); failed != nil {
 		return result, parsed, failed
 	}
-	if persisted.Verdict != nil {
-		return result.decided(persisted.Verdict), parsed, nil
+	if persisted.Decision != nil {
+		return result.decided(persisted.Decision), parsed, nil
 	}
 	if persisted.Duplicate {
 		result.Outcome, result.Owner = event.OutcomeDuplicate, persisted.Owner
@@ -93,8 +93,8 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 
 	upsert := step{name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID}
 	var upserted activities.Upserted
-	if failed = upsert.run(ctx, &upserted, in.upsert(parsed)); failed == nil && upserted.Verdict != nil {
-		result = result.decided(upserted.Verdict)
+	if failed = upsert.run(ctx, &upserted, in.upsert(parsed)); failed == nil && upserted.Decision != nil {
+		result = result.decided(upserted.Decision)
 	}
 	return result, parsed, failed
 }

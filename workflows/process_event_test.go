@@ -142,13 +142,13 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	require.Equal(t, want, got)
 }
 
-// An operator has decided about the event: whichever step meets the verdict, the run ends with its outcome and says who, when and
-// why. No step is tried again, and no dead letter is reported.
+// An operator has decided about the event: whichever step finds the decision, the run ends with its outcome and names the
+// operator, time and reason. No step is retried, and no dead letter is reported.
 func TestAVerdictEndsTheRun(t *testing.T) {
 	t.Parallel()
-	verdict := event.Verdict{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
+	decision := event.Decision{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
 		At: time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)}
-	refused := []error{&event.VerdictError{Verdict: verdict}}
+	refused := []error{&event.DecisionError{Decision: decision}}
 	for name, c := range map[string]struct {
 		store scriptedStore
 		body  string
@@ -166,7 +166,7 @@ func TestAVerdictEndsTheRun(t *testing.T) {
 				t.Cleanup(func() {
 					var result workflows.ProcessResult
 					require.NoError(t, env.GetWorkflowResult(&result))
-					require.Equal(t, &verdict, result.Verdict)
+					require.Equal(t, &decision, result.Decision)
 				})
 			})
 		})
@@ -294,8 +294,8 @@ func TestProcessEvent_deadLettersPoison(t *testing.T) {
 	require.Equal(t, event.StepParse, store.deadLetters[0].Failure.Step)
 }
 
-// A run that has died names its dead letter, in its message and in its details. One that an older release has begun does not ask for
-// the number, since it would take it for a verdict.
+// A failed run names its dead letter, in its message and in its details. A run of an older release doesn't ask for the ID,
+// because it would treat it as a decision.
 func TestProcessEvent_namesItsDeadLetter(t *testing.T) {
 	for name, c := range map[string]struct {
 		version workflow.Version

@@ -215,8 +215,8 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 	}
 }
 
-// More events are unfinished than one sweep looks at: it begins where the one before has ended, looks at twenty pages, and says where
-// the next is to begin. At the end of them the next begins anew.
+// More events are unfinished than one sweep checks: it starts where the last one ended, checks twenty pages, and returns where
+// the next starts. After the last page the next one starts again.
 func TestSweepRuns_goesOnBehindTheLastUnfinishedEvent(t *testing.T) {
 	for last, wantPages := range map[string]int{"": 1, "page": 20} {
 		env := pagedOperation(t)

@@ -22,7 +22,7 @@ func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, resu
 	if result.Owner != "" {
 		fields = append(fields, "owner_id", result.Owner)
 	}
-	if v := result.Verdict; v != nil {
+	if v := result.Decision; v != nil {
 		fields = append(fields, "decided_by", v.By, "decided_at", v.At, "decided_because", v.Reason, "replaced_by", v.ReplacedBy)
 	}
 	workflow.GetLogger(ctx).Info("event.processed", fields...)

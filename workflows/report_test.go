@@ -28,7 +28,7 @@ func TestTheLineOfARunSaysWhyItDidNothing(t *testing.T) {
 	lines := &recorded{}
 	process(t, &scriptedStore{persisted: event.Persisted{Duplicate: true, Owner: "the-first"}, logger: lines}, customerUpdated,
 		outcome{result: event.OutcomeDuplicate, persists: 1})
-	process(t, &scriptedStore{logger: lines, persist: []error{&event.VerdictError{Verdict: event.Verdict{
+	process(t, &scriptedStore{logger: lines, persist: []error{&event.DecisionError{Decision: event.Decision{
 		Outcome: event.OutcomeReplaced, By: "cli:ada", At: time.Unix(0, 0).UTC(), Reason: "a typo", ReplacedBy: "the-edit",
 	}}}}, customerUpdated, outcome{result: event.OutcomeReplaced, persists: 1})
 	require.Len(t, lines.lines, 2)

@@ -91,8 +91,7 @@ func (s step) failure(ctx workflow.Context, err error, counted int) *event.Failu
 
 // classOf returns the class in the type of an activity's error. A timeout is transient: it says nothing about the event.
 func classOf(err error) event.Class {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		switch class := event.Class(application.Type()); class {
 		case event.ClassTransient, event.ClassRejected, event.ClassFailed, event.ClassInDoubt, event.ClassConflict:
 			return class
@@ -118,8 +117,7 @@ func codeOf(err error) string {
 }
 
 func messageOf(err error) string {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application.Message()
 	}
 	return err.Error()

@@ -21,7 +21,7 @@ import (
 	"holdfast/workflows"
 )
 
-// household is a store with something to purge and somebody to tell, which fails as its scripts say.
+// household is a store with data to purge and notifications to send, which fails as scripted.
 type household struct {
 	rows    map[retention.Kept]int64
 	batches []error
@@ -248,7 +248,7 @@ func TestAPurgeEndsWhereAnArchiveIsAway(t *testing.T) {
 	require.Equal(t, 30*time.Minute, h.bounds[retention.DeadLetters])
 }
 
-// A report that nobody takes for twelve hours is a run that fails: else nobody sees that the channel does not work.
+// If no channel accepts a report for twelve hours, the run fails: otherwise the broken channel would go unnoticed.
 func TestAReportThatNobodyTakesFails(t *testing.T) {
 	t.Parallel()
 	h := &household{send: slices.Repeat([]error{errors.New("dead")}, 25), fails: true}

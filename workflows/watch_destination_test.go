@@ -24,7 +24,7 @@ type inTrouble struct {
 
 	since time.Time
 	told  []string
-	text  string // what was told last
+	text  string // the last notification
 
 	mu    sync.Mutex // the test environment runs activities side by side with callbacks
 	check operations.ReceiverLook
@@ -73,9 +73,9 @@ func (env *inTrouble) run(t *testing.T) (result workflows.WatchResult) {
 	return result
 }
 
-// A receiver is down for good:
-//   - people are told at once, after an hour, and before the destination is disabled
-//   - they are told that it is disabled, which the look has done, and the workflow ends
+// A destination is down permanently:
+//   - operators are notified at once, after an hour, and before the destination is disabled
+//   - they are notified that it is disabled, which the check has done, and the workflow ends
 func TestReceiverInTrouble_climbsToItsEnd(t *testing.T) {
 	env := newTrouble(t, 12*time.Hour)
 	env.after(12*time.Hour-2*time.Minute, func(c *delivery.Condition) {
@@ -87,8 +87,8 @@ func TestReceiverInTrouble_climbsToItsEnd(t *testing.T) {
 	}, env.told)
 }
 
-// A receiver recovers after ten minutes:
-//   - that is told, since the trouble was
+// A destination recovers after ten minutes:
+//   - a notification says so, because the failure was reported
 func TestReceiverInTrouble_recovers(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) { c.TroubleSince = nil })
@@ -96,9 +96,9 @@ func TestReceiverInTrouble_recovers(t *testing.T) {
 	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
 }
 
-// Somebody pauses a destination in trouble, and its last attempt under way succeeds:
-//   - it has recovered, nobody has resumed it
-//   - that is told, and that it is still paused
+// An operator pauses a failing destination, and its last attempt in flight succeeds:
+//   - the outcome is recovered, not resumed
+//   - the notification says so, and that it is still paused
 func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) {
@@ -109,8 +109,8 @@ func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
 	require.Equal(t, "destination crm accepts deliveries again but is still paused; 0 deliveries pending", env.text)
 }
 
-// Somebody disables a destination, lets it go on, or deletes it:
-//   - who did so knows, and nothing is told
+// An operator disables a destination, resumes or deletes it:
+//   - no notification is sent, since the operator did it
 func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
 	for outcome, change := range map[string]func(*inTrouble){
 		"disabled": func(env *inTrouble) {
@@ -134,10 +134,10 @@ func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
 	}
 }
 
-// Somebody pauses the destination by an update, and lets it go on after a day:
-//   - the update does what the API does, and the workflow looks at once
-//   - while it is paused nothing is told
-//   - an order by nobody is refused, and does nothing
+// An operator pauses the destination by an update, and resumes it after a day:
+//   - the update does the same as the API, and the workflow checks the destination immediately
+//   - while it is paused no notification is sent
+//   - an update without a name is rejected and has no effect
 func TestReceiverInTrouble_takesOrders(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(
@@ -181,9 +181,9 @@ func TestReceiverInTrouble_isCanceledBeforeItContinuesAsNew(t *testing.T) {
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
 }
 
-// Somebody asks for what cannot be done, as the destination has recovered or is gone:
-//   - the answer says so after one attempt
-//   - the workflow looks at once, and ends
+// An operator requests an impossible change, since the destination has recovered or was deleted:
+//   - the response says so after one attempt
+//   - the workflow checks the destination immediately, and ends
 func TestReceiverInTrouble_answersAnOrderThatCannotBeDone(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(

@@ -109,7 +109,7 @@ func (d *Dispatcher) start(jobs []preparedJob, m delivery.Message, found bool) {
 	b := &payload{bytes: int64(len(m.Body))}
 	for _, r := range jobs {
 		if !r.slot.reserve(b) {
-			d.settler.add(r.end(internalResult(codeMemory, "too many event bodies are in memory")))
+			d.settler.add(r.end(newResult(delivery.Ours, codeMemory, "too many event bodies are in memory")))
 			continue
 		}
 		d.attempts.Go(func() {
@@ -122,7 +122,7 @@ func (d *Dispatcher) start(jobs []preparedJob, m delivery.Message, found bool) {
 // returnToQueue returns leased deliveries that can't be attempted, because reading failed or the process stops.
 func (d *Dispatcher) returnToQueue(events []string, byEvent map[string][]preparedJob, err error) {
 	const text = "the event couldn't be read"
-	result := internalResult(codeStopped, text)
+	result := newResult(delivery.Ours, codeStopped, text)
 	if d.working.Err() == nil {
 		result = readFailed(err, text)
 		slog.Warn("dispatch.read_failed", "error", err.Error())
@@ -148,7 +148,7 @@ func (e *readError) Unwrap() error { return e.error }
 // readFailed returns the result of a failed read: unavailable if the database can't be reached, unreadable if the stored data
 // can't be used.
 func readFailed(err error, text string) delivery.Result {
-	result := internalResult(codeUnreadable, text)
+	result := newResult(delivery.Ours, codeUnreadable, text)
 	if event.ClassOf(err) == event.ClassTransient {
 		result.Code = codeUnavailable
 	}
@@ -158,12 +158,8 @@ func readFailed(err error, text string) delivery.Result {
 	return result
 }
 
-func internalResult(code, text string) delivery.Result {
-	return delivery.Result{Kind: delivery.Ours, Code: code, Error: text, At: time.Now()}
-}
-
-func finalResult(code, text string) delivery.Result {
-	return delivery.Result{Kind: delivery.Final, Code: code, Error: text, At: time.Now()}
+func newResult(kind delivery.Kind, code, text string) delivery.Result {
+	return delivery.Result{Kind: kind, Code: code, Error: text, At: time.Now()}
 }
 
 func (r preparedJob) end(result delivery.Result) outcome {
@@ -175,11 +171,11 @@ func (d *Dispatcher) attempt(r preparedJob, m delivery.Message, found bool) {
 	var result delivery.Result
 	switch {
 	case errors.Is(r.targetErr, event.ErrNotFound):
-		result = finalResult(delivery.CodeDeleted, "the subscription has been deleted")
+		result = newResult(delivery.Final, delivery.CodeDeleted, "the subscription has been deleted")
 	case r.targetErr != nil:
 		result = readFailed(r.targetErr, "the destination couldn't be read")
 	case !found:
-		result = finalResult(delivery.CodeExpunged, "the event has been removed")
+		result = newResult(delivery.Final, delivery.CodeExpunged, "the event has been removed")
 	default:
 		result = d.send(r, m)
 		r.slot.end(result)
@@ -204,7 +200,7 @@ func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Re
 		end = last
 	}
 	if !end.After(began) {
-		return internalResult(codeStopped, "the lease ended before the attempt could start")
+		return newResult(delivery.Ours, codeStopped, "the lease ended before the attempt could start")
 	}
 	ctx, cancel := context.WithDeadline(d.sending, end)
 	defer cancel()
@@ -229,7 +225,7 @@ func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Re
 	}
 	result = sender.Send(ctx, r.target, r.Job, m)
 	if d.sending.Err() != nil && result.Kind != delivery.OK {
-		result = internalResult(codeStopped, "the process was stopped during the attempt")
+		result = newResult(delivery.Ours, codeStopped, "the process was stopped during the attempt")
 	}
 	return result
 }
@@ -243,11 +239,11 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 	defer timer.Stop()
 	select {
 	case <-d.working.Done():
-		return internalResult(codeStopped, "the process was stopped before the attempt"), false
+		return newResult(delivery.Ours, codeStopped, "the process was stopped before the attempt"), false
 	case <-timer.C:
 	}
 	if time.Now().After(j.StartBy) {
-		return internalResult(delivery.CodeMissed, "the attempt couldn't start in its time slot"), false
+		return newResult(delivery.Ours, delivery.CodeMissed, "the attempt couldn't start in its time slot"), false
 	}
 	return result, true
 }

@@ -165,8 +165,8 @@ func (d *Dispatcher) wait(limit time.Duration, wakes bool) {
 }
 
 // reportTransitions logs and counts state changes of destinations.
-func (d *Dispatcher) reportTransitions(turns []delivery.Turn) {
-	for _, t := range turns {
+func (d *Dispatcher) reportTransitions(transitions []delivery.Transition) {
+	for _, t := range transitions {
 		if t.Disabled != "" {
 			slog.Warn("destination.disabled", "destination", t.Destination, "reason", t.Disabled)
 			d.alert("receiver_disabled", event.ClassRejected, "destination/"+t.Destination, t.Disabled)

@@ -73,8 +73,7 @@ func TestEverythingIsDelivered(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(8))
 }
 
-// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased
-// and not begun waits again, and nothing is left with a lease.
+// A stop under load loses no outcome: attempts in flight end with their result or are aborted, and both are settled.
 func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -141,7 +140,7 @@ func TestAPanicIsAResult(t *testing.T) {
 	require.NotContains(t, m.ended[job(1, 1).Key].Error, "CANARY")
 }
 
-// The queue is away when outcomes are to be settled: they are kept, hold their slots, and are settled in the end, each once.
+// While the queue is unreachable, outcomes are kept and use their slots. Each is settled exactly once afterwards.
 func TestOutcomesAreKeptWhileTheQueueIsAway(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -315,8 +314,8 @@ func TestMemoryThatOneHoldsDelaysNoOthers(t *testing.T) {
 	})
 }
 
-// Our own network is gone: after the third destination that stops connecting nothing counts any more, attempts go on one at a time,
-// and people are told once that it has begun and once that it is over.
+// This process is offline: after the third destination that stops connecting, attempts don't count and go on one at a time.
+// Operators are alerted once when it begins and once when it ends.
 func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	t.Parallel()
 	m := newMemory()

@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 )
 
-// What becomes of a delivery, by the kind of its result and what was counted before.
+// The next state of a delivery, by the kind of its result and its earlier attempts.
 func TestWhatBecomesOfADelivery(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -49,8 +49,8 @@ func TestWhatBecomesOfADelivery(t *testing.T) {
 	}
 }
 
-// A probe that says nothing of the receiver, or that only asks for a pause, leaves its delivery to its schedule: otherwise the next
-// attempt would come early, and use one up.
+// A probe without a clear result, or that asks for a pause, doesn't change the schedule of its delivery: otherwise the next
+// attempt would come early and use one up.
 func TestAProbeThatIsNoSuccessKeepsTheSchedule(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

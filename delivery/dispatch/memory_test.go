@@ -13,8 +13,8 @@ import (
 	"holdfast/event/oversight"
 )
 
-// memory is a queue in memory, for the interleavings and faults that a real one cannot be brought to at will. Like the real one it
-// leases what is due, and takes an outcome only from who has the lease or has succeeded.
+// memory is an in-memory queue that can produce rare interleavings and faults. Like the real one it leases due deliveries, and
+// accepts an outcome only from the holder of the lease or if the attempt succeeded.
 type memory struct {
 	mu      sync.Mutex
 	waiting []delivery.Job
@@ -114,7 +114,7 @@ func (m *memory) Targets(_ context.Context, ids []int64) (map[int64]delivery.Tar
 	return maps.Clone(m.targets), failed
 }
 
-func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Turn, error) {
+func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Transition, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.settleFault != nil {
@@ -144,7 +144,7 @@ func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.T
 
 func (m *memory) Wakes() <-chan struct{} { return m.wakes }
 
-// until waits for what the queue is to be like.
+// until waits for a condition on the queue.
 func (m *memory) until(is func() bool) {
 	for {
 		m.mu.Lock()
@@ -164,7 +164,7 @@ func (s sends) Send(ctx context.Context, t delivery.Target, j delivery.Job, m de
 	return s(ctx, t, j, m)
 }
 
-// told keeps what people are told of.
+// told records alerts.
 type told struct {
 	mu      sync.Mutex
 	entries []oversight.ErrorEntry

@@ -70,7 +70,7 @@ func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.
 	m.waited.Record(ctx, time.Since(s.QueuedAt).Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
 }
 
-func (m metrics) transitioned(t delivery.Turn) {
+func (m metrics) transitioned(t delivery.Transition) {
 	m.transitions.Add(context.Background(), 1, metric.WithAttributes(attribute.String("breaker", string(t.To))))
 }
 

@@ -58,14 +58,14 @@ func TestTwoThatAreDownAreNoSign(t *testing.T) {
 	}
 }
 
-// Attempts end at the same time; that we are cut off, and that it is over, is told in the order in which it was found.
+// Attempts end at the same time: the changes to offline and back are reported in order.
 func TestItIsToldInOrder(t *testing.T) {
 	t.Parallel()
 	var r *reach
 	var told []bool
 	var after sync.WaitGroup
 	r = newReach(func(offline bool, _ time.Duration) {
-		if offline { // while it is told, they connect again
+		if offline { // destinations connect again during the callback
 			after.Go(func() {
 				for id := range int64(3) {
 					r.record(id, true, time.Now())
@@ -85,7 +85,7 @@ func TestItIsToldInOrder(t *testing.T) {
 	require.Equal(t, []bool{true, false}, told)
 }
 
-// A receiver that connects and doesn't answer says nothing of our network.
+// A destination that connects and doesn't respond isn't a sign of being offline.
 func TestATimeoutIsNoLostConnection(t *testing.T) {
 	t.Parallel()
 	for code, lost := range map[string]bool{"connection": true, "dns": true, "unavailable": true, "timeout": false, "503": false} {

@@ -33,7 +33,7 @@ type outcome struct {
 type settler struct {
 	queue         Queue
 	slots         *shares
-	onTransitions func([]delivery.Turn)
+	onTransitions func([]delivery.Transition)
 
 	mu      sync.Mutex
 	waiting []outcome
@@ -43,7 +43,7 @@ type settler struct {
 	done    chan struct{}
 }
 
-func newSettler(q Queue, s *shares, onTransitions func([]delivery.Turn)) *settler {
+func newSettler(q Queue, s *shares, onTransitions func([]delivery.Transition)) *settler {
 	return &settler{
 		queue: q, slots: s, onTransitions: onTransitions,
 		more: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
@@ -151,9 +151,9 @@ func (s *settler) record(ctx context.Context, batch []outcome) error {
 	for i, o := range batch {
 		settled[i] = o.Settled
 	}
-	turns, err := s.queue.Settle(ctx, settled)
+	transitions, err := s.queue.Settle(ctx, settled)
 	if err == nil {
-		s.onTransitions(turns)
+		s.onTransitions(transitions)
 	}
 	return err
 }

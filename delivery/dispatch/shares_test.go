@@ -91,8 +91,8 @@ func TestAWindowGrowsWithSuccess(t *testing.T) {
 	require.Len(t, d.lease(map[int64]int{2: 10}, 2)[2], 1)
 }
 
-// A proven destination that stops answering keeps the slots that it has, gets one at a time, and nobody else is denied theirs. It is
-// proven again once nothing of it is late and an attempt has succeeded in time.
+// A proven destination that stops responding keeps its slots, gets one at a time, and takes none from others. It is proven again
+// once none of its attempts is slow and one has succeeded in time.
 func TestAProvenDestinationThatHangsKeepsNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	d := newDesk(64)
@@ -167,7 +167,8 @@ func TestAMissedStartSaysNothingOfItsDestination(t *testing.T) {
 	require.Len(t, d.lease(map[int64]int{1: 100}, 1)[1], 8)
 }
 
-// A slot that ends makes the dispatcher look again only if somebody may have got less than there was: each look is a transaction.
+// A freed slot wakes the dispatcher only if a destination may have got fewer slots than it could use: each lease is a
+// transaction.
 func TestOnlyWhoWasRefusedIsLookedForAgain(t *testing.T) {
 	t.Parallel()
 	asked := func(d *desk) bool {
@@ -201,8 +202,8 @@ func TestOnlyWhoWasRefusedIsLookedForAgain(t *testing.T) {
 	require.Len(t, d.lease(map[int64]int{20: 1}, 20)[20], 1)
 }
 
-// A destination holds an eighth of the memory at most, and one body of any size; unproven ones leave half of it to the others.
-// Nobody waits.
+// A destination uses at most an eighth of the memory, or one body of any size; unproven ones leave half of it to the others. None
+// of them blocks.
 func TestMemoryIsShared(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -250,8 +251,8 @@ func TestAShareDependsOnItsOwnRecord(t *testing.T) {
 	}
 }
 
-// simulate gives how much each of 20 healthy destinations got in each 10 ms of a minute, beside sick ones: which hang, refuse, answer
-// late, or were healthy for a while.
+// simulate returns how much each of 20 healthy destinations got in each 10 ms of a minute, next to failing ones: they hang,
+// refuse, respond slowly, or were healthy for a while.
 func simulate(seed uint64, sick int64) (got []int) {
 	const tick, healthy = 10 * time.Millisecond, 20
 	d, load, faults := newDesk(256), rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))

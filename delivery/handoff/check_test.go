@@ -74,7 +74,7 @@ func TestCheckOfATemporalThatListsNoSearchAttributes(t *testing.T) {
 		}
 		return invoke(ctx, method, in, out, c, options...)
 	}
-	c, err := client.NewLazyClient(client.Options{HostPort: server.Address(), Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
+	c, err := client.NewLazyClient(client.Options{HostPort: server.Address(), Logger: discard, ConnectionOptions: client.ConnectionOptions{
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(refuse)},
 	}})
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestCheckOfATemporalThatListsNoSearchAttributes(t *testing.T) {
 func TestCheckOfATemporalThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for namespace, address := range map[string]string{"nobody": server.Address(), "default": "127.0.0.1:1"} {
-		c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: silent{}})
+		c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: discard})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		found := about(t, NewSender(Options{Client: c, Namespace: namespace}), targetOf(starting()))

@@ -73,7 +73,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: server.Address(), Namespace: server.Namespace(), Logger: silent{}})
+	c, err := client.Dial(client.Options{HostPort: server.Address(), Namespace: server.Namespace(), Logger: discard})
 	require.NoError(t, err)
 	s := NewSender(Options{Client: c, Namespace: server.Namespace()})
 	t.Cleanup(c.Close)
@@ -117,7 +117,7 @@ func messageOf(j delivery.Job, body string) delivery.Message {
 	}
 }
 
-// order is a body whose workflow nobody else has.
+// order is a body with a unique workflow ID.
 func newOrder() (id, body string) {
 	id = "order-" + uuid.NewString()
 	return id, `{"order": "` + id + `", "amount": 12345678901234567890, "ratio": 0.5, "due": "2026-11-22T10:00:00Z", "tags": ["a", "b"], "paid": true}`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ type profiles struct {
 func newProfiles(o Options) *profiles {
 	all := &profiles{options: o, made: map[string]*link{}}
 	if o.Logger == nil {
-		all.options.Logger = silent{}
+		all.options.Logger = discard
 	}
 	if o.Client != nil {
 		all.made[""] = &link{
@@ -129,12 +130,4 @@ func (t *link) remote(ctx context.Context) converter.PayloadCodec {
 	})
 }
 
-// silent drops all messages.
-type silent struct{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}
-
-var _ log.Logger = silent{}
+var discard = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

@@ -30,7 +30,7 @@ func withProfile(name string, sub delivery.Subscription) delivery.Target {
 	return t
 }
 
-// rot is somebody's codec: it turns bytes around.
+// rot is a custom codec: it reverses bytes.
 type rot struct{}
 
 func (rot) Encode(all []*commonpb.Payload) ([]*commonpb.Payload, error) {

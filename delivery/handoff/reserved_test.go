@@ -27,7 +27,7 @@ func newGuarded(t *testing.T) (*bench, string) {
 	t.Helper()
 	b := newBench(t)
 	other := "other-" + uuid.NewString()
-	namespaces, err := client.NewNamespaceClient(client.Options{HostPort: server.Address(), Logger: silent{}})
+	namespaces, err := client.NewNamespaceClient(client.Options{HostPort: server.Address(), Logger: discard})
 	require.NoError(t, err)
 	t.Cleanup(namespaces.Close)
 	require.NoError(t, namespaces.Register(t.Context(), &workflowservice.RegisterNamespaceRequest{
@@ -71,8 +71,8 @@ func forged(t *testing.T) map[string]delivery.Target {
 	return all
 }
 
-// Whatever the profile: a hand-off into Holdfast's own namespace that uses a task queue, a type or an ID of Holdfast's is refused for
-// good when it is checked and when it is sent. The same names are free in another namespace, and other names in ours.
+// A delivery to Holdfast's own namespace is rejected, whatever the profile, if it uses a task queue, a type or a workflow ID of
+// Holdfast.
 func TestAHandOffUsesNothingOfHoldfasts(t *testing.T) {
 	t.Parallel()
 	b, _ := newGuarded(t)
@@ -109,8 +109,8 @@ func refuses(findings []delivery.Finding, reason string) bool {
 	return false
 }
 
-// What a check can't learn from a sample it reads from the subscription, and so does whoever creates one: type, queue, and how the
-// workflow ID begins.
+// Without a sample, a check uses the constant fields of the subscription, as its creation does: type, queue, and the prefix of
+// the workflow ID.
 func TestReservedNamesShowWithoutASample(t *testing.T) {
 	t.Parallel()
 	b, _ := newGuarded(t)
@@ -139,7 +139,7 @@ func TestReservedNamesAreFreeInAnotherNamespace(t *testing.T) {
 		defer cancel()
 		return b.Send(ctx, target, j, messageOf(j, body)).Kind == delivery.OK
 	}, time.Minute, 100*time.Millisecond)
-	c, err := client.Dial(client.Options{HostPort: server.Address(), Namespace: other, Logger: silent{}})
+	c, err := client.Dial(client.Options{HostPort: server.Address(), Namespace: other, Logger: discard})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	_, err = c.DescribeWorkflowExecution(t.Context(), "stripe:"+id, "")

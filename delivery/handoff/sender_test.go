@@ -98,7 +98,7 @@ func TestStartIsOncePerWorkflow(t *testing.T) {
 	requireResult(t, b.send(strict, other, body), delivery.Final, codeExisting)
 	requireResult(t, b.send(strict, again(j), body), delivery.OK, codeStarted)
 
-	raised := j // sent again by name: another delivery for its receiver
+	raised := j // resent on request: another delivery for its destination
 	raised.Generation = 1
 	requireResult(t, b.send(starting(), raised, body), delivery.OK, codeExisting)
 }
@@ -319,10 +319,10 @@ func TestTraceGoesOn(t *testing.T) {
 // Trouble of the destination is tried again, and says what it is.
 func TestTroubleOfTheDestination(t *testing.T) {
 	t.Parallel()
-	c, err := client.NewLazyClient(client.Options{HostPort: server.Address(), Logger: silent{}})
+	c, err := client.NewLazyClient(client.Options{HostPort: server.Address(), Logger: discard})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	away, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: silent{}})
+	away, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: discard})
 	require.NoError(t, err)
 	t.Cleanup(away.Close)
 	_, body := newOrder()
@@ -355,7 +355,7 @@ func TestATemporalThatIsSilent(t *testing.T) {
 			reached <- struct{}{}
 		}
 	}()
-	c, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: silent{}})
+	c, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: discard})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	s := NewSender(Options{Client: c, Namespace: "default"})

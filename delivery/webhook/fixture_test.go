@@ -52,29 +52,29 @@ func to(url string) delivery.Target {
 	}
 }
 
-// request is one that a receiver got.
+// request is a request that the endpoint received.
 type request struct {
 	*http.Request
 
 	body []byte
 }
 
-// receiver keeps what it gets, and answers as it is told.
-type receiver struct {
+// endpoint is an endpoint that records requests and sends a configured response.
+type endpoint struct {
 	*httptest.Server
 
 	got chan request
 }
 
-func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
+func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	t.Helper()
-	r := &receiver{got: make(chan request, 100)}
+	r := &endpoint{got: make(chan request, 100)}
 	r.Server = httptest.NewServer(r.handler(t, answer))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *receiver) handler(t *testing.T, answer http.HandlerFunc) http.Handler {
+func (r *endpoint) handler(t *testing.T, answer http.HandlerFunc) http.Handler {
 	t.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, got *http.Request) {
 		body, err := io.ReadAll(got.Body)
@@ -89,7 +89,7 @@ func (r *receiver) handler(t *testing.T, answer http.HandlerFunc) http.Handler {
 }
 
 // deliver makes one attempt that has to succeed, and gives what came.
-func (r *receiver) deliver(t *testing.T, s *Sender, target delivery.Target, m delivery.Message) request {
+func (r *endpoint) deliver(t *testing.T, s *Sender, target delivery.Target, m delivery.Message) request {
 	t.Helper()
 	result := s.Send(t.Context(), target, jobOf(0), m)
 	require.Equal(t, delivery.OK, result.Kind, "%s %s", result.Code, result.Error)

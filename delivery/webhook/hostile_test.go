@@ -92,8 +92,8 @@ func bomb() string {
 	return b.String()
 }
 
-// Whatever a receiver answers, an attempt ends with a result in bounded time and memory, which tells neither address nor payload
-// nor secret; and the sender goes on to serve others.
+// Whatever an endpoint responds, an attempt ends in bounded time and memory. Its result contains no address, payload or secret,
+// and the sender still works for others.
 func TestHostileReceivers(t *testing.T) {
 	t.Parallel()
 	packed := bomb()
@@ -176,13 +176,13 @@ func TestHostileReceivers(t *testing.T) {
 				require.NotContains(t, result.Error, hidden)
 			}
 
-			healthy := newReceiver(t, nil)
+			healthy := newEndpoint(t, nil)
 			healthy.deliver(t, s, to(healthy.URL), messageOf(`{}`))
 		})
 	}
 }
 
-// A receiver that is slow with the body of its answer holds an attempt for a moment only, whatever the time-out.
+// An endpoint with a slow response body delays an attempt only briefly, whatever the timeout.
 func TestABodyThatDripsIsLeft(t *testing.T) {
 	t.Parallel()
 	left := make(chan struct{})
@@ -217,7 +217,7 @@ func TestAHandshakeThatStandsStill(t *testing.T) {
 	require.Equal(t, delivery.Ours, result.Kind)
 }
 
-// Nobody listens; nobody has the name.
+// The port is closed; the name doesn't exist.
 func TestNobodyIsThere(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

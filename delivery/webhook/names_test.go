@@ -80,11 +80,11 @@ func (s *nameServer) resolver() *net.Resolver {
 	}}
 }
 
-// A name is looked at each time a connection is made: one that was public and turns private, in whatever notation, reaches nobody.
+// A name is checked for each connection: one that was public and becomes private, in any notation, isn't connected to.
 func TestANameThatTurnsPrivate(t *testing.T) {
 	t.Parallel()
 	names := newNameServer(t)
-	outside := newReceiver(t, nil) // 127.0.0.1 is as good as public to this sender
+	outside := newEndpoint(t, nil) // 127.0.0.1 is as good as public to this sender
 	_, port, err := net.SplitHostPort(outside.Listener.Addr().String())
 	require.NoError(t, err)
 	var reached atomic.Int32
@@ -139,7 +139,7 @@ func TestPrivateAddressesAreNotReached(t *testing.T) {
 	require.Zero(t, reached.Load())
 
 	allowed := netip.MustParsePrefix("127.0.0.0/8")
-	redirects := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+	redirects := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
 	})
 	s = NewSender(SenderOptions{AllowedNetworks: []netip.Prefix{allowed}})
@@ -158,13 +158,13 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	}
 	names := newNameServer(t) // proxies are never asked for loopback, so a name is needed
 	names.set("127.0.0.1")
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	dialer := newDialer(guard{allowed: loopback})
 	dialer.Resolver = names.resolver()
 	s := newSender(SenderOptions{}, dialer)
 	t.Cleanup(s.Close)
-	address, err := url.Parse(receiver.URL)
+	address, err := url.Parse(endpoint.URL)
 	require.NoError(t, err)
-	receiver.deliver(t, s, to("http://crm.example.test:"+address.Port()), messageOf(`{}`))
+	endpoint.deliver(t, s, to("http://crm.example.test:"+address.Port()), messageOf(`{}`))
 	require.Zero(t, asked.Load())
 }

@@ -16,11 +16,11 @@ import (
 	"holdfast/event"
 )
 
-// A receiver that is written by the book takes what is sent, while a secret is replaced as well, and sees each attempt under the
-// same id, signed anew.
+// A standard endpoint accepts requests, also while a secret is being replaced. It sees each attempt under the same ID with a new
+// signature.
 func TestReceiversByTheBook(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	byTheBook := func(secret string) *standardwebhooks.Webhook {
 		w, err := standardwebhooks.NewWebhook(secret)
@@ -39,12 +39,12 @@ func TestReceiversByTheBook(t *testing.T) {
 		{"one of our making", []string{made}, []string{made}, []string{newestSecret}},
 		{"one of a variable, without its prefix", []string{strings.TrimPrefix(made, "whsec_")}, []string{made}, nil},
 	} {
-		target := to(receiver.URL)
+		target := to(endpoint.URL)
 		target.Secrets = c.signed
 		if strings.Contains(c.name, "variable") {
 			target.Destination.HTTP.Secrets = "CRM_SECRET"
 		}
-		got := receiver.deliver(t, s, target, messageOf(`{"a": 1}`))
+		got := endpoint.deliver(t, s, target, messageOf(`{"a": 1}`))
 		require.Len(t, strings.Fields(got.Header.Get("Webhook-Signature")), len(c.signed), c.name)
 		for _, secret := range c.accepts {
 			require.NoError(t, byTheBook(secret).Verify(got.body, got.Header), c.name)
@@ -56,36 +56,36 @@ func TestReceiversByTheBook(t *testing.T) {
 	}
 
 	s.now = func() time.Time { return time.Now().Add(-time.Hour) }
-	early := receiver.deliver(t, s, to(receiver.URL), messageOf(`{}`))
+	early := endpoint.deliver(t, s, to(endpoint.URL), messageOf(`{}`))
 	require.ErrorContains(t, byTheBook(newestSecret).Verify(early.body, early.Header), "too old")
 	s.now = time.Now
-	late := receiver.deliver(t, s, to(receiver.URL), messageOf(`{}`))
+	late := endpoint.deliver(t, s, to(endpoint.URL), messageOf(`{}`))
 	require.NoError(t, byTheBook(newestSecret).Verify(late.body, late.Header))
 	require.Equal(t, early.Header.Get("Webhook-Id"), late.Header.Get("Webhook-Id"))
 
-	s.Send(t.Context(), to(receiver.URL), jobOf(2), messageOf(`{}`))
-	again := <-receiver.got
+	s.Send(t.Context(), to(endpoint.URL), jobOf(2), messageOf(`{}`))
+	again := <-endpoint.got
 	require.Equal(t, eventID+"-2", again.Header.Get("Webhook-Id"))
 	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
 
 	own := jobOf(2)
 	own.HasOwnID = true
-	s.Send(t.Context(), to(receiver.URL), own, messageOf(`{}`))
-	again = <-receiver.got
+	s.Send(t.Context(), to(endpoint.URL), own, messageOf(`{}`))
+	again = <-endpoint.got
 	require.Equal(t, own.Key.ID()+"-2", again.Header.Get("Webhook-Id"))
 	require.Equal(t, eventID, again.Header.Get("Holdfast-Event-Id"))
 	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
 }
 
-// A receiver learns that an event may repeat an earlier one, and of which one; of other events it hears nothing of the kind.
+// The endpoint gets the ID of an earlier event that the event may repeat; without one, the header is missing.
 func TestAReceiverLearnsOfAPossibleDuplicate(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	m := messageOf(`{}`)
-	require.Empty(t, receiver.deliver(t, s, to(receiver.URL), m).Header.Values("Holdfast-Possible-Duplicate-Of"))
+	require.Empty(t, endpoint.deliver(t, s, to(endpoint.URL), m).Header.Values("Holdfast-Possible-Duplicate-Of"))
 	m.PossibleDuplicateOf = "01a20420-8214-7954-a306-37620c4044b5"
-	require.Equal(t, m.PossibleDuplicateOf, receiver.deliver(t, s, to(receiver.URL), m).Header.Get("Holdfast-Possible-Duplicate-Of"))
+	require.Equal(t, m.PossibleDuplicateOf, endpoint.deliver(t, s, to(endpoint.URL), m).Header.Get("Holdfast-Possible-Duplicate-Of"))
 }
 
 func TestNewSecretsDiffer(t *testing.T) {
@@ -98,7 +98,7 @@ func TestNewSecretsDiffer(t *testing.T) {
 // Bytes leave as they came; an envelope and what jq makes are JSON.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	raw := `{"n": 12345678901234567890,  "text": "<é>"}` + "\n"
 	bare := messageOf(raw)
@@ -123,17 +123,17 @@ func TestBodies(t *testing.T) {
 		{"jq that gives several", ".body[]", "application/json", `12345678901234567890`, messageOf(raw)},
 		{"jq that gives nothing", "empty", "application/json", `null`, messageOf(raw)},
 	} {
-		target := to(receiver.URL)
+		target := to(endpoint.URL)
 		target.Subscription.Body = c.body
-		got := receiver.deliver(t, s, target, c.message)
+		got := endpoint.deliver(t, s, target, c.message)
 		require.Equal(t, c.want, string(got.body), c.name)
 		require.Equal(t, c.kind, got.Header.Get("Content-Type"), c.name)
 		require.EqualValues(t, len(c.want), got.ContentLength, c.name)
 	}
 
-	target := to(receiver.URL)
+	target := to(endpoint.URL)
 	target.Subscription.Body = "envelope"
-	got := receiver.deliver(t, s, target, messageOf(raw))
+	got := endpoint.deliver(t, s, target, messageOf(raw))
 	var envelope map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(got.body, &envelope))
 	require.JSONEq(t, `"customer.updated"`, string(envelope["type"]))
@@ -143,26 +143,26 @@ func TestBodies(t *testing.T) {
 // What an event does not give is final, without anything of the event in the text.
 func TestBodiesThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	for _, body := range []string{`error("secret")`, `.body.a.b`, `[range(1e9)]`, `"secret" * 2e6`, `not jq (`} {
-		target := to(receiver.URL)
+		target := to(endpoint.URL)
 		target.Subscription.Body = body
 		result := s.Send(t.Context(), target, jobOf(0), messageOf(`{"a": "secret"}`))
 		require.Equal(t, delivery.Final, result.Kind, body)
 		require.Equal(t, "body_error", result.Code, body)
 		require.NotContains(t, result.Error, "secret", body)
 	}
-	require.Empty(t, receiver.got)
+	require.Empty(t, endpoint.got)
 }
 
 // Each request tells who sends it and what for, and carries the trace. Headers of the destination are sent, but cannot take the
 // place of what is signed.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
-	target := to(receiver.URL + "/hooks?tenant=7")
+	target := to(endpoint.URL + "/hooks?tenant=7")
 	target.Destination.HTTP.Headers = map[string]string{
 		"X-Tenant": "acme", "authorization": "Bearer token", "Webhook-Id": "forged", "WEBHOOK-SIGNATURE": "v1,forged",
 		"Content-Type": "application/vnd.acme+json", "User-Agent": "acme/1",
@@ -170,7 +170,7 @@ func TestHeaders(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: 1})
 	ctx := trace.ContextWithSpanContext(t.Context(), span)
 	require.Equal(t, delivery.OK, s.Send(ctx, target, jobOf(0), messageOf(`{}`)).Kind)
-	got := <-receiver.got
+	got := <-endpoint.got
 	require.Equal(t, "/hooks?tenant=7", got.RequestURI)
 	require.Equal(t, http.MethodPost, got.Method)
 	for name, want := range map[string]string{
@@ -182,20 +182,20 @@ func TestHeaders(t *testing.T) {
 	require.NotContains(t, got.Header.Get("Webhook-Signature"), "forged")
 	require.Empty(t, got.Header.Get("Accept-Encoding"))
 
-	require.Equal(t, "Holdfast/1.2.3", receiver.deliver(t, s, to(receiver.URL), messageOf(`{}`)).Header.Get("User-Agent"))
+	require.Equal(t, "Holdfast/1.2.3", endpoint.deliver(t, s, to(endpoint.URL), messageOf(`{}`)).Header.Get("User-Agent"))
 }
 
 // Attempts one after another take one connection, also where an answer is as long as what is kept of it.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	answer := strings.Repeat("a", delivery.MaxAnswer-1)
-	receiver := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) })
+	endpoint := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) })
 	s := newTestSender(t)
 	made := map[string]bool{}
 	for range 20 {
-		result := s.Send(t.Context(), to(receiver.URL), jobOf(0), messageOf(`{}`))
+		result := s.Send(t.Context(), to(endpoint.URL), jobOf(0), messageOf(`{}`))
 		require.Equal(t, answer, string(result.Answer))
-		made[(<-receiver.got).RemoteAddr] = true
+		made[(<-endpoint.got).RemoteAddr] = true
 	}
 	require.Len(t, made, 1)
 }
@@ -205,7 +205,7 @@ func TestAnswersHaveAClass(t *testing.T) {
 	t.Parallel()
 	var head http.Header
 	var status int
-	receiver := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+	endpoint := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 		for name, values := range head {
 			w.Header()[name] = values
 		}
@@ -230,9 +230,9 @@ func TestAnswersHaveAClass(t *testing.T) {
 		{status: 204, kind: delivery.OK},
 		{status: 299, kind: delivery.OK},
 		{status: 301, kind: delivery.Bad},
-		{status: 302, kind: delivery.Bad, header: "Location", value: receiver.URL + "/elsewhere"},
+		{status: 302, kind: delivery.Bad, header: "Location", value: endpoint.URL + "/elsewhere"},
 		{status: 304, kind: delivery.Bad},
-		{status: 307, kind: delivery.Bad, header: "Location", value: receiver.URL + "/elsewhere"},
+		{status: 307, kind: delivery.Bad, header: "Location", value: endpoint.URL + "/elsewhere"},
 		{status: 400, kind: delivery.Bad},
 		{status: 401, kind: delivery.Bad},
 		{status: 404, kind: delivery.Bad},
@@ -265,7 +265,7 @@ func TestAnswersHaveAClass(t *testing.T) {
 		if c.header != "" {
 			head.Set(c.header, c.value)
 		}
-		result := s.Send(t.Context(), to(receiver.URL), jobOf(0), messageOf(`{}`))
+		result := s.Send(t.Context(), to(endpoint.URL), jobOf(0), messageOf(`{}`))
 		name := strconv.Itoa(c.status) + " " + c.header + ": " + c.value
 		require.Equal(t, c.kind, result.Kind, name)
 		require.Equal(t, strconv.Itoa(c.status), result.Code, name)
@@ -275,17 +275,17 @@ func TestAnswersHaveAClass(t *testing.T) {
 		if c.status != 204 && c.status != 304 {
 			require.Equal(t, "said \x00 so", string(result.Answer), name)
 		}
-		require.Equal(t, "/", (<-receiver.got).URL.Path, name)
+		require.Equal(t, "/", (<-endpoint.got).URL.Path, name)
 		require.False(t, result.At.IsZero())
 		require.Positive(t, result.Took)
 	}
-	require.Empty(t, receiver.got, "a redirect was followed")
+	require.Empty(t, endpoint.got, "a redirect was followed")
 }
 
-// What is not configured as it has to be is our own trouble: it counts nowhere, and no request leaves.
+// A configuration error counts nowhere, and no request is sent.
 func TestWhatIsMisconfigured(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	for code, change := range map[string]func(*delivery.Target){
 		"no_secret":       func(t *delivery.Target) { t.Secrets = nil },
@@ -294,7 +294,7 @@ func TestWhatIsMisconfigured(t *testing.T) {
 		"address":         func(t *delivery.Target) { t.Destination.HTTP.URL = "http://%zz" },
 		"tls_files":       func(t *delivery.Target) { t.Destination.HTTP.CA = "/nowhere/ca.pem" },
 	} {
-		target := to(receiver.URL)
+		target := to(endpoint.URL)
 		change(&target)
 		result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
 		require.Equal(t, delivery.Ours, result.Kind, code)
@@ -303,7 +303,7 @@ func TestWhatIsMisconfigured(t *testing.T) {
 		require.NotContains(t, result.Error, "base64")
 		require.NotContains(t, result.Error, "/nowhere")
 	}
-	require.Empty(t, receiver.got)
+	require.Empty(t, endpoint.got)
 }
 
 func TestWhichSignaturesCanBeDeclared(t *testing.T) {

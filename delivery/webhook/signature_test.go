@@ -48,8 +48,8 @@ func declarations(t *testing.T) map[string]json.RawMessage {
 	return all
 }
 
-// receiverOf authenticates as we do ourselves.
-func receiverOf(t *testing.T, declared json.RawMessage, secrets ...string) *auth.Authenticator {
+// endpointOf authenticates as we do ourselves.
+func endpointOf(t *testing.T, declared json.RawMessage, secrets ...string) *auth.Authenticator {
 	t.Helper()
 	var tree map[string]any
 	require.NoError(t, json.Unmarshal(declared, &tree))
@@ -74,34 +74,35 @@ func asReceived(r request) *auth.Request {
 	}
 }
 
-// A home-made sender that signs like any of the providers can move, without its receivers noticing: what is signed by the
-// declaration passes the authentication by the same declaration, and changed or with another secret it does not.
+// A custom sender that signs like any of the providers can be replaced by Holdfast without a change of its endpoints. A request
+// signed by a declaration passes authentication by the same declaration, and fails when it is changed or signed with another
+// secret.
 func TestDeclaredSignaturesAreOurOwnGrammar(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	all := declarations(t)
 	require.Greater(t, len(all), 20)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		declared := all[name]
-		target := to(receiver.URL + "/hooks/mine?tenant=7")
+		target := to(endpoint.URL + "/hooks/mine?tenant=7")
 		target.Destination.HTTP.Signature = declared
 		verifies, other := newestSecret, olderSecret
 		trial := &auth.Request{Method: "POST", Path: "/x", Header: map[string][]string{}, Body: []byte("{}"), URL: "https://hooks.example.com/"}
-		if receiverOf(t, declared, newestSecret).Sign(trial, newestSecret, time.Now()) != nil && !strings.Contains(string(declared), "whpk_") {
+		if endpointOf(t, declared, newestSecret).Sign(trial, newestSecret, time.Now()) != nil && !strings.Contains(string(declared), "whpk_") {
 			target.Secrets, verifies, other = auth.TrialSecrets(), strings.Join(auth.TrialSecrets(), " "), newestSecret
 		} else if strings.Contains(string(declared), "ed25519") {
 			target.Secrets, verifies, other = []string{privateKey}, publicKey, "whpk_"+strings.TrimPrefix(newestSecret, "whsec_")
 		}
-		got := receiver.deliver(t, s, target, messageOf(`{"id": "evt_1", "amount": 12345678901234567890}`))
+		got := endpoint.deliver(t, s, target, messageOf(`{"id": "evt_1", "amount": 12345678901234567890}`))
 		now := time.Now()
-		require.NoError(t, receiverOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
-		require.Error(t, receiverOf(t, declared, other).Authenticate(asReceived(got), now), name)
+		require.NoError(t, endpointOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
+		require.Error(t, endpointOf(t, declared, other).Authenticate(asReceived(got), now), name)
 		require.Equal(t, eventID, got.Header.Get("Webhook-Id"), name)
 		require.Equal(t, "7", got.URL.Query().Get("tenant"), name)
 		if strings.Contains(string(declared), "{body}") {
 			got.body = append(got.body, ' ')
-			require.Error(t, receiverOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
+			require.Error(t, endpointOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
 		}
 	}
 }
@@ -109,44 +110,44 @@ func TestDeclaredSignaturesAreOurOwnGrammar(t *testing.T) {
 // A sender of your own: its header for the delivery, its header for the time in milliseconds, its text, its prefix.
 func TestASenderOfYourOwnMoves(t *testing.T) {
 	t.Parallel()
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
 	declared := json.RawMessage(`{"hmac": {
 		"signed": "{id}:{timestamp}:{url}:{body}", "algorithm": "sha1",
 		"signature": {"header": "X-Acme-Signature", "grammar": "pairs", "separator": ";", "field": "s"},
 		"timestamp": {"header": "X-Acme-Time", "unit": "ms"}, "id": {"header": "X-Acme-Delivery"}
 	}}`)
-	target := to(receiver.URL + "/hooks")
+	target := to(endpoint.URL + "/hooks")
 	target.Destination.HTTP.Signature, target.Secrets = declared, []string{newestSecret, olderSecret}
-	got := receiver.deliver(t, s, target, messageOf(`{}`))
+	got := endpoint.deliver(t, s, target, messageOf(`{}`))
 	require.Equal(t, eventID, got.Header.Get("X-Acme-Delivery"))
 	require.Len(t, got.Header.Get("X-Acme-Time"), 13)
 	require.Equal(t, 2, strings.Count(got.Header.Get("X-Acme-Signature"), "s="))
 	for _, secret := range target.Secrets {
-		require.NoError(t, receiverOf(t, declared, secret).Authenticate(asReceived(got), time.Now()))
+		require.NoError(t, endpointOf(t, declared, secret).Authenticate(asReceived(got), time.Now()))
 	}
 
 	for _, generation := range []int{0, 3} {
 		s.Send(t.Context(), target, jobOf(generation), messageOf(`{}`))
-		require.Equal(t, delivery.IDOf(eventID, generation), (<-receiver.got).Header.Get("X-Acme-Delivery"))
+		require.Equal(t, delivery.IDOf(eventID, generation), (<-endpoint.got).Header.Get("X-Acme-Delivery"))
 	}
 }
 
-// A stored secret is text, whatever it signs: a signature that is declared later signs with the same text as the receiver has.
+// A stored secret is text for any signature: a signature that is declared later uses the same text as the endpoint.
 func TestTextAsASecret(t *testing.T) {
 	t.Parallel()
 	const text = "an old plain secret"
-	receiver := newReceiver(t, nil)
+	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
-	target := to(receiver.URL + "/hooks")
+	target := to(endpoint.URL + "/hooks")
 	target.Secrets = []string{text}
-	got := receiver.deliver(t, s, target, messageOf(`{}`))
-	require.NoError(t, receiverOf(t, json.RawMessage(standardWebhooks), delivery.StandardSecret(text)).
+	got := endpoint.deliver(t, s, target, messageOf(`{}`))
+	require.NoError(t, endpointOf(t, json.RawMessage(standardWebhooks), delivery.StandardSecret(text)).
 		Authenticate(asReceived(got), time.Now()))
 
 	declared := json.RawMessage(`{"hmac": {"key": "text", "signed": "{body}", "signature": {"header": "X-Acme-Signature"}}}`)
 	target.Destination.HTTP.Signature = declared
-	got = receiver.deliver(t, s, target, messageOf(`{}`))
+	got = endpoint.deliver(t, s, target, messageOf(`{}`))
 	require.NotEmpty(t, got.Header.Get("X-Acme-Signature"))
 	mac := hmac.New(sha256.New, []byte(text))
 	mac.Write([]byte(`{}`))

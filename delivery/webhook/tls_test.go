@@ -87,10 +87,10 @@ func writePair(t *testing.T, folder string, c tls.Certificate) (certificate, key
 		writePEM(t, filepath.Join(folder, "client.key"), "PRIVATE KEY", der)
 }
 
-// newTLSReceiver shows a certificate and, with clients, wants one of that authority.
-func newTLSReceiver(t *testing.T, shown tls.Certificate, clients *x509.CertPool) *receiver {
+// newTLSEndpoint shows a certificate and, with clients, wants one of that authority.
+func newTLSEndpoint(t *testing.T, shown tls.Certificate, clients *x509.CertPool) *endpoint {
 	t.Helper()
-	r := &receiver{got: make(chan request, 100)}
+	r := &endpoint{got: make(chan request, 100)}
 	r.Server = httptest.NewUnstartedServer(r.handler(t, nil))
 	r.TLS = &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
 	r.EnableHTTP2 = true
@@ -109,8 +109,8 @@ func TestCertificatesOfADestination(t *testing.T) {
 	one, two := newAuthority(t), newAuthority(t)
 	folder := t.TempDir()
 	s := newTestSender(t, folder)
-	first := newTLSReceiver(t, one.sign(nil), one.pool())
-	second := newTLSReceiver(t, two.sign(nil), nil)
+	first := newTLSEndpoint(t, one.sign(nil), one.pool())
+	second := newTLSEndpoint(t, two.sign(nil), nil)
 	target := to(first.URL)
 	h := target.Destination.HTTP
 	send := func() delivery.Result { return s.Send(t.Context(), target, jobOf(0), messageOf(`{}`)) }
@@ -139,8 +139,8 @@ func TestCertificatesOfADestination(t *testing.T) {
 func TestWhereAnAuthorityStands(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	receiver := newTLSReceiver(t, a.sign(nil), nil)
-	target := to(receiver.URL)
+	endpoint := newTLSEndpoint(t, a.sign(nil), nil)
+	target := to(endpoint.URL)
 	h := target.Destination.HTTP
 	parent := t.TempDir()
 	folder := filepath.Join(parent, "certificates")
@@ -193,8 +193,8 @@ func TestCertificatesThatDoNotHold(t *testing.T) {
 		}),
 		"expired": trusted.sign(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }),
 	} {
-		receiver := newTLSReceiver(t, shown, nil)
-		target := to(receiver.URL)
+		endpoint := newTLSEndpoint(t, shown, nil)
+		target := to(endpoint.URL)
 		target.Destination.HTTP.CA = ca
 		result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
 		require.Equal(t, delivery.Bad, result.Kind, says)
@@ -202,10 +202,10 @@ func TestCertificatesThatDoNotHold(t *testing.T) {
 		require.Contains(t, result.Error, says)
 		require.NotContains(t, result.Error, "secret")
 		require.NotContains(t, result.Error, "127.0.0.1")
-		require.Empty(t, receiver.got)
+		require.Empty(t, endpoint.got)
 	}
 
-	plain := newReceiver(t, func(http.ResponseWriter, *http.Request) {})
+	plain := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	target := to("https" + plain.URL[len("http"):])
 	result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
 	require.Equal(t, "tls", result.Code)

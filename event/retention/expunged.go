@@ -32,5 +32,5 @@ type Expunged struct {
 	// Runs counts the runs that Temporal was asked to delete.
 	Runs int `json:"runs"`
 	// Earlier is set if the event had been expunged before.
-	Earlier *event.Verdict `json:"earlier,omitempty"`
+	Earlier *event.Decision `json:"earlier,omitempty"`
 }

@@ -55,7 +55,7 @@ type EventStore interface {
 	// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects.
 	SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error)
 	// Verdict is what an operator has decided about an event, or event.ErrNotFound.
-	Verdict(ctx context.Context, eventID string) (event.Verdict, error)
+	Verdict(ctx context.Context, eventID string) (event.Decision, error)
 	// WaitingEvent is an event that waits in the inbox, or event.ErrNotFound.
 	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
 	// ConflictOfEvent is the conflict that an event was dropped for, or event.ErrNotFound.

@@ -59,8 +59,8 @@ type EventDetail struct {
 	// TemporalWeb is the page of its run.
 	TemporalWeb string `json:"temporal_web,omitempty"`
 	// Verdict is what an operator has decided about it.
-	Verdict  *event.Verdict `json:"verdict,omitempty"`
-	Entities []Change       `json:"entities"`
+	Verdict  *event.Decision `json:"verdict,omitempty"`
+	Entities []Change        `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
 	Attempts    []oversight.ErrorEntry  `json:"attempts"`
 	DeadLetters []DeadLetterView        `json:"dead_letters"`

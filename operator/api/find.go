@@ -27,7 +27,7 @@ func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *
 func (a *API) Knows(ctx context.Context, id string) (bool, error) {
 	_, _, err := a.known(ctx, id, "")
 	var refused *exchange.RefusalError
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	switch {
 	case errors.As(err, &verdict):
 		return true, nil
@@ -93,7 +93,7 @@ func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) 
 func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
 	verdict, err := a.Events.Verdict(ctx, id)
 	if err == nil {
-		return &event.VerdictError{Verdict: verdict}
+		return &event.DecisionError{Decision: verdict}
 	}
 	if !errors.Is(err, event.ErrNotFound) {
 		return err

@@ -134,7 +134,7 @@ func shown(err error) *RefusalError {
 	var own *RefusalError
 	var state *event.StateError
 	var exists *operation.RunExistsError
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	var collapsed *event.CollapsedError
 	var classed *event.Error
 	var fibers *fiber.Error

@@ -165,7 +165,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 }
 
 // giveUp passes a verdict on the event of a dead letter, and closes that.
-func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadLetter, v event.Verdict) (writer.Effects, error) {
+func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadLetter, v event.Decision) (writer.Effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return writer.Effects{}, fmt.Errorf("decode receipt: %w", err)

@@ -47,7 +47,7 @@ UPDATE events SET status = 'dead', outcome = NULL
 
 // RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
 // an event, which counts its failures, and which has the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is
-// stored if the error is an *event.VerdictError, since an operator has decided about the event, or an *event.DuplicateError,
+// stored if the error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError,
 // since the event that has the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))

@@ -128,7 +128,7 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
 // succeeded.
 //
 // Dead with the code CodeDeleted is no failure: the delivery is canceled, and there is no dead letter.
-func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Turn, error) {
+func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
 	if len(settled) == 0 {
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
 	})
 }
 
-func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Turn, error) {
+func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
 	local := time.Now()
 	var (
 		now    time.Time

@@ -58,7 +58,7 @@ const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interva
 // turn lets the outcomes move the breakers.
 func (s *Store) turn(
 	ctx context.Context, t *postgres.Transaction, turned []turning, settled []delivery.Settled, now time.Time,
-) (turns []delivery.Turn, err error) {
+) (turns []delivery.Transition, err error) {
 	if len(turned) == 0 {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func (s *Store) turn(
 		d := &turned[i]
 		d.settle(settled, all[d.id], now)
 		if d.is.state != d.was.state || d.disabled != "" {
-			turns = append(turns, delivery.Turn{
+			turns = append(turns, delivery.Transition{
 				DestinationID: d.id, Destination: all[d.id].name, From: d.was.state, To: d.is.state, Disabled: d.disabled,
 			})
 		}
@@ -147,7 +147,7 @@ func queuePull(b *pgx.Batch, turned []turning) {
 	}
 }
 
-func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
+func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Transition) {
 	turned = slices.DeleteFunc(turned, func(t turning) bool { return !t.changes() })
 	if len(turned) == 0 {
 		return

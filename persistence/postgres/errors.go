@@ -29,7 +29,7 @@ func Failure(doing string, err error) error {
 	if errors.As(err, &state) {
 		return fmt.Errorf("%s: %w", doing, state)
 	}
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	if errors.As(err, &verdict) {
 		return fmt.Errorf("%s: %w", doing, verdict)
 	}

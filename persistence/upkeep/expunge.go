@@ -181,7 +181,7 @@ func (s *Store) expunge(
 ) error {
 	var (
 		traces  []trace
-		verdict *event.Verdict
+		verdict *event.Decision
 		b       = &pgx.Batch{}
 	)
 	collect := func(rows pgx.Rows) error {

@@ -100,7 +100,7 @@ func (e *batched) conclude() {
 		e.leave(w.Held)
 		return
 	}
-	if w.Verdict != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
+	if w.Decision != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
 		e.leave(errInTrouble)
 		return
 	}

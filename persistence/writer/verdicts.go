@@ -47,19 +47,19 @@ SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entitie
 )
 
 // Verdict is what an operator has decided about an event. Event.ErrNotFound: nothing.
-func (s *Store) Verdict(ctx context.Context, eventID string) (event.Verdict, error) {
-	var verdict *event.VerdictError
+func (s *Store) Verdict(ctx context.Context, eventID string) (event.Decision, error) {
+	var verdict *event.DecisionError
 	err := s.refused(ctx, eventID, event.ErrNotFound)
 	if errors.As(err, &verdict) {
-		return verdict.Verdict, nil
+		return verdict.Decision, nil
 	}
-	return event.Verdict{}, postgres.Failure("read verdict on event "+postgres.Clean(eventID), err)
+	return event.Decision{}, postgres.Failure("read verdict on event "+postgres.Clean(eventID), err)
 }
 
 // QueueVerdict reads the verdict on an event; nil if there is none.
-func QueueVerdict(b *pgx.Batch, eventID string, into **event.Verdict) {
+func QueueVerdict(b *pgx.Batch, eventID string, into **event.Decision) {
 	b.Queue(selectVerdict, eventID).Query(func(rows pgx.Rows) error {
-		var v event.Verdict
+		var v event.Decision
 		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
 		_, err := pgx.ForEachRow(rows, columns, func() error {
 			v.At = v.At.UTC()
@@ -72,21 +72,21 @@ func QueueVerdict(b *pgx.Batch, eventID string, into **event.Verdict) {
 
 // refused is why an event was not written: the verdict on it, or else the other reason.
 func (s *Store) refused(ctx context.Context, eventID string, otherwise error) error {
-	var v *event.Verdict
+	var v *event.Decision
 	b := &pgx.Batch{}
 	QueueVerdict(b, eventID, &v)
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return err
 	}
 	if v != nil {
-		return &event.VerdictError{Verdict: *v}
+		return &event.DecisionError{Decision: *v}
 	}
 	return otherwise
 }
 
 // VerdictBy is an operator's verdict on an event.
-func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Verdict {
-	return event.Verdict{
+func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
+	return event.Decision{
 		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), audit.MaxName),
 		Reason: postgres.Clip(postgres.Clean(by.Reason), audit.MaxReason),
 	}
@@ -95,7 +95,7 @@ func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.
 // Pass passes a verdict: it takes back what the event did to entities, and keeps the keys of its receipts. The transaction holds
 // the event's lock. It takes the keys before the entities, as writers do.
 func Pass(
-	ctx context.Context, s *Store, t *postgres.Transaction, v event.Verdict, receipts ...event.Receipt,
+	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
 ) (taken Effects, err error) {
 	if err := passOnly(ctx, t, v, receipts); err != nil {
 		return taken, err
@@ -106,7 +106,7 @@ func Pass(
 // PassExpunged is Pass for an event of a provider that is expunged. An entity whose base covers the event, or that can't be
 // folded again since a purge has removed earlier changes, is incomplete then, unless its history was read from the archive.
 func PassExpunged(
-	ctx context.Context, s *Store, t *postgres.Transaction, v event.Verdict, provider string, archived entities.Archived,
+	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
 	receipts ...event.Receipt,
 ) (taken Effects, err error) {
 	if err := passOnly(ctx, t, v, receipts); err != nil {
@@ -115,7 +115,7 @@ func PassExpunged(
 	return s.takeBack(ctx, t, &taking{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived})
 }
 
-func passOnly(ctx context.Context, t *postgres.Transaction, v event.Verdict, receipts []event.Receipt) error {
+func passOnly(ctx context.Context, t *postgres.Transaction, v event.Decision, receipts []event.Receipt) error {
 	b := &pgx.Batch{}
 	for _, r := range receipts {
 		b.Queue(keepKey, postgres.Clean(r.Provider), postgres.Clean(r.Key), v.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow),

@@ -58,7 +58,7 @@ type found struct {
 	status  event.Status          // "" where it has no row
 	isDead  bool                  // a dead letter waits
 	links   []event.OrderedChange // of an earlier parse
-	verdict *event.Verdict        // nil where nobody has decided about it
+	verdict *event.Decision       // nil where nobody has decided about it
 
 	owner            string // of its key; "" where nobody is
 	ownerFingerprint string
@@ -251,7 +251,7 @@ func (w *write) judge() error {
 	conflict := w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint)
 	switch {
 	case w.found.verdict != nil:
-		w.Written = event.Written{Outcome: w.found.verdict.Outcome, Verdict: w.found.verdict}
+		w.Written = event.Written{Outcome: w.found.verdict.Outcome, Decision: w.found.verdict}
 	case w.owns() && w.held() != nil:
 		w.Written = event.Written{Held: w.held()}
 	case w.owns() && w.finishes():

@@ -76,7 +76,7 @@ func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []s
 }
 
 // tellVerdict tells what an operator has decided, of an event of which more than its key is left.
-func tellVerdict(v event.Verdict, receipts []event.Receipt) []feed.Change {
+func tellVerdict(v event.Decision, receipts []event.Receipt) []feed.Change {
 	if len(receipts) == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
 
 // Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
 // certain key gets a key of its own. Where another event has the key, nothing of this one is kept: the error is an
-// *event.VerdictError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both the
+// *event.DecisionError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both the
 // transaction goes on, and must be committed: it has recorded the conflict.
 func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
 	w := c.events[0]
@@ -39,8 +39,8 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 		}
 	}
 	switch {
-	case w.Verdict != nil:
-		return r, &event.VerdictError{Verdict: *w.Verdict}
+	case w.Decision != nil:
+		return r, &event.DecisionError{Decision: *w.Decision}
 	case w.Conflict != nil && w.Held != nil:
 		apart := NewClaim(r.Apart(w.found.owner))
 		b := &pgx.Batch{}
@@ -58,14 +58,14 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 // refusalOf says why nothing is kept of an event whose key another event has.
 func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	if w.Conflict == nil {
-		var v *event.Verdict
+		var v *event.Decision
 		b := &pgx.Batch{}
 		QueueVerdict(b, w.Owner, &v)
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}
 		if v != nil {
-			return &event.VerdictError{Verdict: *v}
+			return &event.DecisionError{Decision: *v}
 		}
 	}
 	return &event.DuplicateError{Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict}
@@ -73,7 +73,7 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 
 // IsRefusal reports whether a claim has said that nothing of an event is kept.
 func IsRefusal(err error) bool {
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	var duplicate *event.DuplicateError
 	return errors.As(err, &verdict) || errors.As(err, &duplicate)
 }

@@ -55,14 +55,14 @@ func (s *Store) UpsertEntities(
 	return done.WithoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
 }
 
-// resultOf is what the persist step says of an event whose transaction has ended with err. The error is an *event.VerdictError
+// resultOf is what the persist step says of an event whose transaction has ended with err. The error is an *event.DecisionError
 // if an operator has decided about the event: nothing was stored.
 func resultOf(w *write, err error) (event.Persisted, error) {
 	if err != nil {
 		return event.Persisted{}, err
 	}
-	if w.Verdict != nil {
-		return event.Persisted{}, &event.VerdictError{Verdict: *w.Verdict}
+	if w.Decision != nil {
+		return event.Persisted{}, &event.DecisionError{Decision: *w.Decision}
 	}
 	if w.Held != nil {
 		return event.Persisted{PossibleDuplicateOf: w.doubts(), Conflict: w.Conflict}, w.Held

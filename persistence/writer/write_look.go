@@ -114,7 +114,7 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
 		var n int
 		var f found
-		var v event.Verdict
+		var v event.Decision
 		var at pgtype.Timestamptz
 		_, err := pgx.ForEachRow(rows, []any{
 			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,

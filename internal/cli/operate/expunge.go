@@ -68,7 +68,7 @@ func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error
 func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 	return cli.Print(c, gone, func(w io.Writer) error {
 		if gone.Earlier != nil {
-			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})
+			fmt.Fprintf(w, "%s\n", &event.DecisionError{Decision: *gone.Earlier})
 		}
 		_, err := fmt.Fprintf(w, "event %s is expunged: %d row(s), %d dead letter(s), %d change(s) of %d entities, %d run(s)\n",
 			gone.EventID, gone.Events, gone.DeadLetters, gone.Changes, gone.Entities, gone.Runs)

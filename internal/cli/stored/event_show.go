@@ -87,9 +87,9 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 
 // showRest shows what is left of an event that is nowhere.
 func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	if errors.As(err, &verdict) {
-		return cli.Print(c, verdict.Verdict, func(w io.Writer) error { return writeVerdict(w, verdict.Verdict) })
+		return cli.Print(c, verdict.Decision, func(w io.Writer) error { return writeVerdict(w, verdict.Decision) })
 	}
 	if conflict, err := t.Store.ConflictOfEvent(c.Context(), id); err == nil {
 		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
@@ -113,7 +113,7 @@ func writeDropped(w io.Writer, c event.Conflict) error {
 	)
 }
 
-func writeVerdict(w io.Writer, v event.Verdict) error {
+func writeVerdict(w io.Writer, v event.Decision) error {
 	return cli.WriteFields(w,
 		"event", v.EventID,
 		"status", string(v.Outcome),

@@ -2,9 +2,9 @@ package event
 
 import "time"
 
-// Verdict is a permanent decision of an operator about an event. It outlives the event's dead letters, its key and Temporal's
+// Decision is a permanent decision of an operator about an event. It outlives the event's dead letters, its key and Temporal's
 // retention: any later run of the event ends with this outcome and changes nothing.
-type Verdict struct {
+type Decision struct {
 	EventID string `json:"event_id"`
 	// Outcome is OutcomeDiscarded, OutcomeReplaced or OutcomeExpunged.
 	Outcome Outcome   `json:"outcome"`
@@ -15,11 +15,11 @@ type Verdict struct {
 	ReplacedBy string `json:"replaced_by,omitempty"`
 }
 
-// VerdictError is returned if an operator's decision prevents the processing of an event.
-type VerdictError struct{ Verdict Verdict }
+// DecisionError is returned if an operator's decision prevents the processing of an event.
+type DecisionError struct{ Decision Decision }
 
-func (e *VerdictError) Error() string {
-	v := e.Verdict
+func (e *DecisionError) Error() string {
+	v := e.Decision
 	text := "event " + v.EventID + " was " + string(v.Outcome) + " by " + v.By + " at " + v.At.UTC().Format(time.RFC3339)
 	if v.ReplacedBy != "" {
 		text += "; its replacement is event " + v.ReplacedBy
