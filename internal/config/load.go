@@ -14,8 +14,9 @@ import (
 func Load() (Config, error) { return LoadFrom(os.Environ()) }
 
 // LoadFrom is Load for an environment in the form of os.Environ. A variable that is set but empty counts as not set.
-func LoadFrom(environ []string) (Config, error) {
-	vars := newEnvironment(environ)
+func LoadFrom(environ []string) (Config, error) { return load(newEnvironment(environ)) }
+
+func load(vars environment) (Config, error) {
 	cfg := Config{environ: func() environment { return vars }}
 	fields := declaredFields()
 
