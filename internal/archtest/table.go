@@ -553,8 +553,14 @@ var Table = []Rule{
 		Libraries: nil,
 	},
 	{
-		Package: "internal/devstack/child",
-		Why:     "a child process is kept running whatever server it is",
+		Package: "internal/config/reference",
+		Why:     "the page of all variables is written from what is declared, and never by the product",
+		Ours:    []string{"internal/config"},
+	},
+	{
+		Package:   "internal/devstack/child",
+		Why:       "a child process is kept running whatever server it is",
+		Libraries: []string{"github.com/shirou/gopsutil/v4"},
 	},
 	{
 		Package:   "internal/devstack",

@@ -18,7 +18,7 @@ const devFile = "env"
 // started: so that the tools find it without being told.
 func LoadBesideDev() (cfg Config, found bool, err error) {
 	vars := newEnvironment(os.Environ())
-	cfg, err = LoadFrom(vars.Environ())
+	cfg, err = load(maps.Clone(vars))
 	if err != nil {
 		return cfg, false, err
 	}
@@ -29,7 +29,7 @@ func LoadBesideDev() (cfg Config, found bool, err error) {
 	if err != nil {
 		return cfg, false, fmt.Errorf("read what the dev stack has started: %w", err)
 	}
-	cfg, err = LoadFrom(vars.over(newEnvironment(strings.Split(string(text), "\n"))).Environ())
+	cfg, err = load(vars.over(newEnvironment(strings.Split(string(text), "\n"))))
 	return cfg, true, err
 }
 
@@ -43,5 +43,5 @@ func LoadForDev(dir string, given map[string]string) (Config, error) {
 	if err := os.WriteFile(filepath.Join(dir, devFile), []byte(text.String()), 0o600); err != nil {
 		return Config{}, fmt.Errorf("write down what the dev stack has started: %w", err)
 	}
-	return LoadFrom(newEnvironment(os.Environ()).over(given).Environ())
+	return load(newEnvironment(os.Environ()).over(given))
 }

@@ -8,25 +8,19 @@ import (
 
 // field is one variable as its struct field declares it.
 type field struct {
-	section, goName string
-	name            string
-	fallback        string
-	example         string
-	secret          bool
+	name    string
+	example string // a value that would do
+	secret  bool
 }
 
 // fileSuffix makes the name of a variable that names a file with a secret in it.
 const fileSuffix = "_FILE"
 
-func newField(section string, f reflect.StructField) field {
-	fallback := f.Tag.Get("envDefault")
+func newField(f reflect.StructField) field {
 	return field{
-		section:  section,
-		goName:   f.Name,
-		name:     f.Tag.Get("env"),
-		fallback: fallback,
-		example:  cmp.Or(f.Tag.Get("example"), fallback),
-		secret:   f.Type == reflect.TypeFor[Secret](),
+		name:    f.Tag.Get("env"),
+		example: cmp.Or(f.Tag.Get("example"), f.Tag.Get("envDefault")),
+		secret:  f.Type == reflect.TypeFor[Secret](),
 	}
 }
 
@@ -35,7 +29,7 @@ func declaredFields() []field {
 	var all []field
 	for section := range sections(reflect.ValueOf(&Config{}).Elem()) {
 		for f := range section.Type().Fields() {
-			all = append(all, newField(section.Type().Name(), f))
+			all = append(all, newField(f))
 		}
 	}
 	return all

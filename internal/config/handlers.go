@@ -11,11 +11,11 @@ const exampleHandler = "https://calls.example.com/inbound"
 // variable NAME_FILE names, since it may hold a token. It is "" where there is none or it cannot be read; CheckHandlers says
 // why.
 func (c Config) Handler(name string) string {
-	address, err := c.readHandler(name)
+	address, _, err := c.read(name)
 	if err != nil {
 		return ""
 	}
-	return address
+	return strings.TrimSpace(address)
 }
 
 // CheckHandlers reports, all at once, which of the named handlers have no URL that can be posted to. One that is not set is no
@@ -23,33 +23,16 @@ func (c Config) Handler(name string) string {
 func (c Config) CheckHandlers(names ...string) error {
 	var wrong mistakes
 	for _, name := range names {
-		address, err := c.readHandler(name)
+		address, _, err := c.read(name)
 		if err != nil {
 			wrong.addError(err)
 			continue
 		}
-		if address != "" && !isHandler(address) {
+		if address = strings.TrimSpace(address); address != "" && !isHandler(address) {
 			wrong.add(name, "is not the URL of a handler", exampleHandler)
 		}
 	}
 	return wrong.join()
-}
-
-// readHandler is not readSecrets, because a URL may have commas.
-func (c Config) readHandler(name string) (string, error) {
-	vars := c.environ()
-	file := vars[name+fileSuffix]
-	if file == "" {
-		return strings.TrimSpace(vars[name]), nil
-	}
-	if vars[name] != "" {
-		return "", &VariableError{Variable: name, Problem: bothSet(name)}
-	}
-	text, err := readSecretFile(file)
-	if err != nil {
-		return "", &VariableError{Variable: name + fileSuffix, Problem: err.Error()}
-	}
-	return strings.TrimSpace(text), nil
 }
 
 func isHandler(address string) bool {

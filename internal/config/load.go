@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -14,8 +15,9 @@ import (
 func Load() (Config, error) { return LoadFrom(os.Environ()) }
 
 // LoadFrom is Load for an environment in the form of os.Environ. A variable that is set but empty counts as not set.
-func LoadFrom(environ []string) (Config, error) {
-	vars := newEnvironment(environ)
+func LoadFrom(environ []string) (Config, error) { return load(newEnvironment(environ)) }
+
+func load(vars environment) (Config, error) {
 	cfg := Config{environ: func() environment { return vars }}
 	fields := declaredFields()
 
@@ -55,7 +57,7 @@ func (m *mistakes) addParseError(err error, section reflect.Type, vars environme
 		*m = append(*m, fmt.Errorf("parse %s: %w", section.Name(), err))
 		return
 	}
-	f := newField(section.Name(), declared)
+	f := newField(declared)
 	value := vars[f.name]
 	if f.secret {
 		value = secretMask
@@ -77,4 +79,15 @@ func problem(t reflect.Type, err error) string {
 	default:
 		return err.Error()
 	}
+}
+
+// String lists the values that are in force as NAME=value, one a line, with secrets masked.
+func (c Config) String() string {
+	var b strings.Builder
+	for section := range sections(reflect.ValueOf(&c).Elem()) {
+		for f, value := range section.Fields() {
+			fmt.Fprintf(&b, "%s=%v\n", newField(f).name, value)
+		}
+	}
+	return b.String()
 }

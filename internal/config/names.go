@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (m *mistakes) checkNames(vars environment, fields []field) {
 			known = append(known, f.name+fileSuffix)
 		}
 	}
-	for _, name := range sortedNames(vars) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		ours := strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, secretPrefix)
 		if ours && !slices.Contains(known, name) {
 			m.add(name, "is not a variable of Holdfast"+suggestion(name, known), "")
@@ -40,15 +41,6 @@ func IsReserved(name string) bool {
 	isDeclared := slices.ContainsFunc(declaredFields(), func(f field) bool { return f.name == name })
 	isOurs := func(p string) bool { return strings.HasPrefix(name, p) }
 	return isDeclared || !strings.HasPrefix(name, secretPrefix) && slices.ContainsFunc(reservedPrefixes, isOurs)
-}
-
-func sortedNames(vars environment) []string {
-	names := make([]string, 0, len(vars))
-	for name := range vars {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // suggestion names the nearest known variable, if there is one that could have been meant. Not all of them have the prefix.

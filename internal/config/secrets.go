@@ -42,24 +42,30 @@ func (c Config) CheckSecrets(names ...string) error {
 }
 
 func (c Config) readSecrets(name string) ([]string, error) {
+	text, isFile, err := c.read(name)
+	if !isFile {
+		text = commas.Replace(text)
+	}
+	return splitSecrets(text), err
+}
+
+// read gives the value of a variable, or of the file that NAME_FILE names.
+func (c Config) read(name string) (text string, isFile bool, err error) {
 	vars := c.environ()
 	file := vars[name+fileSuffix]
 	if file == "" {
-		return splitSecrets(lines(vars[name])), nil
+		return vars[name], false, nil
 	}
 	if vars[name] != "" {
-		return nil, &VariableError{Variable: name, Problem: bothSet(name)}
+		return "", false, &VariableError{Variable: name, Problem: bothSet(name)}
 	}
-	text, err := readSecretFile(file)
-	if err != nil {
-		return nil, &VariableError{Variable: name + fileSuffix, Problem: err.Error()}
+	if text, err = readSecretFile(file); err != nil {
+		return "", true, &VariableError{Variable: name + fileSuffix, Problem: err.Error()}
 	}
-	return splitSecrets(text), nil
+	return text, true, nil
 }
 
-// lines puts a line end in the place of every comma that separates: one with a backslash before it is a part of a secret.
-func lines(text string) string { return commas.Replace(text) }
-
+// commas puts a line end in the place of every comma that separates: one with a backslash before it is a part of a secret.
 var commas = strings.NewReplacer(`\,`, ",", ",", "\n")
 
 // splitSecrets gives the lines of a text.

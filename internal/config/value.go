@@ -121,18 +121,21 @@ type AddressList []string
 
 // UnmarshalText reads a list that is separated by commas; white space around an entry is ignored.
 func (l *AddressList) UnmarshalText(text []byte) error {
-	var list AddressList
-	for entry := range strings.SplitSeq(string(text), ",") {
-		entry = strings.TrimSpace(entry)
-		_, notAddr := netip.ParseAddr(entry)
-		_, notPrefix := netip.ParsePrefix(entry)
-		if notAddr != nil && notPrefix != nil {
-			return fmt.Errorf("has %q, which is neither an IP address nor a network in CIDR form", entry)
-		}
-		list = append(list, entry)
+	var networks NetworkList
+	if err := networks.UnmarshalText(text); err != nil {
+		return err
 	}
-	*l = list
+	*l = entriesOf(string(text))
 	return nil
+}
+
+// entriesOf splits a list at its commas.
+func entriesOf(list string) []string {
+	entries := strings.Split(list, ",")
+	for i := range entries {
+		entries[i] = strings.TrimSpace(entries[i])
+	}
+	return entries
 }
 
 // String is the list as it is written in the variable.
@@ -143,17 +146,16 @@ type NetworkList []netip.Prefix
 
 // UnmarshalText reads what an AddressList does.
 func (l *NetworkList) UnmarshalText(text []byte) error {
-	var addresses AddressList
-	if err := addresses.UnmarshalText(text); err != nil {
-		return err
-	}
-	list := make(NetworkList, len(addresses))
-	for i, entry := range addresses {
-		if address, err := netip.ParseAddr(entry); err == nil {
-			list[i] = netip.PrefixFrom(address, address.BitLen())
-		} else {
-			list[i] = netip.MustParsePrefix(entry).Masked()
+	var list NetworkList
+	for _, entry := range entriesOf(string(text)) {
+		network, err := netip.ParsePrefix(entry)
+		if address, notAddress := netip.ParseAddr(entry); notAddress == nil {
+			network, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
+		if err != nil {
+			return fmt.Errorf("has %q, which is neither an IP address nor a network in CIDR form", entry)
+		}
+		list = append(list, network.Masked())
 	}
 	*l = list
 	return nil
@@ -174,14 +176,12 @@ type OriginList []string
 // UnmarshalText reads a list that is separated by commas. An origin is compared as a whole with what browsers send, so it has
 // neither a path nor a slash at its end.
 func (l *OriginList) UnmarshalText(text []byte) error {
-	var list OriginList
-	for entry := range strings.SplitSeq(string(text), ",") {
-		entry = strings.ToLower(strings.TrimSpace(entry))
+	list := OriginList(entriesOf(strings.ToLower(string(text))))
+	for _, entry := range list {
 		u, err := url.Parse(entry)
 		if err != nil || u.Host == "" || entry != u.Scheme+"://"+u.Host || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("has %q, which is not scheme and host alone", entry)
 		}
-		list = append(list, entry)
 	}
 	*l = list
 	return nil

@@ -6,7 +6,6 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/installation"
-	"holdfast/persistence"
 )
 
 // errorSink is what roles report errors to; nil where there is no database to keep them.
@@ -42,5 +41,3 @@ func (p *process) startErrorLog(ctx context.Context) error {
 	p.onStop("count of duplicates", counter.Stop)
 	return p.telemetry.ObserveErrorLog(recorder.Dropped)
 }
-
-var _ errorSink = (*persistence.ErrorRecorder)(nil)

@@ -42,36 +42,12 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 	return depth, age, nil
 }
 
-// spooler is nil where there is no inbox.
-func (p *process) spooler() intake.Spooler {
-	if p.inbox == nil {
-		return nil
-	}
-	return p.inbox.NewInboxWriter()
-}
-
-// remover is nil where there is no inbox.
-func (p *process) remover() intake.InboxRemover {
-	if p.inbox == nil {
-		return nil
-	}
-	return p.inbox
-}
-
-// conflicts is nil where there is no inbox.
-func (p *process) conflicts() intake.ConflictBook {
-	if p.inbox == nil {
-		return nil
-	}
-	return p.inbox
-}
-
 // startDrain starts what waits in the inbox, in every process that could.
 func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := intake.NewDrain(p.inbox, p.starter(), p.conflicts(), p.breaker, p.cfg.Ingress.StartTimeout)
+	drain, err := intake.NewDrain(p.inbox, p.starter(), p.inbox, p.breaker, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}

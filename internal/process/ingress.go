@@ -17,11 +17,15 @@ func (p *process) startIngress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := intake.New(intake.Options{
-		Starter: p.starter(), Inbox: p.spooler(), Remover: p.remover(), Conflicts: p.conflicts(),
-		Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
+	options := intake.Options{
+		Starter: p.starter(), Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
 		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
-	})
+	}
+	var rates ingress.RateStore
+	if p.inbox != nil {
+		options.Inbox, options.Remover, options.Conflicts, rates = p.inbox.NewInboxWriter(), p.inbox, p.inbox, p.inbox
+	}
+	in, err := intake.New(options)
 	if err != nil {
 		return err
 	}
@@ -42,7 +46,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
 		PublicURL:      cfg.PublicURL,
-		Rates:          p.rates(),
+		Rates:          rates,
 		Questions:      webhook.NewClient(webhook.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
 		HandlerURL:     p.cfg.Handler,
 	})
@@ -61,14 +65,6 @@ func (p *process) startIngress(ctx context.Context) error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
-}
-
-// rates is nil where there is no database.
-func (p *process) rates() ingress.RateStore {
-	if p.inbox == nil {
-		return nil
-	}
-	return p.inbox
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those

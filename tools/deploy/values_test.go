@@ -17,7 +17,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"holdfast/internal/config"
+	"holdfast/internal/config/reference"
 	"holdfast/workflows"
 )
 
@@ -124,9 +124,13 @@ const schemaFile = chartDir + "/values.schema.json"
 func TestTheSchemaKnowsEveryVariable(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	for _, v := range config.Describe() {
-		if !v.Secret && !managed(v.Name) {
-			lines = append(lines, `        "`+v.Name+`": {"type": ["string", "number", "boolean"]}`)
+	sections, err := reference.Read("../../internal/config/sections.go")
+	require.NoError(t, err)
+	for _, section := range sections {
+		for _, v := range section.Variables {
+			if !v.Secret && !managed(v.Name) {
+				lines = append(lines, `        "`+v.Name+`": {"type": ["string", "number", "boolean"]}`)
+			}
 		}
 	}
 	raw, err := os.ReadFile(schemaFile)
