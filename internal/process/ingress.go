@@ -68,7 +68,7 @@ func (p *process) rates() ingress.RateStore {
 	if p.inbox == nil {
 		return nil
 	}
-	return p.inbox
+	return p.inbox.Rates
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
@@ -100,7 +100,7 @@ func (p *process) selfTest() *ingress.SelfTest {
 		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
 	if p.inboxDepth != nil {
-		test.Inbox, test.Failures = p.inboxDepth.Read, p.inbox.RecentFailures
+		test.Inbox, test.Failures = p.inboxDepth.Read, p.inbox.Errors.RecentFailures
 	}
 	return test
 }
