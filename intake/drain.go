@@ -191,8 +191,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row.Receipt.Provider, "dead")
-		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
-			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
+		event.LogDeadLetter(event.ContextLogger{Context: ctx}, row.Receipt, *s.Dead, time.Since(row.Receipt.ReceivedAt))
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
 		if runs.IsRefused(err) {
