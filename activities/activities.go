@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/event"
+	"holdfast/event/tally"
 	"holdfast/providers"
 )
 
@@ -35,7 +36,7 @@ type DuplicateCounter interface {
 // countDuplicate counts an event that its sender was told to be accepted, since only the database knew that it came again.
 func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string) {
 	if r.IsUndecidable() {
-		reportUndecidable(ctx, r.Provider)
+		tally.UndecidableDuplicate(ctx, r.Provider)
 	}
 	if a.Duplicates != nil && owner != "" && owner != r.ID {
 		a.Duplicates.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt})
