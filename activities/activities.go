@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/event"
+	"holdfast/event/tally"
 	"holdfast/providers"
 )
 
@@ -35,7 +36,7 @@ type DuplicateCounter interface {
 // countDuplicate counts a redelivery that the ingress accepted as new, since only the database detected it.
 func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string) {
 	if r.IsUndecidable() {
-		reportUndecidable(ctx, r.Provider)
+		tally.UndecidableDuplicate(ctx, r.Provider)
 	}
 	if a.Duplicates != nil && owner != "" && owner != r.ID {
 		a.Duplicates.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt})

@@ -3,13 +3,11 @@ package activities
 import (
 	"context"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
+	"holdfast/event/tally"
 )
 
 // PersistEvent stores the event and its raw body, unless another event owns its key. If possible, it also upserts the entities in
@@ -45,11 +43,7 @@ func isHeld(err error) bool {
 
 // reportConflict logs and counts an event whose key turned out to belong to another event after the acknowledgment.
 func reportConflict(ctx context.Context, c event.Conflict) {
-	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
-	if err == nil {
-		count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", c.Provider)))
-	}
+	tally.Conflict(ctx, c.Provider)
 	activity.GetLogger(ctx).Warn("event.conflict", "provider", c.Provider, "source", c.Source,
 		"workflow_id", event.WorkflowID(c.Provider, c.Key), "event_id", c.EventID, "owner_id", c.Owner,
 		"fingerprint", c.Fingerprint, "owner_fingerprint", c.OwnerFingerprint)

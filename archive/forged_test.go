@@ -18,9 +18,9 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	for n := range 2 {
 		letter := died(t, store, receiptAt(n), bodyOf(n))
-		require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
+		require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
 	}
-	keeper := &archive.Keeper{Store: store, Bucket: bucket}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
 	require.EqualValues(t, 2, purge(t, keeper, retention.DeadLetters))
 	process(t, store, receiptAt(3), bodyOf(3))
 	require.EqualValues(t, 1, purge(t, keeper, retention.Events))

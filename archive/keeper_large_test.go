@@ -71,8 +71,8 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 		process(t, store, receiptAt(n), body)
 	}
 	letter := died(t, store, receiptAt(rows), bytes.Repeat([]byte("{"), size))
-	require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
-	keeper := &archive.Keeper{Store: store, Bucket: buckets(t)["folder"]}
+	require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: buckets(t)["folder"]}
 	read.Store(0)
 	n, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 	for name, bucket := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
 			old, keeper := open(t), &archive.Keeper{Bucket: bucket}
-			keeper.Store = old
+			keeper.Store = old.Upkeep
 			var receipts []event.Receipt
 			for n := range 7 {
 				r := receiptAt(n)
@@ -49,11 +49,11 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			}
 			parsed, err := parse(receipts[5], bodyOf(5))
 			require.NoError(t, err)
-			_, err = old.Persist(t.Context(), receipts[5], bodyOf(5), parsed, runOf(receipts[5]))
+			_, err = old.Writer.Persist(t.Context(), receipts[5], bodyOf(5), parsed, runOf(receipts[5]))
 			require.NoError(t, err)
 			for n, body := range map[int][]byte{5: bodyOf(5), 6: {0xff, 0, '{'}} {
 				letter := died(t, old, receipts[n], body)
-				require.NoError(t, old.DiscardDeadLetter(t.Context(), letter.ID, by))
+				require.NoError(t, old.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
 			}
 			events, letters, entities := picture(t, old, receipts)
 			require.Len(t, events, 6)
@@ -63,7 +63,7 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.EqualValues(t, 6, purge(t, keeper, retention.Events))
 			gone, _, _ := picture(t, old, receipts)
 			require.Empty(t, gone)
-			stats, err := old.ArchiveStats(t.Context())
+			stats, err := old.Upkeep.ArchiveStats(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 2, stats.Files)
 			require.Zero(t, stats.Due)
@@ -80,7 +80,7 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {There: 6}, operation.ImportDeadLetter: {There: 3}}, counts)
 			again := receiptAt(99)
 			again.Key = receipts[0].Key
-			persisted, err := fresh.Process(t.Context(), again, bodyOf(0), parsed, runOf(again))
+			persisted, err := fresh.Writer.Process(t.Context(), again, bodyOf(0), parsed, runOf(again))
 			require.NoError(t, err)
 			require.True(t, persisted.Duplicate)
 			require.Equal(t, receipts[0].ID, persisted.Owner)
@@ -101,7 +101,7 @@ func picture(t *testing.T, store *persistence.Store, receipts []event.Receipt) (
 		return string(encoded)
 	}
 	for _, r := range receipts {
-		record, err := store.Event(t.Context(), r.ID)
+		record, err := store.Read.Event(t.Context(), r.ID)
 		if err == nil {
 			record.Links = nil
 			require.Equal(t, r, record.Receipt)
@@ -109,17 +109,17 @@ func picture(t *testing.T, store *persistence.Store, receipts []event.Receipt) (
 		} else {
 			require.ErrorIs(t, err, event.ErrNotFound)
 		}
-		all, err := store.DeadLetters(t.Context(), event.DeadLetterQuery{EventID: r.ID})
+		all, err := store.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{EventID: r.ID})
 		require.NoError(t, err)
 		for _, d := range all {
-			d, err := store.DeadLetter(t.Context(), d.ID)
+			d, err := store.DeadLetters.DeadLetter(t.Context(), d.ID)
 			require.NoError(t, err)
 			d.ID = 0
 			letters = append(letters, text(d)+string(d.Body))
 		}
 	}
 	for _, id := range []string{"cus_0", "cus_1", "cus_2"} {
-		e, err := store.Entity(t.Context(), event.EntityRef{Provider: "stripe", Kind: "customer", ExternalID: id})
+		e, err := store.Read.Entity(t.Context(), event.EntityRef{Provider: "stripe", Kind: "customer", ExternalID: id})
 		require.NoError(t, err)
 		entities = append(entities, text(e.State)+e.Last.EventID)
 	}
@@ -148,7 +148,7 @@ func (f failing) Put(ctx context.Context, name string, content []byte) error {
 }
 
 // dying is a store whose caller dies once its file is written.
-type dying struct{ *persistence.Store }
+type dying struct{ archive.Store }
 
 var errKilled = errors.New("killed")
 
@@ -168,17 +168,17 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 	}
 	const rows = 4
 	full := errors.New("no space left on device")
-	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error { return full }, nil}}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
 	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
 	require.ErrorContains(t, err, "nothing was removed")
 	require.Len(t, eventsOf(t, store), rows)
 
-	keeper.Bucket, keeper.Store = bucket, dying{store}
+	keeper.Bucket, keeper.Store = bucket, dying{store.Upkeep}
 	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, errKilled)
 	require.Len(t, eventsOf(t, store), rows)
-	keeper.Store = store
+	keeper.Store = store.Upkeep
 
 	var changed event.Receipt
 	keeper.Bucket = failing{bucket, nil, func() error {
@@ -186,7 +186,7 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(3))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		_, err = store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
 		return err
 	}}
 	removed, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
@@ -206,7 +206,7 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 
 func eventsOf(t *testing.T, store *persistence.Store) []event.Record {
 	t.Helper()
-	all, err := store.Events(t.Context(), event.RecordQuery{})
+	all, err := store.Read.Events(t.Context(), event.RecordQuery{})
 	require.NoError(t, err)
 	return all
 }
@@ -224,14 +224,14 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 				process(t, store, r, bodyOf(n))
 			}
 			letter := died(t, store, receiptAt(7), []byte("never seen again"))
-			require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
+			require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
 			expunge := func(id string) {
-				_, err := store.Expunge(t.Context(), id, 0, by)
+				_, err := store.Upkeep.Expunge(t.Context(), id, 0, by)
 				require.NoError(t, err)
 			}
 			expunge(ids[0])
 			written := false
-			keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error {
+			keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error {
 				if !written {
 					written = true
 					expunge(ids[1])
@@ -247,7 +247,7 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 			expunge(ids[3])
 			expunge(letter.Receipt.ID)
 			require.ErrorIs(t, keeper.Clean(t.Context()), down)
-			stats, err := store.ArchiveStats(t.Context())
+			stats, err := store.Upkeep.ArchiveStats(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 2, stats.Due)
 
@@ -306,7 +306,7 @@ func TestABucketThatCanOnlyBeReadIsRefused(t *testing.T) {
 	names, err := bucket.List(t.Context())
 	require.NoError(t, err, "it can be read")
 	require.Empty(t, names)
-	keeper := &archive.Keeper{Store: open(t), Bucket: bucket}
+	keeper := &archive.Keeper{Store: open(t).Upkeep, Bucket: bucket}
 	require.ErrorContains(t, keeper.Check(t.Context()), "Access Denied")
 }
 

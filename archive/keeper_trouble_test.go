@@ -20,7 +20,7 @@ import (
 // the right one.
 func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	keeper := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
 	for n := range 3 {
 		process(t, store, receiptAt(n), bodyOf(n))
 	}
@@ -29,14 +29,14 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 		ids = append(ids, r.Receipt.ID)
 	}
 	require.EqualValues(t, 3, purge(t, keeper, retention.Events))
-	_, err := store.Expunge(t.Context(), ids[0], 0, by)
+	_, err := store.Upkeep.Expunge(t.Context(), ids[0], 0, by)
 	require.NoError(t, err)
 
-	laptop := &archive.Keeper{Store: aged{store}, Bucket: buckets(t)["folder"]}
+	laptop := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: buckets(t)["folder"]}
 	require.ErrorContains(t, laptop.Clean(t.Context()), "HOLDFAST_ARCHIVE")
 	require.NoError(t, keeper.Clean(t.Context()))
 	require.NotContains(t, archived(t, bucket), ids[0])
-	stats, err := store.ArchiveStats(t.Context())
+	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, stats.Due)
 }
@@ -49,7 +49,7 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 	store, root := open(t), filepath.Join(t.TempDir(), "archive")
 	bucket, err := archive.Open("file://" + root)
 	require.NoError(t, err)
-	keeper := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	keeper := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
 	require.NoError(t, keeper.Check(t.Context()), "it is yet to be begun")
 	require.NoError(t, keeper.Clean(t.Context()))
 	process(t, store, receiptAt(0), bodyOf(0))
@@ -95,12 +95,12 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	full := errors.New("no space left on device")
-	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error { return full }, nil}}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
 	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
-	another := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	another := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
 	files := func() int64 {
-		stats, err := store.ArchiveStats(t.Context())
+		stats, err := store.Upkeep.ArchiveStats(t.Context())
 		require.NoError(t, err)
 		return stats.Files
 	}
@@ -110,7 +110,7 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 
 	expunged := eventsOf(t, store)[0].Receipt.ID
 	keeper.Bucket = failing{bucket, func() error {
-		_, err := store.Expunge(t.Context(), expunged, 0, by)
+		_, err := store.Upkeep.Expunge(t.Context(), expunged, 0, by)
 		return errors.Join(err, another.Clean(t.Context()))
 	}, nil}
 	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
@@ -138,7 +138,7 @@ func (u unreadable) Get(ctx context.Context, name string) (io.ReadCloser, error)
 // A file that can't be read or rewritten blocks neither a purge nor other files.
 func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: store, Bucket: bucket}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
 	var ids []string
 	for n := range 2 {
 		process(t, store, receiptAt(n), bodyOf(n))
@@ -149,15 +149,15 @@ func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, names, 2)
 	for _, id := range ids {
-		_, err := store.Expunge(t.Context(), id, 0, by)
+		_, err := store.Upkeep.Expunge(t.Context(), id, 0, by)
 		require.NoError(t, err)
 	}
 	process(t, store, receiptAt(2), bodyOf(2))
 	keeper.Bucket = unreadable{bucket, names[0]}
 	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
-	keeper.Store = aged{store}
+	keeper.Store = aged{store.Upkeep}
 	require.ErrorIs(t, keeper.Clean(t.Context()), errFrozen)
-	stats, err := store.ArchiveStats(t.Context())
+	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Due)
 	require.NotContains(t, archived(t, bucket), ids[1])
@@ -170,20 +170,20 @@ func TestAnAttemptThatIsRepeatedWritesTheSameFile(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	forbidden := errors.New("may not be read")
-	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, nil, func() error { return forbidden }}}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, nil, func() error { return forbidden }}}
 	for range 3 {
 		_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.ErrorIs(t, err, forbidden)
 	}
-	stats, err := store.ArchiveStats(t.Context())
+	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Files)
 	keeper.Bucket = bucket
 	require.EqualValues(t, 2, purge(t, keeper, retention.Events))
 	require.Len(t, lines(t, bucket), 2)
-	keeper.Store = aged{store}
+	keeper.Store = aged{store.Upkeep}
 	require.NoError(t, keeper.Clean(t.Context()))
-	stats, err = store.ArchiveStats(t.Context())
+	stats, err = store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, stats.Due)
 }
@@ -194,12 +194,12 @@ func TestASlowWorkerBringsNothingBack(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	expunged := eventsOf(t, store)[0].Receipt.ID
-	fast := &archive.Keeper{Store: store, Bucket: bucket}
+	fast := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
 	var overtaken sync.Once
-	slow := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error {
+	slow := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error {
 		overtaken.Do(func() {
 			require.EqualValues(t, 2, purge(t, fast, retention.Events))
-			_, err := store.Expunge(t.Context(), expunged, 0, by)
+			_, err := store.Upkeep.Expunge(t.Context(), expunged, 0, by)
 			require.NoError(t, err)
 			require.NoError(t, fast.Clean(t.Context()))
 		})

@@ -142,19 +142,19 @@ func process(t *testing.T, store *persistence.Store, r event.Receipt, body []byt
 	t.Helper()
 	parsed, err := parse(r, body)
 	require.NoError(t, err)
-	persisted, err := store.Process(t.Context(), r, body, parsed, runOf(r))
+	persisted, err := store.Writer.Process(t.Context(), r, body, parsed, runOf(r))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 }
 
 func died(t *testing.T, store *persistence.Store, r event.Receipt, body []byte) event.DeadLetter {
 	t.Helper()
-	require.NoError(t, store.RecordDeadLetter(t.Context(), event.DeadLetter{
+	require.NoError(t, store.DeadLetters.RecordDeadLetter(t.Context(), event.DeadLetter{
 		Receipt: r, Body: body, Run: event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewString()}, Failure: event.Failure{
 			Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON", Attempts: 3, At: r.ReceivedAt,
 		},
 	}))
-	letter, err := store.DeadLetterOfEvent(t.Context(), r.ID)
+	letter, err := store.DeadLetters.DeadLetterOfEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 	return letter
 }

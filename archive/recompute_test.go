@@ -25,7 +25,7 @@ func historyOf(t *testing.T, k *archive.Keeper, store *persistence.Store, refs [
 	t.Helper()
 	var all []event.Entity
 	for _, ref := range refs {
-		e, err := store.Entity(t.Context(), ref)
+		e, err := store.Read.Entity(t.Context(), ref)
 		require.NoError(t, err)
 		all = append(all, e)
 	}
@@ -45,29 +45,29 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 		for name, bucket := range buckets(t) {
 			t.Run(fmt.Sprint(name, " whole ", isWhole), func(t *testing.T) {
 				store := open(t)
-				k := &archive.Keeper{Store: store, Bucket: bucket}
+				k := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
 				var ids []string
 				for n := range 4 {
 					r := receiptAt(n)
 					process(t, store, r, namedBody(n))
 					ids = append(ids, r.ID)
 					if n == 0 && !isWhole {
-						removed, err := store.PurgeBatch(t.Context(), retention.Events, time.Now().Add(time.Hour))
+						removed, err := store.Upkeep.PurgeBatch(t.Context(), retention.Events, time.Now().Add(time.Hour))
 						require.NoError(t, err)
 						require.EqualValues(t, 1, removed)
 					}
 				}
 				purge(t, k, retention.Events)
 
-				plan, err := store.PlanExpunge(t.Context(), nil, ids[3])
+				plan, err := store.Upkeep.PlanExpunge(t.Context(), nil, ids[3])
 				require.NoError(t, err)
 				require.Len(t, plan.Incomplete, 1)
 				history := historyOf(t, k, store, plan.Incomplete)
-				gone, err := store.ExpungeWith(t.Context(), history, ids[3], 0, by)
+				gone, err := store.Upkeep.ExpungeWith(t.Context(), history, ids[3], 0, by)
 				require.NoError(t, err)
 				require.NoError(t, k.Clean(t.Context()))
 				require.NotContains(t, content(t, bucket), "name3")
-				e, err := store.Entity(t.Context(), plan.Incomplete[0])
+				e, err := store.Read.Entity(t.Context(), plan.Incomplete[0])
 				require.NoError(t, err)
 				require.Equal(t, !isWhole, e.Incomplete)
 				if !isWhole {
@@ -81,10 +81,10 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 
 				// A later one, which the base covers now.
 				history = historyOf(t, k, store, gone.Recomputed)
-				gone, err = store.ExpungeWith(t.Context(), history, ids[2], 0, by)
+				gone, err = store.Upkeep.ExpungeWith(t.Context(), history, ids[2], 0, by)
 				require.NoError(t, err)
 				require.Equal(t, plan.Incomplete, gone.Recomputed)
-				e, err = store.Entity(t.Context(), plan.Incomplete[0])
+				e, err = store.Read.Entity(t.Context(), plan.Incomplete[0])
 				require.NoError(t, err)
 				require.Contains(t, string(e.State), "name1")
 			})

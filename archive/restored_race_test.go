@@ -18,8 +18,8 @@ import (
 func TestWhatIsExpungedDuringAnImportDoesNotComeBack(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	letter := died(t, store, receiptAt(0), bodyOf(0))
-	require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
-	require.EqualValues(t, 1, purge(t, &archive.Keeper{Store: store, Bucket: bucket}, retention.DeadLetters))
+	require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
+	require.EqualValues(t, 1, purge(t, &archive.Keeper{Store: store.Upkeep, Bucket: bucket}, retention.DeadLetters))
 
 	address := cluster.Database(t)
 	fresh, err := persistence.Open(t.Context(), persistence.Config{URL: address, MaxConns: 5})
@@ -51,7 +51,7 @@ SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 	}()
 	bring(t, fresh, bucket)
 	require.NoError(t, <-expunged)
-	all, err := fresh.DeadLetters(t.Context(), event.DeadLetterQuery{EventID: id})
+	all, err := fresh.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{EventID: id})
 	require.NoError(t, err)
 	require.Empty(t, all)
 }

@@ -17,7 +17,7 @@ import (
 // dueFiles are how many files of the archive are known, and how many of these may hold what was expunged.
 func dueFiles(t *testing.T, store *persistence.Store) (files, due int64) {
 	t.Helper()
-	stats, err := store.ArchiveStats(t.Context())
+	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	return stats.Files, stats.Due
 }
@@ -28,7 +28,7 @@ func dueFiles(t *testing.T, store *persistence.Store) (files, due int64) {
 //   - until it is so old that no transaction of its time can be open
 func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: store, Bucket: bucket}
+	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
 	process(t, store, receiptAt(0), bodyOf(0))
 	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	files, due := dueFiles(t, store)
@@ -47,10 +47,10 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(2))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		_, err = store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
 		return err
 	}}
-	removed, err := (&archive.Keeper{Store: store, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())
+	removed, err := (&archive.Keeper{Store: store.Upkeep, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, removed)
 	for _, when := range []string{"not all of it is removed", "and it is young"} {
@@ -58,7 +58,7 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		require.Equal(t, []int64{2, 1}, []int64{files, due}, when)
 		require.NoError(t, keeper.Clean(t.Context()))
 	}
-	require.NoError(t, (&archive.Keeper{Store: aged{store}, Bucket: bucket}).Clean(t.Context()))
+	require.NoError(t, (&archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{2, 0}, []int64{files, due})
 }
@@ -73,16 +73,16 @@ func (missing) Get(context.Context, string) (io.ReadCloser, error) { return nil,
 func TestAFileThatWasWrittenIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	process(t, store, receiptAt(0), bodyOf(0))
-	_, err := (&archive.Keeper{Store: dying{store}, Bucket: bucket}).PurgeBatch(t.Context(), retention.Events, time.Now())
+	_, err := (&archive.Keeper{Store: dying{store.Upkeep}, Bucket: bucket}).PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, errKilled)
 	files, due := dueFiles(t, store)
 	require.Equal(t, []int64{1, 1}, []int64{files, due})
 
-	elsewhere := &archive.Keeper{Store: aged{store}, Bucket: missing{bucket}}
+	elsewhere := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: missing{bucket}}
 	require.ErrorContains(t, elsewhere.Clean(t.Context()), "was written, and is not there")
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{1, 1}, []int64{files, due})
-	require.NoError(t, (&archive.Keeper{Store: aged{store}, Bucket: bucket}).Clean(t.Context()))
+	require.NoError(t, (&archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{1, 0}, []int64{files, due})
 }

@@ -260,7 +260,7 @@ func (s *suite) check(ctx context.Context, d drive, path string) (r ledger.Repor
 		return r, err
 	}
 	defer store.Close()
-	check, err := store.OpenLedgerCheck(ctx, sent)
+	check, err := store.Ledgers.OpenLedgerCheck(ctx, sent)
 	if err != nil {
 		return r, err
 	}

@@ -63,11 +63,11 @@ func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destina
 	if d.HTTP != nil {
 		secrets = []delivery.Secret{{Value: lab.Secret}}
 	}
-	if _, err := store.ApplyDestination(ctx, d, secrets, bench); err != nil {
+	if _, err := store.Subscriptions.ApplyDestination(ctx, d, secrets, bench); err != nil {
 		return fmt.Errorf("destination %s: %w", d.Name, err)
 	}
 	sub.Name, sub.To, sub.Active = d.Name, d.Name, true
-	if _, err := store.ApplySubscription(ctx, sub, bench); err != nil {
+	if _, err := store.Subscriptions.ApplySubscription(ctx, sub, bench); err != nil {
 		return fmt.Errorf("subscription %s: %w", sub.Name, err)
 	}
 	return nil

@@ -89,11 +89,11 @@ func (p *patches) ripen(ctx context.Context) error {
 		return err
 	}
 	r, parsed, run := p.next()
-	if _, err := p.store.Persist(ctx, r, []byte(`{}`), parsed, run); err != nil {
+	if _, err := p.store.Writer.Persist(ctx, r, []byte(`{}`), parsed, run); err != nil {
 		return err
 	}
 	p.n++
-	_, err := p.store.UpsertEntities(ctx, r, parsed, run)
+	_, err := p.store.Writer.UpsertEntities(ctx, r, parsed, run)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (p *patches) next() (event.Receipt, event.Parsed, event.Run) {
 
 func (p *patches) write(ctx context.Context) error {
 	r, parsed, run := p.next()
-	stored, err := p.store.Process(ctx, r, []byte(`{}`), parsed, run)
+	stored, err := p.store.Writer.Process(ctx, r, []byte(`{}`), parsed, run)
 	if err == nil && !stored.Processed {
 		err = fmt.Errorf("change %d was not stored", p.n)
 	}
@@ -148,7 +148,7 @@ func (p *patches) write(ctx context.Context) error {
 
 // check reads the last entity: it must be as the latest change in order has left it, whatever came after that.
 func (p *patches) check(ctx context.Context) error {
-	e, err := p.store.Entity(ctx, event.EntityRef{Provider: stripe, Kind: "customer", ExternalID: p.name(p.last)})
+	e, err := p.store.Read.Entity(ctx, event.EntityRef{Provider: stripe, Kind: "customer", ExternalID: p.name(p.last)})
 	if err != nil {
 		return err
 	}

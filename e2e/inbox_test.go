@@ -211,7 +211,7 @@ func (i *installation) spool(t *testing.T, r event.Receipt, body []byte) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database})
 	require.NoError(t, err)
 	defer store.Close()
-	stored, err := store.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, body, false)
+	stored, err := store.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, body, false)
 	require.NoError(t, err)
 	require.True(t, stored)
 }

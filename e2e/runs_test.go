@@ -251,7 +251,7 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database})
 	require.NoError(t, err)
 	defer store.Close()
-	require.NoError(t, store.RecordDeadLetter(context.Background(), event.DeadLetter{
+	require.NoError(t, store.DeadLetters.RecordDeadLetter(context.Background(), event.DeadLetter{
 		Receipt: r, Body: body, Run: event.Run{WorkflowID: started.WorkflowID, RunID: started.RunID},
 		Failure: event.Failure{Step: event.StepParse, Class: event.ClassFailed, Code: "x", Attempts: 1, At: time.Now()},
 	}))
@@ -273,7 +273,7 @@ func (i *installation) redrives(t *testing.T) *redrive.Replays {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &redrive.Replays{Letters: store, Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
+	return &redrive.Replays{Letters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 }
 
 // A schedule's run does not come to its end, since nobody works:

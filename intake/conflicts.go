@@ -5,11 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"holdfast/event"
+	"holdfast/event/tally"
 	"holdfast/runs"
 )
 
@@ -19,17 +16,7 @@ type ConflictBook interface {
 }
 
 // conflicts report events whose key another one has.
-type conflicts struct {
-	book  ConflictBook // nil where no database is configured
-	count metric.Int64Counter
-}
-
-func newConflicts(book ConflictBook) (c conflicts, err error) {
-	c.book = book
-	c.count, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
-	return c, err
-}
+type conflicts struct{ book ConflictBook } // nil where no database is configured
 
 // recordTimeout bounds the record of a conflict: the sender waits for it, and the log has it in any case.
 const recordTimeout = 200 * time.Millisecond
@@ -39,7 +26,7 @@ func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	if found == nil {
 		return
 	}
-	c.count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", found.Provider)))
+	tally.Conflict(ctx, found.Provider)
 	unrecorded := ""
 	if c.book != nil {
 		limited, cancel := runs.WithTimeout(ctx, recordTimeout)

@@ -56,7 +56,6 @@ type Drain struct {
 	metrics drainMetrics
 	// conflicts report what was acknowledged before it was known whose key it has.
 	conflicts conflicts
-	repeats   repeats
 	waited    time.Duration // for which the oldest event of the last page had waited
 
 	stop, stopped chan struct{}
@@ -68,16 +67,8 @@ func NewDrain(
 	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
 ) (*Drain, error) {
 	metrics, err := newDrainMetrics()
-	if err != nil {
-		return nil, err
-	}
-	conflicts, err := newConflicts(book)
-	if err != nil {
-		return nil, err
-	}
-	repeats, err := newRepeats()
 	return &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts, repeats: repeats,
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts{book},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, err
 }
@@ -186,13 +177,12 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	case err == nil:
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)
-		d.repeats.count(ctx, d.Duplicates, row.Receipt, started)
+		countRepeat(ctx, d.Duplicates, row.Receipt, started)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row.Receipt.Provider, "dead")
-		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
-			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
+		event.LogDeadLetter(event.ContextLogger{Context: ctx}, row.Receipt, *s.Dead, time.Since(row.Receipt.ReceivedAt))
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
 		if runs.IsRefused(err) {

@@ -61,20 +61,13 @@ type Intake struct {
 	late   *lateConfirmations
 	// conflicts report events whose key another event has.
 	conflicts conflicts
-	repeats   repeats
 	spools    metric.Int64Counter
 }
 
 // New makes an intake.
 func New(o Options) (i *Intake, err error) {
-	i = &Intake{Options: o, inbox: newInbox(o.Inbox)}
+	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
 	if i.late, err = newLateConfirmations(o.Remover); err != nil {
-		return nil, err
-	}
-	if i.conflicts, err = newConflicts(o.Conflicts); err != nil {
-		return nil, err
-	}
-	if i.repeats, err = newRepeats(); err != nil {
 		return nil, err
 	}
 	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
@@ -122,7 +115,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	}
 	for n, e := range started {
 		i.conflicts.report(ctx, e.Conflict)
-		i.repeats.count(ctx, i.Duplicates, events[n].Receipt, e)
+		countRepeat(ctx, i.Duplicates, events[n].Receipt, e)
 	}
 	return started, nil
 }

@@ -24,8 +24,6 @@ func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest /
 	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
 	defer otel.SetMeterProvider(before)
-	r, err := newRepeats()
-	require.NoError(t, err)
 	hour := event.Duration(time.Hour)
 	byContent := event.Receipt{ID: "2", Provider: "acme", Content: "c", DedupeWindow: hour}
 	processed := runs.Started{EventID: "1", State: runs.StateProcessed}
@@ -41,7 +39,7 @@ func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest /
 		{byContent, runs.Started{EventID: "2", State: runs.StateAccepted}}, {byContent, runs.Started{EventID: "2", State: StateSpooled}},
 		{byContent, runs.Started{EventID: "2", State: runs.StateProcessing}},
 	} {
-		r.count(t.Context(), all, c.receipt, c.started)
+		countRepeat(t.Context(), all, c.receipt, c.started)
 	}
 	require.Len(t, *all, 4)
 	var found metricdata.ResourceMetrics

@@ -14,7 +14,7 @@ import (
 // knownFrom is the state at a moment, or from when on one is known.
 func (d *database) knownFrom(ref event.EntityRef, at time.Time) (state string, from time.Time) {
 	d.t.Helper()
-	e, err := d.EntityAsOf(d.t.Context(), ref, at)
+	e, err := d.Entities.EntityAsOf(d.t.Context(), ref, at)
 	var collapsed *event.CollapsedError
 	if errors.As(err, &collapsed) {
 		return "", collapsed.Before
@@ -39,7 +39,7 @@ func TestAStateThatWasPurgedIsNotGuessed(t *testing.T) {
 	late := parsed(patch("1", `{"late":true}`)) // it belongs before the purged snapshot, and is too young to go with it
 	late.OccurredAt = day(1.5)
 	db.process(receiptAt(day(4)), late)
-	whole, err := db.Entity(t.Context(), thing("1"))
+	whole, err := db.Read.Entity(t.Context(), thing("1"))
 	require.NoError(t, err)
 	require.Nil(t, whole.CollapsedUntil)
 
@@ -52,15 +52,15 @@ func TestAStateThatWasPurgedIsNotGuessed(t *testing.T) {
 		state, _ := db.knownFrom(thing("1"), day(n))
 		require.JSONEq(t, want, state)
 	}
-	e, err := db.Entity(t.Context(), thing("1"))
+	e, err := db.Read.Entity(t.Context(), thing("1"))
 	require.NoError(t, err)
 	require.Equal(t, day(2), *e.CollapsedUntil)
 
-	effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: 3})
+	effects, err := db.Read.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: 3})
 	require.NoError(t, err)
 	require.True(t, effects[2].Unknown, "what was before the snapshot is gone")
 	require.False(t, effects[1].Unknown, "what comes after it is compared with it")
-	effects, err = db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: 10, AsOf: day(1.9)})
+	effects, err = db.Read.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: 10, AsOf: day(1.9)})
 	require.NoError(t, err)
 	require.Len(t, effects, 1)
 	require.True(t, effects[0].Unknown, "what was before the late change is gone")
@@ -81,7 +81,7 @@ func TestAnEntityThatWasMentionedBeforeAPurge(t *testing.T) {
 	require.Equal(t, noon.Add(2*time.Hour), from)
 	state, _ := db.knownFrom(thing("1"), from)
 	require.JSONEq(t, `{}`, state)
-	_, err := db.EntityAsOf(t.Context(), thing("other"), noon)
+	_, err := db.Entities.EntityAsOf(t.Context(), thing("other"), noon)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.NotContains(t, err.Error(), "known from")
 }

@@ -15,7 +15,7 @@ var ada = oversight.Actor{Name: "ada", Role: "operator", RequestID: "req_7", Rea
 // audit is the whole audit log, newest first.
 func (d *database) audit() []oversight.AuditEntry {
 	d.t.Helper()
-	entries, err := d.AuditLog(d.t.Context(), oversight.AuditQuery{})
+	entries, err := d.Audit.AuditLog(d.t.Context(), oversight.AuditQuery{})
 	require.NoError(d.t, err)
 	return entries
 }
@@ -23,7 +23,7 @@ func (d *database) audit() []oversight.AuditEntry {
 func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	require.NoError(t, db.Audit(t.Context(), ada.Did("test.done", "thing:1", json.RawMessage(`{"n":1}`))))
+	require.NoError(t, db.Audit.Audit(t.Context(), ada.Did("test.done", "thing:1", json.RawMessage(`{"n":1}`))))
 	for _, statement := range []string{
 		`UPDATE audit_log SET actor = 'eve'`, `DELETE FROM audit_log`, `TRUNCATE audit_log`,
 	} {
@@ -52,10 +52,10 @@ func TestTheAuditLogIsListedNewestFirst(t *testing.T) {
 	for _, e := range []oversight.AuditEntry{
 		ada.Did("test.done", "thing:1", nil), eve.Did("test.done", "thing:2", nil), ada.Did("test.undone", "thing:1", nil),
 	} {
-		require.NoError(t, db.Audit(t.Context(), e))
+		require.NoError(t, db.Audit.Audit(t.Context(), e))
 	}
 	list := func(q oversight.AuditQuery) (did []string) {
-		entries, err := db.AuditLog(t.Context(), q)
+		entries, err := db.Audit.AuditLog(t.Context(), q)
 		require.NoError(t, err)
 		for _, e := range entries {
 			did = append(did, e.Actor+" "+string(e.Action)+" "+e.Object)

@@ -47,7 +47,7 @@ func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 42))
 			source := newEventSource(t, random)
 			single, bulk := open(t), open(t)
-			inbox := bulk.NewInboxWriter()
+			inbox := bulk.Inbox.NewInboxWriter()
 			left := map[string]bool{}
 			for range 12 {
 				for range 1 + random.IntN(60) {
@@ -206,7 +206,7 @@ func (s *eventSource) processSingle(d *database, r event.Receipt, body []byte) e
 	if err != nil {
 		return err
 	}
-	persisted, err := d.Persist(s.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Persist(s.t.Context(), r, body, p, runOf(r))
 	if err != nil || persisted.Duplicate || p.Outcome == event.OutcomeIgnored {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *eventSource) processSingle(d *database, r event.Receipt, body []byte) e
 
 // takeBatch gives how many events the batch had.
 func (s *eventSource) takeBatch(d *database, limit int) int {
-	b, err := d.ProcessBatch(s.t.Context(), limit, newBatchRun(), s.parse)
+	b, err := d.Writer.ProcessBatch(s.t.Context(), limit, newBatchRun(), s.parse)
 	require.NoError(s.t, err)
 	require.LessOrEqual(s.t, len(b), limit)
 	return len(b)

@@ -19,7 +19,7 @@ import (
 // bulk puts an event into the bulk lane.
 func (d *database) bulk(r event.Receipt) event.Receipt {
 	d.t.Helper()
-	stored, err := d.NewInboxWriter().Spool(d.t.Context(), event.LaneBulk, r, body, false)
+	stored, err := d.Inbox.NewInboxWriter().Spool(d.t.Context(), event.LaneBulk, r, body, false)
 	require.NoError(d.t, err)
 	require.True(d.t, stored)
 	return r
@@ -28,7 +28,7 @@ func (d *database) bulk(r event.Receipt) event.Receipt {
 // batch processes what waits; every event does the same, but for those that are named.
 func (d *database) batch(run event.Run, changes map[string]event.Change) []event.Batched {
 	d.t.Helper()
-	b, err := d.ProcessBatch(d.t.Context(), 100, run, func(r event.Receipt, _ []byte) (event.Parsed, error) {
+	b, err := d.Writer.ProcessBatch(d.t.Context(), 100, run, func(r event.Receipt, _ []byte) (event.Parsed, error) {
 		if change, ok := changes[r.ID]; ok {
 			return parsed(change), nil
 		}
@@ -90,12 +90,12 @@ func TestRedeliveriesInABatch(t *testing.T) {
 	}
 	processed, dead, stuck, discarded := receipt(), receipt(), receipt(), receipt()
 	db.process(processed, parsed())
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(dead)))
-	_, err := db.Persist(t.Context(), stuck, body, parsed(), runOf(stuck))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(dead)))
+	_, err := db.Writer.Persist(t.Context(), stuck, body, parsed(), runOf(stuck))
 	require.NoError(t, err)
-	_, err = db.Persist(t.Context(), discarded, body, parsed(), runOf(discarded))
+	_, err = db.Writer.Persist(t.Context(), discarded, body, parsed(), runOf(discarded))
 	require.NoError(t, err)
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(discarded)))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(discarded)))
 	db.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discard_reason = 'x' WHERE event_id = $1`, discarded.ID)
 	purged := receipt()
 	db.process(purged, parsed())
@@ -123,7 +123,7 @@ func TestBatchesOfARun(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	run := newBatchRun()
-	none, err := db.BatchedBy(t.Context(), run)
+	none, err := db.Writer.BatchedBy(t.Context(), run)
 	require.NoError(t, err)
 	require.Empty(t, none)
 	first := db.bulk(receipt())
@@ -132,7 +132,7 @@ func TestBatchesOfARun(t *testing.T) {
 	require.Len(t, db.batch(run, nil), 1)
 	db.bulk(receipt())
 
-	b, err := db.BatchedBy(t.Context(), run)
+	b, err := db.Writer.BatchedBy(t.Context(), run)
 	require.NoError(t, err)
 	require.Len(t, b, 2)
 	require.Equal(t, second.ID, b[1].Receipt.ID)
@@ -140,24 +140,24 @@ func TestBatchesOfARun(t *testing.T) {
 	require.Equal(t, []any{first.ID, first.Key, first.Provider, "thing.changed", event.OutcomeProcessed},
 		[]any{got.Receipt.ID, got.Receipt.Key, got.Receipt.Provider, got.Type, got.Outcome})
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox`))
-	oldest, newest, err := db.BulkSpan(t.Context())
+	oldest, newest, err := db.Writer.BulkSpan(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, oldest)
 	require.Equal(t, oldest, newest)
 
-	record, err := db.EventByKey(t.Context(), first.Provider, first.Key)
+	record, err := db.Read.EventByKey(t.Context(), first.Provider, first.Key)
 	require.NoError(t, err)
 	require.Equal(t, run, record.Run, "the event names the run that has it in its history")
 	for _, provider := range []string{first.Provider, ""} {
-		page, err := db.Events(t.Context(), event.RecordQuery{Provider: provider, Key: first.Key})
+		page, err := db.Read.Events(t.Context(), event.RecordQuery{Provider: provider, Key: first.Key})
 		require.NoError(t, err)
 		require.Len(t, page, 1)
 		require.Equal(t, first.ID, page[0].Receipt.ID)
 	}
-	workflowIDs, err := db.WorkflowsOf(t.Context(), first.ID)
+	workflowIDs, err := db.Upkeep.WorkflowsOf(t.Context(), first.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{first.WorkflowID()}, workflowIDs, "the run of a batch is not one event's to be deleted")
-	id, err := db.EventOfWorkflow(t.Context(), first.WorkflowID())
+	id, err := db.Upkeep.EventOfWorkflow(t.Context(), first.WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, first.ID, id)
 }
@@ -175,7 +175,7 @@ func TestConcurrentBatches(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for {
-				b, err := db.ProcessBatch(context.Background(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+				b, err := db.Writer.ProcessBatch(context.Background(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 					return parsed(patch("shared", `{"`+r.ID+`":1}`), patch(r.ID[30:31], `{}`)), nil
 				})
 				if err != nil || len(b) == 0 {
@@ -202,7 +202,7 @@ func TestTransientTroubleKeepsTheBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.bulk(receipt())
-	_, err := db.ProcessBatch(t.Context(), 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+	_, err := db.Writer.ProcessBatch(t.Context(), 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
 		db.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 		return parsed(snapshot("1", `{"n":2}`)), nil

@@ -25,7 +25,7 @@ func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
 	until := uuidTime(t, before[3]).Add(time.Millisecond)
 	count := func(q delivery.Query) (n int64) {
 		t.Helper()
-		n, err := d.CountCancelable(t.Context(), q)
+		n, err := d.Outbox.CountCancelable(t.Context(), q)
 		require.NoError(t, err)
 		return n
 	}
@@ -36,19 +36,19 @@ func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
 	require.EqualValues(t, 0, count(delivery.Query{DestinationID: crm, Since: until}))
 
 	by := oversight.Actor{Name: "ada", Role: "operator", Reason: "INC-42"}
-	canceled, err := d.CancelWaiting(t.Context(), all, 3, by)
+	canceled, err := d.Outbox.CancelWaiting(t.Context(), all, 3, by)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, canceled, "no more than were counted")
 	require.EqualValues(t, 1, count(delivery.Query{EventID: before[3]}), "the oldest go first")
-	one, err := d.Delivery(t.Context(), delivery.Key{EventID: before[0], SubscriptionID: crm})
+	one, err := d.Outbox.Delivery(t.Context(), delivery.Key{EventID: before[0], SubscriptionID: crm})
 	require.NoError(t, err)
 	require.Equal(t, delivery.Canceled, one.Status)
 
-	canceled, err = d.CancelWaiting(t.Context(), all, delivery.MaxCanceled, by)
+	canceled, err = d.Outbox.CancelWaiting(t.Context(), all, delivery.MaxCanceled, by)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, canceled)
 	require.EqualValues(t, 2, count(delivery.Query{DestinationID: erp}))
-	entries, err := d.AuditLog(t.Context(), oversight.AuditQuery{Object: "destination:d81", Limit: 9})
+	entries, err := d.Audit.AuditLog(t.Context(), oversight.AuditQuery{Object: "destination:d81", Limit: 9})
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	require.Equal(t, oversight.AuditDeliveryCancel, entries[1].Action)

@@ -29,7 +29,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	other := db.bury(1, ofRule("type"))[0]
 	db.bury(1, func(d *event.DeadLetter) { d.Receipt.Provider = "bolt" })
 
-	causes, err := db.Causes(t.Context(), "")
+	causes, err := db.DeadLetters.Causes(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, causes, 4)
 	require.Equal(t, operation.Cause{
@@ -41,19 +41,19 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 		Exhausted: 1, Redriving: 1, Oldest: noon.Add(time.Minute), Newest: noon.Add(2 * time.Minute), Example: causes[1].Example,
 	}, causes[1])
 	for _, c := range causes {
-		example, err := db.DeadLetter(t.Context(), c.Example)
+		example, err := db.DeadLetters.DeadLetter(t.Context(), c.Example)
 		require.NoError(t, err)
 		require.Equal(t, c.Rule, example.Failure.Rule())
 		plan, err := db.Redrives.Plan(t.Context(), c.Filter())
 		require.NoError(t, err)
 		require.Equal(t, c.Waiting(), plan.Count, "%+v", c)
-		page, err := db.DeadLetters(t.Context(), event.DeadLetterQuery{
+		page, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{
 			Provider: c.Provider, Step: c.Step, Class: c.Class, Code: c.Code, Rule: c.Rule, State: event.DeadLetterOpen,
 		})
 		require.NoError(t, err)
 		require.Len(t, page, int(c.Open))
 	}
-	one, err := db.Causes(t.Context(), "bolt")
+	one, err := db.DeadLetters.Causes(t.Context(), "bolt")
 	require.NoError(t, err)
 	require.Len(t, one, 1)
 
@@ -62,7 +62,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	require.EqualValues(t, 1, exhausted.Count)
 
 	db.record(died(other, noon.Add(time.Hour))) // it fails for another reason
-	causes, err = db.Causes(t.Context(), "acme")
+	causes, err = db.DeadLetters.Causes(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Len(t, causes, 2)
 	require.EqualValues(t, 1, causes[1].Open)
@@ -77,9 +77,9 @@ func TestAnEditKeepsTheCause(t *testing.T) {
 		d.Failure.Class, d.Failure.Code, d.Failure.Message = event.ClassFailed, "jq_null", "jq_null: evaluate key"
 	})[0]
 	edit := operation.Edit{DeadLetter: db.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}
-	_, err := db.EditDeadLetter(t.Context(), edit, ada)
+	_, err := db.DeadLetters.EditDeadLetter(t.Context(), edit, ada)
 	require.NoError(t, err)
-	causes, err := db.Causes(t.Context(), "")
+	causes, err := db.DeadLetters.Causes(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, causes, 1)
 	require.Equal(t, "key", causes[0].Rule)
@@ -95,8 +95,8 @@ func TestCausesReadNoRows(t *testing.T) {
 	db.exec(`VACUUM ANALYZE dead_letters`)
 	require.NoError(t, db.Ping(t.Context()))
 	for name, run := range map[string]func() error{
-		"all causes":               func() error { return second(db.Causes(t.Context(), "")) },
-		"the causes of a provider": func() error { return second(db.Causes(t.Context(), "p7")) },
+		"all causes":               func() error { return second(db.DeadLetters.Causes(t.Context(), "")) },
+		"the causes of a provider": func() error { return second(db.DeadLetters.Causes(t.Context(), "p7")) },
 		"the plan of a cause": func() error {
 			return second(db.Redrives.Plan(t.Context(), operation.RedriveFilter{
 				Provider: "p7", Step: event.StepParse, Class: event.ClassFailed, Code: "c7", State: event.DeadLetterOpen,

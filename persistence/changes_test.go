@@ -24,7 +24,7 @@ import (
 func (d *database) told(after feed.Cursor, n int) (all []feed.Change, next feed.Cursor) {
 	d.t.Helper()
 	require.Eventually(d.t, func() bool {
-		p, err := d.Changes(d.t.Context(), after, 7)
+		p, err := d.Changes.Changes(d.t.Context(), after, 7)
 		require.NoError(d.t, err)
 		all, after = append(all, p.Items...), p.Next
 		return len(all) >= n && !p.More
@@ -42,7 +42,7 @@ func brief(all []feed.Change) (lines []string) {
 
 func (d *database) now() feed.Cursor {
 	d.t.Helper()
-	c, err := d.Now(d.t.Context())
+	c, err := d.Changes.Now(d.t.Context())
 	require.NoError(d.t, err)
 	return c
 }
@@ -71,7 +71,7 @@ func TestTheFeedTellsOfEventsAndEntities(t *testing.T) {
 	db.mustProcess(receipt(), parsed(gone))
 	ignored := parsed()
 	ignored.Outcome = event.OutcomeIgnored
-	_, err := db.Process(t.Context(), receipt(), body, ignored, event.Run{})
+	_, err := db.Writer.Process(t.Context(), receipt(), body, ignored, event.Run{})
 	require.NoError(t, err)
 	db.process(receipt(), parsed(patch("2", `{"n":2}`)))
 	all, next = db.told(next, 7)
@@ -79,7 +79,7 @@ func TestTheFeedTellsOfEventsAndEntities(t *testing.T) {
 		"event processed", "event processed", "entity deleted", "event ignored", "event persisted", "event processed", "entity changed",
 	}, brief(all))
 
-	_, err = db.Expunge(t.Context(), r.ID, 0, ada)
+	_, err = db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 	require.NoError(t, err)
 	all, _ = db.told(next, 1)
 	require.Equal(t, "event expunged", brief(all)[0])
@@ -107,10 +107,10 @@ func TestTheFeedTellsOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
-	require.NoError(t, db.ReopenDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada))
 	db.take(id)
-	require.NoError(t, db.GiveBack(t.Context(), "", id))
+	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", id))
 	again := died(r, time.Now())
 	again.Run = anotherRun(r)
 	db.record(again)
@@ -141,7 +141,7 @@ func TestTheFeedTellsOfDeliveries(t *testing.T) {
 	final.Dead = true
 	db.settle(final)
 	db.settle(became(jobs[2], delivery.Bad, "500"))
-	_, err := db.CancelDelivery(t.Context(), jobs[3].Key, ada)
+	_, err := db.Outbox.CancelDelivery(t.Context(), jobs[3].Key, ada)
 	require.NoError(t, err)
 	all, _ := db.told(start, 4)
 	of := feed.Filter{Subject: feed.Delivery}.Sift(all)
@@ -162,10 +162,10 @@ func TestNothingIsMissedThatCommitsLate(t *testing.T) {
 	require.NoError(t, err)
 
 	db.mustProcess(receipt(), parsed())
-	p, err := db.Changes(t.Context(), start, 10)
+	p, err := db.Changes.Changes(t.Context(), start, 10)
 	require.NoError(t, err)
 	require.Empty(t, p.Items, "something before it may still come")
-	lag, err := db.FeedLag(t.Context())
+	lag, err := db.Changes.FeedLag(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, lag.Behind)
 	require.NotEmpty(t, lag.Holders)
@@ -189,7 +189,7 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 		group.Go(func() error {
 			for range each {
 				p := parsed(patch(fmt.Sprint(rand.IntN(4)), fmt.Sprintf(`{"w%d":%d}`, n, rand.Int())))
-				if _, err := db.Process(t.Context(), receipt(), body, p, event.Run{}); err != nil {
+				if _, err := db.Writer.Process(t.Context(), receipt(), body, p, event.Run{}); err != nil {
 					return err
 				}
 			}
@@ -206,7 +206,7 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 			written = true
 		default:
 		}
-		p, err := db.Changes(t.Context(), at, 1+rand.IntN(9))
+		p, err := db.Changes.Changes(t.Context(), at, 1+rand.IntN(9))
 		require.NoError(t, err)
 		keep := len(p.Items)
 		if keep > 0 && rand.IntN(2) == 0 { // a reader that was killed goes on from any change
@@ -242,10 +242,10 @@ func TestAnotherLifeOfTheDatabaseBeginsAnEpoch(t *testing.T) {
 		db.exec(life)
 		var group errgroup.Group
 		for range 4 {
-			group.Go(func() error { _, err := db.Changes(t.Context(), feed.Cursor{}, 10); return err })
+			group.Go(func() error { _, err := db.Changes.Changes(t.Context(), feed.Cursor{}, 10); return err })
 		}
 		require.NoError(t, group.Wait())
-		_, err := db.Changes(t.Context(), old, 10)
+		_, err := db.Changes.Changes(t.Context(), old, 10)
 		require.ErrorIs(t, err, feed.ErrResync)
 		fresh := db.now()
 		require.Equal(t, old.Epoch+1, fresh.Epoch, "one life, one epoch")
@@ -254,7 +254,7 @@ func TestAnotherLifeOfTheDatabaseBeginsAnEpoch(t *testing.T) {
 	}
 	ahead := old
 	ahead.XID += 1 << 40
-	_, err := db.Changes(t.Context(), ahead, 10)
+	_, err := db.Changes.Changes(t.Context(), ahead, 10)
 	require.ErrorIs(t, err, feed.ErrResync, "of a future that was lost")
 }
 
@@ -268,7 +268,7 @@ func TestOldDaysOfTheFeedGo(t *testing.T) {
 	all, next := db.told(at, 1)
 	require.Len(t, all, 1)
 	purge := func(before time.Time) int64 {
-		n, err := db.PurgeBatchBy(t.Context(), retention.Changes, before, ada)
+		n, err := db.Upkeep.PurgeBatchBy(t.Context(), retention.Changes, before, ada)
 		require.NoError(t, err)
 		return n
 	}
@@ -277,11 +277,11 @@ func TestOldDaysOfTheFeedGo(t *testing.T) {
 	require.Positive(t, purge(time.Now().Add(-7*24*time.Hour)))
 	require.Zero(t, purge(time.Now().Add(-7*24*time.Hour)))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM changes`))
-	_, err := db.Changes(t.Context(), next, 10)
+	_, err := db.Changes.Changes(t.Context(), next, 10)
 	require.NoError(t, err)
-	_, err = db.Changes(t.Context(), feed.Cursor{Epoch: at.Epoch, XID: 3}, 10)
+	_, err = db.Changes.Changes(t.Context(), feed.Cursor{Epoch: at.Epoch, XID: 3}, 10)
 	require.ErrorIs(t, err, feed.ErrResync)
-	since, err := db.Since(t.Context(), time.Now().Add(-time.Hour))
+	since, err := db.Changes.Since(t.Context(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)
 	all, _ = db.told(since, 1)
 	require.Len(t, all, 1)
@@ -295,10 +295,10 @@ func TestAnIdleReaderIsNeverBehind(t *testing.T) {
 	_, at := db.told(feed.Cursor{}, 1)
 	_, at = db.told(at, 0) // it asks again, and nothing has come
 	db.exec(`UPDATE changes SET at = now() - interval '8 days'`)
-	n, err := db.PurgeBatchBy(t.Context(), retention.Changes, time.Now().Add(-7*24*time.Hour), ada)
+	n, err := db.Upkeep.PurgeBatchBy(t.Context(), retention.Changes, time.Now().Add(-7*24*time.Hour), ada)
 	require.NoError(t, err)
 	require.Positive(t, n)
-	_, err = db.Changes(t.Context(), at, 10)
+	_, err = db.Changes.Changes(t.Context(), at, 10)
 	require.NoError(t, err)
 	db.mustProcess(receipt(), parsed())
 	all, _ := db.told(at, 1)
@@ -335,7 +335,7 @@ SELECT xid FROM changes WHERE (xid, seq) >= ('40'::xid8, 0) AND xid < pg_snapsho
 	db.exec(`
 INSERT INTO changes (xid, n, items)
 SELECT x::xid8, 1, json_build_array(json_build_object('id', x)) FROM unnest('{9,10,100}'::text[]) AS x`)
-	p, err := db.Changes(t.Context(), feed.Cursor{}, 10)
+	p, err := db.Changes.Changes(t.Context(), feed.Cursor{}, 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{"9", "10", "100"}, []string{p.Items[0].ID, p.Items[1].ID, p.Items[2].ID})
 

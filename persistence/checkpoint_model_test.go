@@ -101,7 +101,7 @@ func (l *lives) step() {
 		l.processInBulk()
 	default:
 		id := l.any()
-		if _, err := l.Expunge(l.t.Context(), id, 0, ada); !errors.Is(err, event.ErrNotFound) {
+		if _, err := l.Upkeep.Expunge(l.t.Context(), id, 0, ada); !errors.Is(err, event.ErrNotFound) {
 			require.NoError(l.t, err)
 		}
 		l.take(id)
@@ -177,7 +177,7 @@ func (l *lives) processAtOnce() {
 		s := l.next()
 		l.knows(s)
 		all.Go(func() error {
-			if _, err := l.Process(l.t.Context(), s.receipt, body, s.parsed, runOf(s.receipt)); err == nil {
+			if _, err := l.Writer.Process(l.t.Context(), s.receipt, body, s.parsed, runOf(s.receipt)); err == nil {
 				return nil
 			}
 			return process(l.database, arrival(s))
@@ -189,7 +189,7 @@ func (l *lives) processAtOnce() {
 func (l *lives) discard(id string) {
 	s := l.said[id]
 	l.record(died(s.receipt, time.Now().Add(time.Second)))
-	require.NoError(l.t, l.DiscardDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
+	require.NoError(l.t, l.DeadLetters.DiscardDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
 	l.take(id)
 	l.given[id] = s
 }
@@ -266,7 +266,7 @@ UPDATE entities AS e
 }
 
 func (l *lives) processInBulk() {
-	inbox, parsed := l.NewInboxWriter(), map[string]event.Parsed{}
+	inbox, parsed := l.Inbox.NewInboxWriter(), map[string]event.Parsed{}
 	for range 2 + l.random.IntN(12) {
 		s := l.next()
 		if l.random.IntN(4) == 0 {
@@ -281,7 +281,7 @@ func (l *lives) processInBulk() {
 		require.NoError(l.t, err)
 	}
 	for {
-		batch, err := l.ProcessBatch(l.t.Context(), 7, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+		batch, err := l.Writer.ProcessBatch(l.t.Context(), 7, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 			return parsed[r.ID], nil
 		})
 		require.NoError(l.t, err)
@@ -301,7 +301,7 @@ func (l *lives) reopen() {
 	}
 	s := l.given[slices.Min(ids)]
 	delete(l.given, s.receipt.ID)
-	require.NoError(l.t, l.ReopenDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
+	require.NoError(l.t, l.DeadLetters.ReopenDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
 	l.process(s)
 }
 
@@ -330,7 +330,7 @@ func (l *lives) requireModel(when string) {
 	for n := range 3 {
 		ref := thing(fmt.Sprint(n))
 		links, mentioned := l.links(ref, always)
-		got, err := l.Entity(l.t.Context(), ref)
+		got, err := l.Read.Entity(l.t.Context(), ref)
 		switch counts := value[int](l.database, `SELECT count(links) FROM entities WHERE external_id = $1`, ref.ExternalID); {
 		case err == nil && counts > 0:
 			l.requireTally(ref, links, when)
@@ -356,12 +356,12 @@ func (l *lives) requireAsOf(ref event.EntityRef, at time.Time, when string) {
 	l.t.Helper()
 	until := func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) }
 	links, mentioned := l.links(ref, until)
-	got, err := l.EntityAsOf(l.t.Context(), ref, at)
+	got, err := l.Entities.EntityAsOf(l.t.Context(), ref, at)
 	var collapsed *event.CollapsedError
 	if errors.As(err, &collapsed) {
 		require.True(l.t, collapsed.Before.After(at), when)
 		require.NotEmpty(l.t, l.purged, when)
-		if _, err := l.EntityAsOf(l.t.Context(), ref, collapsed.Before); err != nil {
+		if _, err := l.Entities.EntityAsOf(l.t.Context(), ref, collapsed.Before); err != nil {
 			require.NotErrorAs(l.t, err, &collapsed, when)
 		}
 		l.unknown++
@@ -499,7 +499,7 @@ func TestAnOldEntityGoesWithItsLastMention(t *testing.T) {
 	db.exec(`
 UPDATE entities
    SET links = NULL, latest_at = NULL, occurred_at = l.occurred_at, last_event_id = l.event_id FROM event_entities AS l`)
-	_, err := db.Expunge(t.Context(), r.ID, 0, ada)
+	_, err := db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 	require.NoError(t, err)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM entities`))
 }

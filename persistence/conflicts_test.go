@@ -19,7 +19,7 @@ func sameKey(r event.Receipt, later time.Duration) event.Receipt {
 
 func (d *database) conflicts() []event.Conflict {
 	d.t.Helper()
-	all, err := d.Conflicts(d.t.Context(), event.ConflictQuery{Provider: "acme"})
+	all, err := d.Read.Conflicts(d.t.Context(), event.ConflictQuery{Provider: "acme"})
 	require.NoError(d.t, err)
 	return all
 }
@@ -36,7 +36,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	same, other, unknown := sameKey(first, time.Minute), sameKey(first, 2*time.Minute), sameKey(first, 3*time.Minute)
 	same.Fingerprint, other.Fingerprint, other.Source = "sha256:a", "sha256:b", "shop-1"
 	for _, r := range []event.Receipt{same, other, other, unknown} {
-		persisted, err := d.Persist(t.Context(), r, body, parsed(), runOf(r))
+		persisted, err := d.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Duplicate)
 		require.Equal(t, first.ID, persisted.Owner)
@@ -50,7 +50,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	}, all[0])
 	again := sameKey(first, time.Hour)
 	again.Fingerprint = "sha256:b"
-	_, err := d.Persist(t.Context(), again, body, parsed(), runOf(again))
+	_, err := d.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.EqualValues(t, 2, d.conflicts()[0].Times)
 	require.Equal(t, other.ReceivedAt, d.conflicts()[0].FirstSeen)
@@ -67,7 +67,7 @@ func TestEveryClaimKeepsTheFingerprint(t *testing.T) {
 	for _, r := range []*event.Receipt{&direct, &batched, &stepwise} {
 		r.Fingerprint = "sha256:" + r.ID
 	}
-	persisted, err := d.Process(t.Context(), direct, body, parsed(snapshot("1", `{}`)), runOf(direct))
+	persisted, err := d.Writer.Process(t.Context(), direct, body, parsed(snapshot("1", `{}`)), runOf(direct))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	d.bulk(batched)
@@ -88,7 +88,7 @@ func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 			t.Run(name+" "+string(lane), func(t *testing.T) {
 				t.Parallel()
 				d := open(t)
-				w := d.NewInboxWriter()
+				w := d.Inbox.NewInboxWriter()
 				first := receipt()
 				first.DedupeWindow = event.Duration(15 * time.Minute)
 				events := []event.Receipt{first, sameKey(first, 20*time.Minute)}
@@ -100,7 +100,7 @@ func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 					}
 				}
 				var seen []event.Waiting
-				n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Started: true}, &seen))
+				n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Started: true}, &seen))
 				require.NoError(t, err)
 				if lane == event.LaneBulk {
 					for range events { // one of a key at a time
@@ -128,11 +128,11 @@ func TestAnEventBeforeItsOwnersWindowIsBuried(t *testing.T) {
 	d := open(t)
 	first := receipt()
 	first.DedupeWindow = event.Duration(15 * time.Minute)
-	_, err := d.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, first, body, false)
+	_, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, first, body, false)
 	require.NoError(t, err)
 	d.process(sameKey(first, 20*time.Minute), parsed())
 	var seen []event.Waiting
-	_, err = d.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Dead: &event.Failure{
+	_, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Attempts: 1, At: noon,
 	}}, &seen))
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestAnEventBeforeItsOwnersWindowIsBuried(t *testing.T) {
 func TestTheInboxTellsConflicts(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	first := receipt()
 	first.Fingerprint = "sha256:a"
 	same, other := sameKey(first, time.Minute), sameKey(first, time.Minute)

@@ -32,18 +32,18 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	err := db.DiscardDeadLetter(t.Context(), id, oversight.Actor{Name: "ada"})
+	err := db.DeadLetters.DiscardDeadLetter(t.Context(), id, oversight.Actor{Name: "ada"})
 	requireFailure(t, err, event.ClassRejected, "missing_reason")
 	require.Empty(t, db.audit(), "what was refused is not on record as done")
 
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 	got := db.deadLetterOf(r)
 	require.Equal(t, event.DeadLetterDiscarded, got.State)
 	require.Equal(t, "ada", got.DiscardedBy)
 	require.Equal(t, "the sender was wrong", got.DiscardReason)
 	require.NotNil(t, got.DiscardedAt)
 	require.Equal(t, body, got.Body)
-	requireState(t, db.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterDiscarded)
+	requireState(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterDiscarded)
 	ok := db.tryTake(id) == nil
 	require.False(t, ok)
 
@@ -60,21 +60,21 @@ func TestADeadLetterThatIsBeingRedrivenIsNotDiscarded(t *testing.T) {
 	db := open(t)
 	_, id := db.letter()
 	db.take(id)
-	requireState(t, db.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterRedriving)
+	requireState(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterRedriving)
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`) // whoever took it is gone
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 }
 
 func TestOnlyWhatIsClosedIsDeleted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	_, id := db.letter()
-	requireState(t, db.DeleteDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
-	require.NoError(t, db.DeleteDeadLetter(t.Context(), id, ada))
-	require.ErrorIs(t, db.DeleteDeadLetter(t.Context(), id, ada), event.ErrNotFound)
-	_, err := db.DeadLetter(t.Context(), id)
+	requireState(t, db.DeadLetters.DeleteDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.DeleteDeadLetter(t.Context(), id, ada))
+	require.ErrorIs(t, db.DeadLetters.DeleteDeadLetter(t.Context(), id, ada), event.ErrNotFound)
+	_, err := db.DeadLetters.DeadLetter(t.Context(), id)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, []oversight.AuditAction{"dead_letter.delete", "dead_letter.discard"},
 		[]oversight.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
@@ -88,22 +88,22 @@ func TestACleanupRemovesWhatWasClosedLongAgo(t *testing.T) {
 	var closed []int64
 	for range 4 {
 		_, id := db.letter()
-		require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+		require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 		closed = append(closed, id)
 	}
 	db.exec(`UPDATE dead_letters SET discarded_at = now() - interval '40 days' WHERE id <= $1 AND state = 'discarded'`, closed[2])
 	old := time.Now().AddDate(0, 0, -30)
-	removed, err := db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Limit: 2}, ada)
+	removed, err := db.DeadLetters.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Limit: 2}, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, removed)
-	removed, err = db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Provider: "another"}, ada)
+	removed, err = db.DeadLetters.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Provider: "another"}, ada)
 	require.NoError(t, err)
 	require.Zero(t, removed)
-	removed, err = db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old}, ada)
+	removed, err = db.DeadLetters.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old}, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, removed)
 
-	left, err := db.DeadLetters(t.Context(), event.DeadLetterQuery{})
+	left, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []int64{waiting, closed[3]}, []int64{left[0].ID, left[1].ID})
 	require.Contains(t, string(db.audit()[2].Detail), `"removed": 2`)
@@ -118,7 +118,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	db := open(t)
 	r, id := db.letter()
 	edited := []byte(`{"id":"evt_1","data":{}}`)
-	revised, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
+	revised, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
 	require.NoError(t, err)
 
 	require.Equal(t, edited, revised.Body)
@@ -135,12 +135,12 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	require.Len(t, db.audit(), 1)
 	require.EqualValues(t, "dead_letter.edit", db.audit()[0].Action)
 
-	_, err = db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
+	_, err = db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
 	requireState(t, err, event.DeadLetterDiscarded)
 	require.ErrorContains(t, err, "replaced by event "+revised.Receipt.ID)
 
-	require.NoError(t, db.GiveBack(t.Context(), "", revised.ID))
-	again, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
+	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", revised.ID))
+	again, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, r.Key+":r2", again.Receipt.Key, "an edit of an edit counts on")
 	require.Equal(t, revised.Receipt.ID, again.Receipt.Replaces)
@@ -158,7 +158,7 @@ func TestOfFiftyEditsAtOnceOneWins(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			_, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+			_, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 			if err == nil {
 				wins.Add(1)
 				return nil

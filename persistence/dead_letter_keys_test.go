@@ -30,10 +30,10 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 	t.Parallel()
 	for outcome, decide := range map[event.Outcome]func(*database, event.Receipt) error{
 		event.OutcomeDiscarded: func(d *database, r event.Receipt) error {
-			return d.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
+			return d.DeadLetters.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
 		},
 		event.OutcomeExpunged: func(d *database, r event.Receipt) error {
-			_, err := d.Expunge(d.t.Context(), r.ID, 0, ada)
+			_, err := d.Upkeep.Expunge(d.t.Context(), r.ID, 0, ada)
 			return err
 		},
 	} {
@@ -46,9 +46,9 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 			require.NoError(t, decide(db, r))
 
 			again := redelivered(r, 59*time.Minute)
-			requireVerdict(t, db.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
+			requireVerdict(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
 			require.Zero(t, db.lettersOf(again))
-			persisted, err := db.Process(t.Context(), again, body, parsed(), runOf(again))
+			persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
 			require.NoError(t, err)
 			require.True(t, persisted.Duplicate)
 
@@ -69,10 +69,10 @@ func TestADecisionTakesAKeyOverWhoseWindowHasPassed(t *testing.T) {
 	db.record(died(r, time.Now()))
 	db.exec(`DELETE FROM idempotency_keys`) // as the release before left it
 	db.process(older, parsed())
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 
 	again := redelivered(r, time.Minute)
-	persisted, err := db.Process(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
 }
@@ -91,16 +91,16 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 		db.record(died(r, time.Now()))
 		again := redelivered(r, time.Minute)
 		var duplicate *event.DuplicateError
-		require.ErrorAs(t, db.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate)
+		require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate)
 		require.Equal(t, event.DuplicateError{Owner: r.ID, OwnerWaits: true}, *duplicate)
-		persisted, err := db.Process(t.Context(), again, body, parsed(), runOf(again))
+		persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
 		require.NoError(t, err)
 		require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID, OwnerWaits: true}, persisted)
 
 		for range 2 {
 			other := redelivered(r, time.Minute)
 			other.Fingerprint = "sha256:other"
-			err = db.RecordDeadLetter(t.Context(), died(other, time.Now()))
+			err = db.DeadLetters.RecordDeadLetter(t.Context(), died(other, time.Now()))
 			if certain && db.lettersOf(other) == 1 {
 				require.NoError(t, err)
 				require.Equal(t, r.ID, db.deadLetterOf(other).Receipt.ConflictsWith)
@@ -119,7 +119,7 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 
 		db.process(r, parsed())
 		require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
-		require.ErrorAs(t, db.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate, "a late attempt")
+		require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate, "a late attempt")
 		require.False(t, duplicate.OwnerWaits)
 	}
 }
@@ -136,16 +136,16 @@ func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	again.ReceivedAt = r.ReceivedAt.Add(59 * time.Minute)
 	db.record(died(again, time.Now()))
 	another := redelivered(r, 61*time.Minute)
-	persisted, err := db.Process(t.Context(), another, body, parsed(), runOf(another))
+	persisted, err := db.Writer.Process(t.Context(), another, body, parsed(), runOf(another))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
 
-	letter, err := db.TakeForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
+	letter, err := db.DeadLetters.TakeForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
 	require.NoError(t, err)
 	db.record(died(letter.Receipt, time.Now()))
 	require.Equal(t, 3, db.deadLetterOf(r).Failures, "a replay that fails again")
-	persisted, err = db.Process(t.Context(), letter.Receipt, body, parsed(), anotherRun(r))
+	persisted, err = db.Writer.Process(t.Context(), letter.Receipt, body, parsed(), anotherRun(r))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
@@ -158,7 +158,7 @@ func TestTheSweepFindsARunOfADeadLetterThatWaits(t *testing.T) {
 	db := open(t)
 	r := receipt()
 	db.record(died(r, time.Now()))
-	runs, err := db.Unrecorded(t.Context(), []operation.ClosedRun{{
+	runs, err := db.DeadLetters.Unrecorded(t.Context(), []operation.ClosedRun{{
 		Run: anotherRun(r), EventID: r.ID, Status: "terminated", ClosedAt: time.Now().Add(time.Minute),
 	}})
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
 	m.record(died(r, time.Now()))
 	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(m.key(r.Key, noon.Add(-time.Hour)))))
 
-	persisted, err := m.Process(t.Context(), r, body, parsed(), anotherRun(r))
+	persisted, err := m.Writer.Process(t.Context(), r, body, parsed(), anotherRun(r))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
@@ -204,7 +204,7 @@ func TestDeadLettersGetTheirKeys(t *testing.T) {
 	})
 	second := waiting(func(r *event.Receipt) { r.Key, r.ReceivedAt = plain.Key, noon.Add(time.Minute) })
 	discarded := waiting(func(*event.Receipt) {})
-	require.NoError(t, m.DiscardDeadLetter(t.Context(), m.deadLetterOf(discarded).ID, ada))
+	require.NoError(t, m.DeadLetters.DiscardDeadLetter(t.Context(), m.deadLetterOf(discarded).ID, ada))
 	later, earlier := waiting(func(*event.Receipt) {}), waiting(func(r *event.Receipt) { r.ReceivedAt = time.Now().Add(time.Hour) })
 	passed := waiting(func(r *event.Receipt) { r.DedupeWindow = event.Duration(time.Hour) })
 	owned := waiting(func(*event.Receipt) {})

@@ -30,14 +30,14 @@ func died(r event.Receipt, at time.Time) event.DeadLetter {
 
 func (d *database) deadLetterOf(r event.Receipt) event.DeadLetter {
 	d.t.Helper()
-	letter, err := d.DeadLetterOfEvent(d.t.Context(), r.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(d.t.Context(), r.ID)
 	require.NoError(d.t, err)
 	return letter
 }
 
 func (d *database) record(letter event.DeadLetter) {
 	d.t.Helper()
-	require.NoError(d.t, d.RecordDeadLetter(d.t.Context(), letter))
+	require.NoError(d.t, d.DeadLetters.RecordDeadLetter(d.t.Context(), letter))
 }
 
 func TestADeadLetterHoldsAllThatAReplayNeeds(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed()
-	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 
 	db.record(deadLetter(r))
@@ -74,7 +74,7 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 	db.take(id)
 	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
 
-	_, err = db.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err = db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
 	require.NoError(t, err)
 	require.Equal(t, event.StatusDead, db.status(r.ID), "an event is dead as long as its dead letter is open")
 
@@ -127,7 +127,7 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	db.process(first, parsed())
 
 	run := anotherRun(second)
-	persisted, err := db.Persist(t.Context(), second, body, parsed(), run)
+	persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), run)
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(second).State)
@@ -143,19 +143,19 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 		"processed": func(r event.Receipt) { db.process(r, parsed()) },
 		"discarded": func(r event.Receipt) {
 			by := oversight.Actor{Name: "ada", Reason: "test"}
-			require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, by))
+			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, by))
 		},
 	} {
 		owner, again := receipt(), receipt()
 		again.Key = owner.Key
 		waitsFor := func(run event.Run) bool {
-			persisted, err := db.Persist(t.Context(), again, body, parsed(), run)
+			persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), run)
 			require.NoError(t, err)
 			require.Equal(t, owner.ID, persisted.Owner)
 			return persisted.OwnerWaits
 		}
 		waits := func() bool { return waitsFor(runOf(again)) }
-		_, err := db.Persist(t.Context(), owner, body, parsed(), runOf(owner))
+		_, err := db.Writer.Persist(t.Context(), owner, body, parsed(), runOf(owner))
 		require.NoError(t, err)
 		require.False(t, waitsFor(event.Run{WorkflowID: "batch/1", RunID: uuid.NewString()}), "its run may be open")
 		require.True(t, waits(), "its run is gone")
@@ -174,8 +174,8 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 		p := parsed()
 		p.Outcome = event.OutcomeIgnored // persist is the rescue
 		var group errgroup.Group
-		group.Go(func() error { return db.RecordDeadLetter(t.Context(), deadLetter(r)) })
-		group.Go(func() error { _, err := db.Persist(t.Context(), r, body, p, anotherRun(r)); return err })
+		group.Go(func() error { return db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) })
+		group.Go(func() error { _, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r)); return err })
 		require.NoError(t, group.Wait())
 		require.Equal(t, event.StatusProcessed, db.status(r.ID))
 	}
@@ -185,7 +185,7 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 // UpsertEntitiesAfterPersist processes an event with a run of its own.
 func (d *database) UpsertEntitiesAfterPersist(r event.Receipt) error {
 	run := anotherRun(r)
-	if _, err := d.Persist(d.t.Context(), r, body, parsed(), run); err != nil {
+	if _, err := d.Writer.Persist(d.t.Context(), r, body, parsed(), run); err != nil {
 		return err
 	}
 	return d.UpsertEntities(d.t.Context(), r, parsed(), run)
@@ -204,7 +204,7 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 		all = append(all, r)
 	}
 	list := func(q event.DeadLetterQuery) (ids []string, last *event.DeadLetterCursor) {
-		page, err := db.DeadLetters(t.Context(), q)
+		page, err := db.DeadLetters.DeadLetters(t.Context(), q)
 		require.NoError(t, err)
 		for _, d := range page {
 			require.Nil(t, d.Body)
@@ -220,7 +220,7 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 	other, _ := list(event.DeadLetterQuery{Provider: "other", State: event.DeadLetterOpen})
 	require.Equal(t, []string{all[2].ID}, other)
 
-	counts, err := db.OpenDeadLetters(t.Context())
+	counts, err := db.DeadLetters.OpenDeadLetters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"acme": 4, "other": 1}, counts)
 }

@@ -43,13 +43,13 @@ SELECT id, 'acme', '', id::text, 'event', 'thing.changed', 'processed', 'process
   FROM unnest($1::uuid[]) AS id`, ids)
 	d.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) SELECT id, $2, $2 FROM unnest($1::uuid[]) AS id`,
 		ids, destination)
-	d.MadeDue(destination)
+	d.Outbox.MadeDue(destination)
 	return ids
 }
 
 func (d *database) lease(limit, share int) []delivery.Job {
 	d.t.Helper()
-	jobs, _, err := d.Lease(d.t.Context(), delivery.Want{Limit: limit, Room: upTo(share)})
+	jobs, _, err := d.Outbox.Lease(d.t.Context(), delivery.Want{Limit: limit, Room: upTo(share)})
 	require.NoError(d.t, err)
 	return jobs
 }
@@ -61,7 +61,7 @@ func upTo(n int) func([]int64) []int {
 
 func (d *database) settle(settled ...delivery.Settled) []delivery.Transition {
 	d.t.Helper()
-	turns, err := d.Settle(d.t.Context(), settled)
+	turns, err := d.Outbox.Settle(d.t.Context(), settled)
 	require.NoError(d.t, err)
 	return turns
 }
@@ -148,7 +148,7 @@ func TestWhatIsGivenUpIsADeadLetterOfItsSubscription(t *testing.T) {
 	db.destination(2, delivery.Destination{})
 	id := db.queue(1, 1)[0]
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) VALUES ($1, 2, 2)`, id)
-	db.MadeDue(2)
+	db.Outbox.MadeDue(2)
 	settled := each(db.lease(10, 10), delivery.Final, "422")
 	require.Len(t, settled, 2)
 	for i := range settled {
@@ -243,7 +243,7 @@ func TestNoMoreAreUnderWayThanMayBe(t *testing.T) {
 	for range 8 {
 		go func() {
 			for range 10 {
-				jobs, _, err := db.Lease(t.Context(), delivery.Want{Limit: 5, Room: upTo(3)})
+				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 5, Room: upTo(3)})
 				results <- leased{jobs, err}
 			}
 		}()
@@ -281,7 +281,7 @@ func TestManyDispatchersWorkOffAQueueBeneathItsCap(t *testing.T) {
 
 func workOff(t *testing.T, db *database) error {
 	for {
-		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 4, Room: upTo(2)})
+		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 4, Room: upTo(2)})
 		if err != nil {
 			return err
 		}
@@ -300,12 +300,12 @@ SELECT count(*), coalesce(max(n), 0) FROM (
 				return nil
 			}
 			select {
-			case <-db.Wakes():
+			case <-db.Outbox.Wakes():
 			case <-time.After(time.Until(next)):
 			}
 			continue
 		}
-		if _, err := db.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
+		if _, err := db.Outbox.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
 			return err
 		}
 	}
@@ -319,7 +319,7 @@ func TestWhatIsSentAgainElsewhereIsLookedForAtOnce(t *testing.T) {
 	key := delivery.Key{EventID: db.queue(1, 1)[0], SubscriptionID: 1}
 	db.settle(became(db.lease(10, 10)[0], delivery.OK, "200"))
 	db.exec(`UPDATE destination_states SET next_at = 'infinity'`)
-	_, err := db.another().SendAgain(t.Context(), key, ada)
+	_, err := db.another().Outbox.SendAgain(t.Context(), key, ada)
 	require.NoError(t, err)
 	require.Len(t, db.lease(10, 10), 1)
 }
@@ -334,14 +334,14 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	first.Dead = true
 	db.settle(first)
 
-	d, err := db.SendAgain(ctx, key, ada)
+	d, err := db.Outbox.SendAgain(ctx, key, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Pending, d.Status)
 	require.Equal(t, 1, d.Generation)
 	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters`))
 	job := db.lease(10, 10)[0]
 	require.Equal(t, job.Key.ID()+"-1", job.ID())
-	_, err = db.SendAgain(ctx, key, ada)
+	_, err = db.Outbox.SendAgain(ctx, key, ada)
 	require.Equal(t, "delivery_under_way", event.CodeOf(err))
 
 	db.settle(became(first.Job, delivery.OK, "200")) // of the first generation, late
@@ -352,38 +352,38 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	db.settle(again)
 	require.Equal(t, "open 2", value[string](db, `SELECT state || ' ' || failures FROM dead_letters`))
 
-	_, err = db.SendAgain(ctx, key, ada)
+	_, err = db.Outbox.SendAgain(ctx, key, ada)
 	require.NoError(t, err)
 	job = db.lease(10, 10)[0]
 	require.Equal(t, 2, job.Generation)
 	db.settle(became(job, delivery.OK, "200"))
 	require.Equal(t, "resolved", value[string](db, `SELECT state FROM dead_letters`))
-	d, err = db.Delivery(ctx, key)
+	d, err = db.Outbox.Delivery(ctx, key)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Delivered, d.Status)
-	attempts, err := db.AttemptsOf(ctx, key.EventID)
+	attempts, err := db.Outbox.AttemptsOf(ctx, key.EventID)
 	require.NoError(t, err)
 	require.Len(t, attempts, 3)
 	for i, a := range attempts {
 		require.Equal(t, i+1, a.Number, "the attempts of a delivery that is sent again go on counting")
 	}
 
-	_, err = db.SendAgain(ctx, key, ada) // also what was delivered
+	_, err = db.Outbox.SendAgain(ctx, key, ada) // also what was delivered
 	require.NoError(t, err)
-	d, err = db.CancelDelivery(ctx, key, ada)
+	d, err = db.Outbox.CancelDelivery(ctx, key, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Canceled, d.Status)
-	_, err = db.CancelDelivery(ctx, key, ada)
+	_, err = db.Outbox.CancelDelivery(ctx, key, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	late := delivery.Key{EventID: key.EventID, SubscriptionID: 2} // which was not there when the event was processed
 	db.destination(2, delivery.Destination{})
-	_, err = db.SendAgain(ctx, late, ada)
+	_, err = db.Outbox.SendAgain(ctx, late, ada)
 	require.NoError(t, err)
 	db.settle(became(db.lease(10, 10)[0], delivery.OK, "200"))
-	d, err = db.Delivery(ctx, late)
+	d, err = db.Outbox.Delivery(ctx, late)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Delivered, d.Status)
-	_, err = db.SendAgain(ctx, delivery.Key{EventID: key.EventID, SubscriptionID: 9}, ada)
+	_, err = db.Outbox.SendAgain(ctx, delivery.Key{EventID: key.EventID, SubscriptionID: 9}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = $1`, "delivery:"+key.EventID+"/1"))
 }
@@ -401,18 +401,18 @@ func TestListsShowTheLastAttempt(t *testing.T) {
 	db.settle(first)
 	shown := func(status delivery.Status) {
 		t.Helper()
-		of, err := db.DeliveriesOf(ctx, id)
+		of, err := db.Outbox.DeliveriesOf(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, status, of[0].Status)
 		require.Equal(t, "connection refused wait", of[0].Error+" "+string(of[0].Answer))
-		listed, err := db.Deliveries(ctx, delivery.Query{Limit: 5})
+		listed, err := db.Outbox.Deliveries(ctx, delivery.Query{Limit: 5})
 		require.NoError(t, err)
 		require.Equal(t, of, listed)
-		statuses, err := db.StatusesOf(ctx, []string{id})
+		statuses, err := db.Outbox.StatusesOf(ctx, []string{id})
 		require.NoError(t, err)
 		require.Equal(t, map[string]delivery.Status{id: status}, statuses)
 		for _, wanted := range delivery.Statuses() {
-			found, err := db.Events(ctx, event.RecordQuery{DeliveryStatus: string(wanted), Limit: 5})
+			found, err := db.Read.Events(ctx, event.RecordQuery{DeliveryStatus: string(wanted), Limit: 5})
 			require.NoError(t, err)
 			require.Equal(t, wanted == status, len(found) == 1, wanted)
 		}
@@ -433,19 +433,19 @@ func TestADestinationIsPausedAndGoesOn(t *testing.T) {
 	id := db.queue(1, 3)[0]
 	by := ada
 	by.Reason = "maintenance"
-	c, err := db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, by)
+	c, err := db.Subscriptions.SetDestinationState(ctx, "d1", delivery.DestinationPaused, by)
 	require.NoError(t, err)
 	require.Equal(t, "maintenance", c.Reason)
 	require.EqualValues(t, 3, c.Waiting)
 	require.Empty(t, db.lease(10, 10))
-	of, err := db.DeliveriesOf(ctx, id)
+	of, err := db.Outbox.DeliveriesOf(ctx, id)
 	require.NoError(t, err)
 	require.Equal(t, "paused", of[0].Waits)
 
-	_, err = db.SetDestinationState(ctx, "1", delivery.DestinationReady, ada)
+	_, err = db.Subscriptions.SetDestinationState(ctx, "1", delivery.DestinationReady, ada)
 	require.NoError(t, err)
 	require.Len(t, db.lease(10, 10), 3)
-	_, err = db.SetDestinationState(ctx, "nobody", delivery.DestinationReady, ada)
+	_, err = db.Subscriptions.SetDestinationState(ctx, "nobody", delivery.DestinationReady, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'destination:d1'`))
 }
@@ -461,7 +461,7 @@ func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
 	require.Empty(t, db.lease(10, 10))
 	require.Equal(t, 2, db.open(1))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM audit_log WHERE action = 'destination.disable'`))
-	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
 	require.NoError(t, err)
 	jobs := db.lease(10, 10)
 	require.Len(t, jobs, 2)
@@ -474,13 +474,13 @@ func TestMessagesAreBounded(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	ids := db.queue(1, 4) // of 8 bytes each
 	db.exec(`DELETE FROM events WHERE id = $1`, ids[1])
-	messages, read, err := db.Messages(t.Context(), ids, 17)
+	messages, read, err := db.Subscriptions.Messages(t.Context(), ids, 17)
 	require.NoError(t, err)
 	require.Equal(t, 3, read)
 	require.Len(t, messages, 2)
 	require.Equal(t, `{"id":1}`, string(messages[ids[0]].Body))
 	require.Equal(t, "acme", messages[ids[0]].Receipt.Provider)
-	messages, read, err = db.Messages(t.Context(), ids, 0)
+	messages, read, err = db.Subscriptions.Messages(t.Context(), ids, 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, read, "one at least")
 	require.Len(t, messages, 1)
@@ -503,7 +503,7 @@ func TestWhatWasNeverDelivered(t *testing.T) {
 			db.settle(settled)
 		}
 	}
-	whole, err := db.Deliveries(ctx, delivery.Query{})
+	whole, err := db.Outbox.Deliveries(ctx, delivery.Query{})
 	require.NoError(t, err)
 	require.Len(t, whole, 15)
 	for _, q := range []delivery.Query{
@@ -523,7 +523,7 @@ func TestWhatWasNeverDelivered(t *testing.T) {
 		}
 		q.Limit = 2
 		for {
-			page, err := db.Deliveries(ctx, q)
+			page, err := db.Outbox.Deliveries(ctx, q)
 			require.NoError(t, err)
 			got = append(got, page...)
 			if len(page) < q.Limit {
@@ -533,14 +533,14 @@ func TestWhatWasNeverDelivered(t *testing.T) {
 		}
 		require.Equal(t, want, got, "%+v", q)
 	}
-	stats, err := db.DeliveryStats(ctx)
+	stats, err := db.Outbox.DeliveryStats(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, stats.Open[0].Count)
 	require.EqualValues(t, 3, stats.Breakers[delivery.BreakerClosed])
 	require.EqualValues(t, 6, stats.DeadLetters)
-	conditions, err := db.Conditions(ctx, []int64{1, 2, 3})
+	conditions, err := db.Subscriptions.Conditions(ctx, []int64{1, 2, 3})
 	require.NoError(t, err)
-	one, err := db.Condition(ctx, 3)
+	one, err := db.Subscriptions.Condition(ctx, 3)
 	require.NoError(t, err)
 	require.Equal(t, one, conditions[3])
 	require.EqualValues(t, 3, one.Leased)
@@ -553,17 +553,17 @@ func TestWhatIsOpenTooLongExpires(t *testing.T) {
 	db.destination(2, delivery.Destination{Keep: event.Duration(time.Hour)})
 	db.queue(1, 2)
 	db.queue(2, 2)
-	n, err := db.ExpireDeliveries(t.Context())
+	n, err := db.Outbox.ExpireDeliveries(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n)
 	db.exec(`
 UPDATE delivery_queue SET queued_at = now() - interval '2 h',
        event_id = ('00000000-0000-7000-8000-00000000000' || subscription_id)::uuid
  WHERE (event_id, subscription_id) IN (SELECT min(event_id::text)::uuid, subscription_id FROM delivery_queue GROUP BY 2)`)
-	n, err = db.ExpireDeliveries(t.Context())
+	n, err = db.Outbox.ExpireDeliveries(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
-	page, err := db.Deliveries(t.Context(), delivery.Query{Status: delivery.Failed})
+	page, err := db.Outbox.Deliveries(t.Context(), delivery.Query{Status: delivery.Failed})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Equal(t, "expired", page[0].Code)
@@ -584,7 +584,7 @@ func TestWhatIsOpenForADeletedSubscriptionIsCanceled(t *testing.T) {
 	db.settle(dead)
 	db.exec(`UPDATE subscriptions SET deleted_at = now() WHERE id = 1`)
 	db.exec(`UPDATE destinations SET deleted_at = now() WHERE id = 2`)
-	n, err := db.CancelDeleted(t.Context())
+	n, err := db.Outbox.CancelDeleted(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3, n)
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled' AND code = 'deleted'`))
@@ -602,7 +602,7 @@ func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 	db.queue(1, 5)
 	db.queue(2, 5)
 	of := func(want delivery.Want) map[int64]int {
-		jobs, _, err := db.Lease(t.Context(), want)
+		jobs, _, err := db.Outbox.Lease(t.Context(), want)
 		require.NoError(t, err)
 		n := map[int64]int{}
 		for _, j := range jobs {
@@ -640,7 +640,7 @@ func TestALeaseThatLooksAtFewLooksAgain(t *testing.T) {
 	var got []delivery.Job
 	for range 3 {
 		began := time.Now()
-		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 50})
+		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 50})
 		require.NoError(t, err)
 		if got = append(got, jobs...); len(got) == 20 {
 			return
@@ -695,7 +695,7 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	}
 	db.exec(`UPDATE destination_states SET trouble_since = now() - interval '1 h', trouble = 'x' WHERE destination_id = 1`)
 	db.exec(`UPDATE destination_states SET trouble_since = now(), trouble = 'x', breaker = 'open' WHERE destination_id = 2`)
-	stats, err := db.DeliveryStats(t.Context())
+	stats, err := db.Outbox.DeliveryStats(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"d1", "d2"}, stats.Troubled)
 	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.TroubledBreakers)
@@ -708,7 +708,7 @@ func TestCountsOfADestinationAgree(t *testing.T) {
 	db.destination(1, delivery.Destination{InFlight: 3})
 	ids := db.queue(1, 6)
 	db.exec(`UPDATE delivery_queue SET queued_at = now() - interval '1 h', due_at = now() - interval '1 h' WHERE event_id = $1::uuid`, ids[0])
-	require.NoError(t, db.Rearm(t.Context()))
+	require.NoError(t, db.Outbox.Rearm(t.Context()))
 	jobs := db.lease(10, 10)
 	require.Len(t, jobs, 3)
 	require.Equal(t, ids[0], jobs[slices.IndexFunc(jobs, func(j delivery.Job) bool { return j.EventID == ids[0] })].EventID)
@@ -717,12 +717,12 @@ func TestCountsOfADestinationAgree(t *testing.T) {
 	settled.DueAt = time.Now().Add(time.Hour)
 	db.settle(settled)
 
-	c, err := db.Condition(t.Context(), 1)
+	c, err := db.Subscriptions.Condition(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, [3]int64{3, 1, 2}, [3]int64{c.Waiting, c.Retrying, c.Leased})
 	require.EqualValues(t, 6, c.Open())
 	require.WithinDuration(t, time.Now().Add(-time.Hour), *c.Oldest, time.Minute, "also one that is under way")
-	all, err := db.Deliveries(t.Context(), delivery.Query{DestinationID: 1})
+	all, err := db.Outbox.Deliveries(t.Context(), delivery.Query{DestinationID: 1})
 	require.NoError(t, err)
 	by := map[delivery.Status]int{}
 	for _, d := range all {

@@ -38,7 +38,7 @@ func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	}, turns)
 	require.Equal(t, "open 1", db.breakerOf(1))
 	require.Empty(t, db.lease(100, 100))
-	of, err := db.DeliveriesOf(t.Context(), jobs[0].EventID)
+	of, err := db.Outbox.DeliveriesOf(t.Context(), jobs[0].EventID)
 	require.NoError(t, err)
 	require.Equal(t, "breaker", of[0].Waits)
 
@@ -80,9 +80,9 @@ func TestAResumeProbesAnOpenBreakerAtOnce(t *testing.T) {
 	for _, state := range []delivery.DestinationState{delivery.DestinationPaused, delivery.DestinationReady} {
 		db.settle(each(db.lease(100, 100)[:5], delivery.Bad, "503")...)
 		require.Contains(t, db.breakerOf(1), "open ")
-		_, err := db.SetDestinationState(t.Context(), "d1", state, ada)
+		_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", state, ada)
 		require.NoError(t, err)
-		c, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
+		c, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
 		require.NoError(t, err)
 		require.Equal(t, delivery.BreakerOpen, c.Breaker)
 		probes := db.lease(100, 100)
@@ -126,13 +126,13 @@ func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
 	}
 	require.Empty(t, db.settle(busy[:9]...))
 	require.Empty(t, db.settle(became(busy[9].Job, delivery.Bad, "500")), "what was under way does not end the pause")
-	db.MadeDue(1)
-	require.NoError(t, db.Rearm(t.Context()))
+	db.Outbox.MadeDue(1)
+	require.NoError(t, db.Outbox.Rearm(t.Context()))
 	require.Empty(t, db.lease(10, 10))
-	of, err := db.DeliveriesOf(t.Context(), ids[0])
+	of, err := db.Outbox.DeliveriesOf(t.Context(), ids[0])
 	require.NoError(t, err)
 	require.Equal(t, "busy", of[0].Waits)
-	c, err := db.Condition(t.Context(), 1)
+	c, err := db.Subscriptions.Condition(t.Context(), 1)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(20*time.Second), *c.ResumeAt, 5*time.Second)
 	db.passes(1, 10*time.Second)
@@ -159,7 +159,7 @@ func TestThePauseOfABusyDestinationGrows(t *testing.T) {
 	for _, seconds := range []float64{5, 10, 20, 40, 80, 160, 300, 300} {
 		db.settle(each(db.lease(10, 10), delivery.Busy, "429")...)
 		require.InDelta(t, seconds, pause(), 3)
-		_, err := db.ProbeDestination(t.Context(), "d1", ada)
+		_, err := db.Subscriptions.ProbeDestination(t.Context(), "d1", ada)
 		require.NoError(t, err)
 	}
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
@@ -174,7 +174,7 @@ func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	db.queue(1, 20)
 	require.Len(t, db.lease(3, 3), 1)
 	require.Empty(t, db.lease(3, 3))
-	db.MadeDue(1) // a new delivery brings no start time
+	db.Outbox.MadeDue(1) // a new delivery brings no start time
 	require.Empty(t, db.lease(3, 3))
 	require.Equal(t, "rate", value[string](db, `SELECT held FROM destination_states`))
 	db.passes(1, 16*time.Minute)
@@ -226,14 +226,14 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	lease := func() []delivery.Job {
-		jobs, _, err := other.Lease(t.Context(), delivery.Want{Limit: 10})
+		jobs, _, err := other.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
 		require.NoError(t, err)
 		return jobs
 	}
 	require.Empty(t, lease(), "nobody was woken")
-	require.NoError(t, other.Rearm(t.Context()))
+	require.NoError(t, other.Outbox.Rearm(t.Context()))
 	require.Len(t, lease(), 2)
-	require.NoError(t, other.Rearm(t.Context()))
+	require.NoError(t, other.Outbox.Rearm(t.Context()))
 	require.Empty(t, lease())
 	db.passes(1, time.Hour)
 	again := lease()
@@ -243,7 +243,7 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	db.exec(`DELETE FROM destination_states`) // of a destination that nobody has made a row for
 	db.passes(1, time.Hour)
 	require.Empty(t, lease())
-	require.NoError(t, other.Rearm(t.Context()))
+	require.NoError(t, other.Outbox.Rearm(t.Context()))
 	require.Len(t, lease(), 2)
 }
 
@@ -257,7 +257,7 @@ func openCut(t *testing.T) (db *database, lose func()) {
 	return db, func() {
 		tap.cuts.Store(true)
 		defer tap.cuts.Store(false)
-		_, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10})
+		_, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
 		require.Error(t, err)
 	}
 }
@@ -358,7 +358,7 @@ func TestWhatIsCommittedLateIsFound(t *testing.T) {
 	db.queue(1, 1)
 	db.exec(`UPDATE delivery_queue SET due_at = now() - interval '1 h'`)
 	require.Empty(t, db.lease(10, 10))
-	require.NoError(t, db.Rearm(t.Context()))
+	require.NoError(t, db.Outbox.Rearm(t.Context()))
 	require.Len(t, db.lease(10, 10), 1)
 }
 
@@ -374,7 +374,7 @@ func TestAPausedQueueIsNotRead(t *testing.T) {
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at)
 SELECT gen_random_uuid(), 1 + i % 3, 1 + i % 3, now() - interval '1 min' FROM generate_series(1, 10000) AS i`)
 	db.exec(`ANALYZE`)
-	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	db.exec(`UPDATE destination_states SET breaker = 'open', open_until = now() + interval '1 h', next_at = now() + interval '1 h',
        held = 'open' WHERE destination_id = 2`)
@@ -431,10 +431,10 @@ func (d *database) buryDelivery(destination int64) event.DeadLetter {
 	dead := became(d.lease(1, 1)[0], delivery.Final, "422")
 	dead.Dead = true
 	d.settle(dead)
-	page, err := d.DeadLetters(d.t.Context(), event.DeadLetterQuery{EventID: id})
+	page, err := d.DeadLetters.DeadLetters(d.t.Context(), event.DeadLetterQuery{EventID: id})
 	require.NoError(d.t, err)
 	require.Len(d.t, page, 1)
-	letter, err := d.DeadLetter(d.t.Context(), page[0].ID)
+	letter, err := d.DeadLetters.DeadLetter(d.t.Context(), page[0].ID)
 	require.NoError(d.t, err)
 	return letter
 }
@@ -448,30 +448,30 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 	require.Equal(t, event.StepDeliver, letter.Failure.Step)
 	require.Equal(t, "s1", letter.Subscription)
 	require.Equal(t, `{"id":1}`, string(letter.Body))
-	_, err := db.DeadLetterOfEvent(ctx, letter.Receipt.ID)
+	_, err := db.DeadLetters.DeadLetterOfEvent(ctx, letter.Receipt.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 
-	_, err = db.EditDeadLetter(ctx, operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
+	_, err = db.DeadLetters.EditDeadLetter(ctx, operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
 	require.Equal(t, "not_editable", event.CodeOf(err))
 	p := operation.AutomaticRedrive{RedrivePolicy: operation.RedrivePolicy{
 		Attempts: 3, Base: time.Nanosecond, Classes: event.Classes(),
 	}}
-	planned, _, err := db.PlanAutomaticRedrive(ctx, p)
+	planned, _, err := db.DeadLetters.PlanAutomaticRedrive(ctx, p)
 	require.NoError(t, err)
 	require.Zero(t, planned, "it is left to people")
 
 	by := ada
 	by.Reason = "nobody wants it"
-	require.NoError(t, db.DiscardDeadLetter(ctx, letter.ID, by))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(ctx, letter.ID, by))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM verdicts`))
 	require.Equal(t, event.StatusProcessed, db.status(letter.Receipt.ID))
-	require.NoError(t, db.ReopenDeadLetter(ctx, letter.ID, ada))
+	require.NoError(t, db.DeadLetters.ReopenDeadLetter(ctx, letter.ID, ada))
 
-	taken, err := db.TakeForReplay(ctx, "one", letter.ID, ada)
+	taken, err := db.DeadLetters.TakeForReplay(ctx, "one", letter.ID, ada)
 	require.NoError(t, err)
 	require.Equal(t, `{"id":1}`, string(taken.Body))
-	require.NoError(t, db.Redeliver(ctx, letter.Receipt.ID, 1))
-	require.NoError(t, db.Redeliver(ctx, letter.Receipt.ID, 1), "twice is once")
+	require.NoError(t, db.Outbox.Redeliver(ctx, letter.Receipt.ID, 1))
+	require.NoError(t, db.Outbox.Redeliver(ctx, letter.Receipt.ID, 1), "twice is once")
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	require.Equal(t, "resolved", value[string](db, `SELECT state FROM dead_letters`))
 }
@@ -483,12 +483,12 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	unsent, sent := db.buryDelivery(1), db.buryDelivery(1)
 	for _, letter := range []event.DeadLetter{unsent, sent} {
-		_, err := db.TakeForReplay(ctx, "one", letter.ID, ada)
+		_, err := db.DeadLetters.TakeForReplay(ctx, "one", letter.ID, ada)
 		require.NoError(t, err)
 	}
-	require.NoError(t, db.Redeliver(ctx, sent.Receipt.ID, 1))
+	require.NoError(t, db.Outbox.Redeliver(ctx, sent.Receipt.ID, 1))
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '1 h'`)
-	stale, err := db.StaleRedrives(ctx, 0, 10)
+	stale, err := db.DeadLetters.StaleRedrives(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.Equal(t, "open", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, unsent.ID))
@@ -496,7 +496,7 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 
 	by := ada
 	by.Reason = "nobody wants it"
-	require.NoError(t, db.DiscardDeadLetter(ctx, sent.ID, by), "nobody works on it for so long")
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(ctx, sent.ID, by), "nobody works on it for so long")
 	require.Zero(t, db.open(1), "and it is not delivered any more")
 }
 
@@ -509,13 +509,13 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	letter := db.buryDelivery(1)
 	db.queue(1, 1)
 	later := time.Now().Add(time.Hour)
-	n, err := db.PurgeBatch(ctx, retention.Events, later)
+	n, err := db.Upkeep.PurgeBatch(ctx, retention.Events, later)
 	require.NoError(t, err)
 	require.Zero(t, n)
 
 	require.NoError(t, db.discardLetter(letter.ID))
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
-	n, err = db.PurgeBatch(ctx, retention.Events, later)
+	n, err = db.Upkeep.PurgeBatch(ctx, retention.Events, later)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, n)
 }
@@ -524,7 +524,7 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 func (d *database) discardLetter(id int64) error {
 	by := ada
 	by.Reason = "old"
-	return d.DiscardDeadLetter(d.t.Context(), id, by)
+	return d.DeadLetters.DiscardDeadLetter(d.t.Context(), id, by)
 }
 
 // Weeks go as a whole, once all of a week is old, and those to come are made again.
@@ -546,18 +546,18 @@ SELECT ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, 1, 'deli
   FROM generate_series(1, 10) AS i`
 	db.exec(old)
 	db.exec(`DELETE FROM events`)
-	n, err := db.PurgeBatch(ctx, retention.Events, time.Now().Add(-time.Hour))
+	n, err := db.Upkeep.PurgeBatch(ctx, retention.Events, time.Now().Add(-time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 10, n)
 	require.Equal(t, 7, partitions())
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries`))
 
-	_, err = db.PurgeBatch(ctx, retention.Events, time.Now().Add(8*24*time.Hour))
+	_, err = db.Upkeep.PurgeBatch(ctx, retention.Events, time.Now().Add(8*24*time.Hour))
 	require.NoError(t, err)
 	require.Less(t, partitions(), 7)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM deliveries`))
-	require.NoError(t, db.KeepPartitions(ctx))
-	require.NoError(t, db.KeepPartitions(ctx))
+	require.NoError(t, db.Outbox.KeepPartitions(ctx))
+	require.NoError(t, db.Outbox.KeepPartitions(ctx))
 	require.Equal(t, 7, partitions())
 }
 
@@ -598,7 +598,7 @@ func TestAnExpungedEventIsDeliveredNoMore(t *testing.T) {
 INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
 VALUES ($1, 2, 2, 'delivered', '200', 1, 0, 0, 'personal', now())`, id)
 	job := db.lease(10, 10)[0]
-	_, err := db.Expunge(ctx, id, 0, ada)
+	_, err := db.Upkeep.Expunge(ctx, id, 0, ada)
 	require.NoError(t, err)
 	require.Zero(t, db.open(1))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_attempts`))
@@ -607,7 +607,7 @@ VALUES ($1, 2, 2, 'delivered', '200', 1, 0, 0, 'personal', now())`, id)
 	db.settle(late)
 	require.Equal(t, "expunged", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 1 AND answer IS NULL`))
 	require.Equal(t, "200", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 2 AND answer IS NULL`))
-	_, err = db.SendAgain(ctx, delivery.Key{EventID: id, SubscriptionID: 2}, ada)
+	_, err = db.Outbox.SendAgain(ctx, delivery.Key{EventID: id, SubscriptionID: 2}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -621,7 +621,7 @@ func TestTheInvariantsOfDeliveries(t *testing.T) {
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	db.lease(10, 10)
 	found := func(seen ...string) map[ledger.Invariant]int {
-		all, err := db.CheckDeliveries(t.Context(), ledgers.Receiver{SubscriptionID: 1, All: true, Seen: seen})
+		all, err := db.Ledgers.CheckDeliveries(t.Context(), ledgers.Receiver{SubscriptionID: 1, All: true, Seen: seen})
 		require.NoError(t, err)
 		broken := map[ledger.Invariant]int{}
 		for _, f := range all {

@@ -32,22 +32,22 @@ func TestPlansSurviveAnAnalyzedEmptyQueue(t *testing.T) {
 		run      func() error
 	}{
 		{"lease", "WITH room AS", func() error {
-			return second2(db.Lease(t.Context(), delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(t.Context(), delivery.Want{Limit: 50}))
 		}},
 		{"settle first successes", "'delivered', code, 1, 0", func() error {
-			return second(db.Settle(t.Context(), each(db.lease(50, 50), delivery.OK, "200")))
+			return second(db.Outbox.Settle(t.Context(), each(db.lease(50, 50), delivery.OK, "200")))
 		}},
 		{"settle failures", "), late AS", func() error {
-			return second(db.Settle(t.Context(), each(db.lease(50, 50), delivery.Bad, "503")))
+			return second(db.Outbox.Settle(t.Context(), each(db.lease(50, 50), delivery.Bad, "503")))
 		}},
 		{"cancel what waits", "discarded_by = $", func() error {
 			db.queue(2, 600) // younger than what waits for the other
-			return second(db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 2}, 500, ada))
+			return second(db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 2}, 500, ada))
 		}},
-		{"expire", "q.queued_at < k.before", func() error { return second(db.ExpireDeliveries(t.Context())) }},
+		{"expire", "q.queued_at < k.before", func() error { return second(db.Outbox.ExpireDeliveries(t.Context())) }},
 		{"cancel", "'canceled', 'deleted'", func() error {
 			db.exec(`UPDATE subscriptions SET deleted_at = now()`)
-			return second(db.CancelDeleted(t.Context()))
+			return second(db.Outbox.CancelDeleted(t.Context()))
 		}},
 	} {
 		seen.forget()
@@ -116,7 +116,7 @@ func TestAnOutcomeIsRecordedThoughItsRowMoves(t *testing.T) {
 			exec(`BEGIN`)
 			exec(`UPDATE delivery_queue SET last_code = 'moved' WHERE event_id = $1`, jobs[1].EventID)
 			settled := make(chan error, 1)
-			go func() { settled <- second(db.Settle(t.Context(), each(jobs, outcomes.kind, "x"))) }()
+			go func() { settled <- second(db.Outbox.Settle(t.Context(), each(jobs, outcomes.kind, "x"))) }()
 			db.onBlock(other)
 			exec(`COMMIT`)
 			require.NoError(t, <-settled)

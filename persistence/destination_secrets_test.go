@@ -37,13 +37,13 @@ func TestVariablesOfDestinations(t *testing.T) {
 	ctx := t.Context()
 	crm := endpoint("crm")
 	crm.HTTP.Secrets = "CRM_SECRET"
-	_, err := db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(err))
-	_, err = db.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
 	require.NoError(t, err)
 	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	signedWith := func() []string {
-		target, err := db.Target(ctx, s.ID)
+		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
 		return target.Secrets
 	}
@@ -52,36 +52,36 @@ func TestVariablesOfDestinations(t *testing.T) {
 	require.Equal(t, "CRM_SECRET", value[string](db, `SELECT detail->>'variable' FROM audit_log ORDER BY id LIMIT 1`))
 
 	crm.InFlight = 3
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err, "an integrator changes what has nothing to do with the secret")
 	for _, pasted := range []string{"whsec_MDEyMzQ1Njc4OWFi", "hunter2", "A1B2C3D4E5F6A7B8C9D0", "[redacted]", "A B"} {
 		crm.HTTP.Secrets = pasted
-		_, err = db.ApplyDestination(ctx, crm, nil, admin)
+		_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
 		require.Equal(t, "invalid_destination", event.CodeOf(err), pasted)
 		require.NotContains(t, err.Error(), pasted)
 	}
 	crm.HTTP.Secrets = "DATABASE_URL"
-	_, err = db.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
 	require.ErrorContains(t, err, "DATABASE_URL configures Holdfast itself")
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
 
 	db.exec(`UPDATE destinations SET settings = jsonb_set(settings, '{http,secrets}', '"SMUGGLED"'), version = version + 1`)
 	db.exec(`UPDATE subscriptions_head SET version = version + 1`)
 	require.Empty(t, signedWith(), "it isn't on the list")
-	named, err := db.NamedVariables(ctx)
+	named, err := db.Subscriptions.NamedVariables(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "[{crm SMUGGLED false}]", fmt.Sprint(named))
 	crm.HTTP.Secrets = "SMUGGLED"
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	require.Empty(t, signedWith())
-	_, err = db.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of SMUGGLED"}, signedWith())
 	require.Equal(t, "SMUGGLED by grace", db.listedVariables(), "no destination names the other one any more")
 
-	require.NoError(t, second(db.DeleteSubscription(ctx, "s", admin)))
-	require.NoError(t, db.DeleteDestination(ctx, "crm", admin))
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", admin)))
+	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", admin))
 	require.Empty(t, db.listedVariables())
 }
 
@@ -93,10 +93,10 @@ func TestWhoMayRedirectASecret(t *testing.T) {
 	asToken := []byte(`{"token": {"in": "header", "name": "x-secret"}}`)
 	ofVariable, own := endpoint("crm"), endpoint("own")
 	ofVariable.HTTP.Secrets, ofVariable.HTTP.Signature = "CRM_SECRET", asToken
-	_, err := db.ApplyDestination(ctx, ofVariable, nil, admin)
+	_, err := db.Subscriptions.ApplyDestination(ctx, ofVariable, nil, admin)
 	require.NoError(t, err)
 	own.HTTP.Headers = delivery.Headers{"x-key": "hunter2"}
-	_, err = db.ApplyDestination(ctx, own, []delivery.Secret{{Value: "whsec_one"}}, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, own, []delivery.Secret{{Value: "whsec_one"}}, integrator)
 	require.NoError(t, err)
 	own.HTTP.Headers = own.HTTP.Headers.Masked()
 
@@ -112,17 +112,17 @@ func TestWhoMayRedirectASecret(t *testing.T) {
 		"invalid_secret":      moved(own, own.HTTP.URL, asToken),
 		"invalid_destination": moved(own, mine, nil),
 	} {
-		_, err := db.ApplyDestination(ctx, d, nil, integrator)
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)
 		require.Equal(t, code, event.CodeOf(err))
 	}
-	_, err = db.ApplyDestination(ctx, moved(ofVariable, ofVariable.HTTP.URL, []byte(`{"token":{"name":"x-secret","in":"header"}}`)),
+	_, err = db.Subscriptions.ApplyDestination(ctx, moved(ofVariable, ofVariable.HTTP.URL, []byte(`{"token":{"name":"x-secret","in":"header"}}`)),
 		nil, integrator)
 	require.NoError(t, err, "the signature is the same one")
 	again := moved(own, mine, asToken)
 	again.HTTP.Headers = delivery.Headers{"x-key": "mine"}
-	_, err = db.ApplyDestination(ctx, again, []delivery.Secret{{Value: "whsec_mine"}}, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, again, []delivery.Secret{{Value: "whsec_mine"}}, integrator)
 	require.NoError(t, err, "everything that is sent was given")
-	_, err = db.ApplyDestination(ctx, moved(ofVariable, mine, asToken), nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, moved(ofVariable, mine, asToken), nil, admin)
 	require.NoError(t, err)
 }
 
@@ -133,51 +133,51 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	ctx := t.Context()
 	crm := endpoint("crm")
 	crm.HTTP.Headers = delivery.Headers{"x-key": "hunter1", "x-tenant": "hunter2"}
-	made, err := db.ApplyDestination(ctx, crm, nil, integrator)
+	made, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	sent := func() delivery.Headers {
-		target, err := db.Target(ctx, s.ID)
+		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
 		return target.Destination.HTTP.Headers
 	}
 	masked := delivery.Headers{"x-key": delivery.MaskedHeader, "x-tenant": delivery.MaskedHeader}
 	require.Equal(t, masked, made.HTTP.Headers)
 	require.Equal(t, delivery.Headers{"x-key": "hunter1", "x-tenant": "hunter2"}, sent())
-	got, err := db.Destination(ctx, "crm")
+	got, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, masked, got.HTTP.Headers)
 	require.NotContains(t, value[string](db, `SELECT d::text || encode(headers, 'escape') FROM destinations AS d`), "hunter")
 
-	again, err := db.ApplyDestination(ctx, crm, nil, integrator)
+	again, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	require.Equal(t, made.Version, again.Version, "nothing has changed")
 	crm.HTTP.Headers = delivery.Headers{"x-key": "", "x-tenant": "hunter3"}
-	compared, err := db.MaskHeaders(ctx, crm)
+	compared, err := db.Subscriptions.MaskHeaders(ctx, crm)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Headers{"x-key": delivery.MaskedHeader, "x-tenant": "hunter3"}, compared.HTTP.Headers)
-	changed, err := db.ApplyDestination(ctx, crm, nil, integrator)
+	changed, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	require.Greater(t, changed.Version, made.Version)
 	require.Equal(t, delivery.Headers{"x-key": "hunter1", "x-tenant": "hunter3"}, sent())
 	crm.HTTP.Headers = delivery.Headers{"x-tenant": delivery.MaskedHeader}
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Headers{"x-tenant": "hunter3"}, sent(), "what is not named is gone")
 	crm.HTTP.Headers = delivery.Headers{"x-other": delivery.MaskedHeader}
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.ErrorContains(t, err, "http.headers.x-other: has no value")
 	require.NotContains(t, value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "hunter")
 
 	db.exec(`UPDATE destinations SET headers = '\x00ff', version = version + 1`)
 	db.exec(`UPDATE subscriptions_head SET version = version + 1`)
-	_, err = db.Target(ctx, s.ID)
+	_, err = db.Subscriptions.Target(ctx, s.ID)
 	require.Equal(t, "unreadable_secrets", event.CodeOf(err), "nothing is sent without its headers")
 	crm.HTTP.Headers = delivery.Headers{"x-tenant": delivery.MaskedHeader}
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.Equal(t, "unreadable_secrets", event.CodeOf(err))
 	crm.HTTP.Headers = delivery.Headers{"x-tenant": "hunter4"}
-	_, err = db.ApplyDestination(ctx, crm, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err, "to give the values again repairs it")
 	require.Equal(t, crm.HTTP.Headers, sent())
 }
@@ -206,17 +206,17 @@ func TestTheUpgradeOfDestinations(t *testing.T) {
 
 	require.Equal(t, "DATABASE_URL by upgrade, crm_secret by upgrade", db.listedVariables())
 	requireSent := func() {
-		target, err := db.Target(ctx, crm.ID)
+		target, err := db.Subscriptions.Target(ctx, crm.ID)
 		require.NoError(t, err)
 		require.Equal(t, delivery.Headers{"x-key": "hunter2"}, target.Destination.HTTP.Headers)
 		require.Equal(t, []string{"of DATABASE_URL"}, target.Secrets)
 	}
 	requireSent()
-	shown, err := db.Destination(ctx, "crm")
+	shown, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, delivery.Headers{"x-key": delivery.MaskedHeader}, shown.HTTP.Headers)
 
-	n, err := db.SealHeaders(ctx)
+	n, err := db.Subscriptions.SealHeaders(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.NotContains(t, value[string](db, `SELECT string_agg(d::text, '') FROM destinations AS d`), "hunter")
@@ -228,12 +228,12 @@ func TestTheUpgradeOfDestinations(t *testing.T) {
 	t.Cleanup(fresh.Close)
 	db.Store = fresh
 	requireSent()
-	n, err = db.SealHeaders(ctx)
+	n, err = db.Subscriptions.SealHeaders(ctx)
 	require.NoError(t, err)
 	require.Zero(t, n)
 
 	shown.InFlight = 2
-	_, err = db.ApplyDestination(ctx, shown, nil, integrator)
+	_, err = db.Subscriptions.ApplyDestination(ctx, shown, nil, integrator)
 	require.NoError(t, err, "what is stored may be applied again")
 	requireSent()
 }

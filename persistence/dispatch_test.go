@@ -40,8 +40,8 @@ func toThisMachine() *webhook.Sender {
 func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.Dispatcher {
 	d.t.Helper()
 	dispatcher, err := dispatch.New(dispatch.Options{
-		Queue: d.Store, HTTP: sender, Slots: slots, Errors: nobody{}, Chores: []dispatch.Chore{{
-			Name: "rearm", Every: time.Second, Do: func(ctx context.Context) (bool, error) { return false, d.Rearm(ctx) },
+		Queue: d.QueueView(), HTTP: sender, Slots: slots, Errors: nobody{}, Chores: []dispatch.Chore{{
+			Name: "rearm", Every: time.Second, Do: func(ctx context.Context) (bool, error) { return false, d.Outbox.Rearm(ctx) },
 		}},
 	})
 	require.NoError(d.t, err)
@@ -89,7 +89,7 @@ func (d *database) endpoint(id int64, r *receiver) {
 	d.t.Helper()
 	d.destination(id, r.destination())
 	secret := delivery.Secret{Value: webhook.NewSecret()}
-	require.NoError(d.t, d.RotateSecret(d.t.Context(), fmt.Sprintf("d%d", id), secret, 0, ada))
+	require.NoError(d.t, d.Subscriptions.RotateSecret(d.t.Context(), fmt.Sprintf("d%d", id), secret, 0, ada))
 }
 
 func (d *database) untilDelivered(r *receiver, destination int64, n int) {
@@ -156,7 +156,7 @@ func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	paused, other := receive(t), receive(t)
 	db.endpoint(1, paused)
 	db.endpoint(2, other)
-	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	n, perSecond := *waitingRows, max(1000, *waitingRows/20)
 	db.exec(`UPDATE destinations SET version = version + 100, settings = settings || jsonb_build_object('in_flight', 64,
@@ -170,7 +170,7 @@ func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	db.untilDelivered(other, 2, 10)
 	require.Empty(t, paused.seen)
 
-	_, err = db.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
+	_, err = db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
 	require.NoError(t, err)
 	began := time.Now()
 	db.queue(2, 10)

@@ -1,6 +1,6 @@
 // Package persistence keeps events, entities, dead letters and deliveries in PostgreSQL: each step of an event one
-// transaction, every driver error mapped once to an event.Error. A Store opens the pool and has the methods of all its rooms,
-// each of which knows only rooms above it here:
+// transaction, every driver error mapped once to an event.Error. A Store opens the pool; its fields are the stores of the packages
+// below. Each package imports only those above it here:
 //
 //	postgres       the pool, transactions, errors, texts, pages: what all others stand on
 //	records        how the row of an event is read, and the receipt of one that waits
@@ -21,10 +21,10 @@
 //	upkeep         retention and expunge
 //	ledgers        what is stored, compared with what was sent
 //
-// A file of a room is named after the table that it writes, or after what is done with it.
+// A file is named after the table that it writes, or after what is done with it.
 //
 // Every method may run again, at any time and from several processes at once, without further effect; it must never
 // know who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
 //
-// The tests of the rooms stand here: they see the whole store from the outside, on a PostgreSQL that they share.
+// The tests of all packages are here: they use the whole store from the outside, on a PostgreSQL that they share.
 package persistence

@@ -26,13 +26,13 @@ func TestDuplicatesAreCounted(t *testing.T) {
 	db := open(t)
 	r, waits := receipt(), receipt()
 	db.mustProcess(r, parsed())
-	_, err := db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
+	_, err := db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
 	require.NoError(t, err)
-	none, err := db.Duplicates(t.Context(), r.ID)
+	none, err := db.Read.Duplicates(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Zero(t, none)
 
-	counters := []*persistence.DuplicateCounter{db.NewDuplicateCounter(), db.NewDuplicateCounter()}
+	counters := []*persistence.DuplicateCounter{db.Writer.NewDuplicateCounter(), db.Writer.NewDuplicateCounter()}
 	var counting sync.WaitGroup
 	for n, c := range counters {
 		counting.Go(func() {
@@ -51,7 +51,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 		require.NoError(t, c.Stop(t.Context()))
 	}
 	for id, times := range map[string]int64{r.ID: 2000, waits.ID: 1000} {
-		got, err := db.Duplicates(t.Context(), id)
+		got, err := db.Read.Duplicates(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, event.Duplicates{Times: times, FirstSeen: noon, LastSeen: noon.Add(500 * time.Second)}, got)
 	}
@@ -63,7 +63,7 @@ func TestACountOfDuplicatesIsUpdatedInPlace(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for range 5 {
-		c := db.NewDuplicateCounter()
+		c := db.Writer.NewDuplicateCounter()
 		for range 20 {
 			c.Count(again(event.Receipt{}, uuid.NewSHA1(uuid.Nil, []byte("one")).String(), noon))
 		}
@@ -84,7 +84,7 @@ func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
 	db := open(t)
 	r := receipt()
 	db.mustProcess(r, parsed())
-	c := db.NewDuplicateCounter()
+	c := db.Writer.NewDuplicateCounter()
 	c.Count(again(r, r.ID, noon))
 	require.NoError(t, c.Stop(context.Background()))
 	db.purge(retention.Events, time.Now().Add(-time.Hour))

@@ -34,13 +34,13 @@ func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
 	}
 	for _, asOf := range []time.Time{{}, noon.Add(changes / 2 * time.Minute)} {
 		q := event.TimelineQuery{Entity: thing("1"), AsOf: asOf}
-		links, err := db.TimelinePage(t.Context(), q)
+		links, err := db.Read.TimelinePage(t.Context(), q)
 		require.NoError(t, err)
 		want, err := fold.Effects(event.Entity{}, true, links)
 		require.NoError(t, err)
 		var got []fold.Effect
 		for q.Limit = 7; ; {
-			page, err := db.Effects(t.Context(), q)
+			page, err := db.Read.Effects(t.Context(), q)
 			require.NoError(t, err)
 			got = append(got, page...)
 			if len(page) < 7 {
@@ -67,7 +67,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, CASE i WHEN 1500
        jsonb_build_object('n', i), $1::timestamptz + i * interval '1 s' FROM generate_series(1, 2600) AS i`, noon)
 	page := func(at int) []fold.Effect {
 		place := &event.LinkCursor{OccurredAt: noon.Add(time.Duration(at) * time.Second), EventID: fmt.Sprintf("%08d-0000-0000-0000-000000000000", 0), Position: 1}
-		effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Before: place, Limit: 2})
+		effects, err := db.Read.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Before: place, Limit: 2})
 		require.NoError(t, err)
 		require.Len(t, effects, 2)
 		return effects
@@ -93,21 +93,21 @@ func TestEffectsAfterACollapsedHistory(t *testing.T) {
 		p.OccurredAt = noon.Add(time.Duration(i) * time.Hour)
 		db.process(receipt(), p)
 	}
-	links, err := db.Timeline(t.Context(), thing("1"))
+	links, err := db.Read.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
 	db.exec(`
 INSERT INTO entity_bases (provider, kind, external_id, links, occurred_at, event_id, latest_at, state, deleted, collapsed, first_id, last_id)
 VALUES ('acme', 'thing', '1', 1, $1, $2, $1, '{"base":true,"n":7}', false, 1, $2, $2)`, links[0].OccurredAt, links[0].EventID)
 	db.exec(`UPDATE entities SET base_at = $1, base_id = $2`, links[0].OccurredAt, links[0].EventID)
 	for _, limit := range []int{2, 3} {
-		effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: limit})
+		effects, err := db.Read.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: limit})
 		require.NoError(t, err)
 		require.Equal(t, []fold.FieldDiff{{Path: "/n", Old: []byte("7"), New: []byte("1")}}, effects[1].Fields)
 		require.Equal(t, limit == 3, effects[limit-1].WithoutEffect)
 		require.False(t, effects[limit-1].Unknown)
 	}
 	db.exec(`UPDATE entity_bases SET latest_at = $1`, noon.Add(time.Minute))
-	effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), AsOf: noon.Add(time.Second)})
+	effects, err := db.Read.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), AsOf: noon.Add(time.Second)})
 	require.NoError(t, err)
 	require.Len(t, effects, 1)
 }

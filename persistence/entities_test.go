@@ -57,7 +57,7 @@ func TestEventsThatAreProcessedAtOnceFoldTheSame(t *testing.T) {
 }
 
 func process(db *database, a arrival) error {
-	if _, err := db.Persist(db.t.Context(), a.receipt, body, a.parsed, runOf(a.receipt)); err != nil {
+	if _, err := db.Writer.Persist(db.t.Context(), a.receipt, body, a.parsed, runOf(a.receipt)); err != nil {
 		return err
 	}
 	return db.UpsertEntities(db.t.Context(), a.receipt, a.parsed, runOf(a.receipt))
@@ -132,7 +132,7 @@ func requireFolded(t *rapid.T, db *database, events []arrival, names []string) {
 				}
 			}
 		}
-		got, err := db.Entity(db.t.Context(), thing(name))
+		got, err := db.Read.Entity(db.t.Context(), thing(name))
 		if len(changes) == 0 {
 			require.ErrorIs(t, err, event.ErrNotFound)
 			continue
@@ -144,7 +144,7 @@ func requireFolded(t *rapid.T, db *database, events []arrival, names []string) {
 		require.Equal(t, want.Last, got.Last)
 		require.True(t, value[bool](db, `SELECT $1::jsonb = $2::jsonb`, string(want.State), string(got.State)),
 			"want %s, got %s", want.State, got.State)
-		timeline, err := db.Timeline(db.t.Context(), thing(name))
+		timeline, err := db.Read.Timeline(db.t.Context(), thing(name))
 		require.NoError(t, err)
 		require.Len(t, timeline, len(changes))
 	}
@@ -165,7 +165,7 @@ func TestATimelineIsInFoldOrder(t *testing.T) {
 		}
 		db.process(r, p)
 	}
-	timeline, err := db.Timeline(t.Context(), thing("1"))
+	timeline, err := db.Read.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
 	var got []string
 	for _, l := range timeline {
@@ -186,15 +186,15 @@ func TestAnEntityThatNoEventTouchesAnyMoreIsGone(t *testing.T) {
 	corrected.Type = "thing.corrected"
 	require.NoError(t, db.UpsertEntities(t.Context(), r, corrected, anotherRun(r)))
 
-	kept, err := db.Entity(t.Context(), thing("kept"))
+	kept, err := db.Read.Entity(t.Context(), thing("kept"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"n":1}`, string(kept.State))
 	require.Equal(t, other.ID, kept.Last.EventID)
-	_, err = db.Entity(t.Context(), thing("wrong"))
+	_, err = db.Read.Entity(t.Context(), thing("wrong"))
 	require.ErrorIs(t, err, event.ErrNotFound)
-	_, err = db.Entity(t.Context(), thing("right"))
+	_, err = db.Read.Entity(t.Context(), thing("right"))
 	require.NoError(t, err)
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, "thing.corrected", record.Type)
 }
@@ -251,7 +251,7 @@ func TestAnUpsertHappensAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 	db.record(deadLetter(r))
 	db.exec(`ALTER TABLE entities ADD CONSTRAINT refuse CHECK (state <> '{"n":1}')`) // the last statement fails
@@ -271,7 +271,7 @@ func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
-	_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 	require.NoError(t, err)
 	for code, c := range map[string]event.Change{
 		"malformed_entity_id":    snapshot("a\x00b", `{}`),
@@ -302,7 +302,7 @@ func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	bomb := []byte(numberBomb("n", 256<<10))
 	good, bad := receipt(), receipt()
 	require.NoError(t, process(db, arrival{good, parsed(snapshot("1", `{"a":1}`))}))
-	_, err := db.Persist(t.Context(), bad, bomb, parsed(), runOf(bad))
+	_, err := db.Writer.Persist(t.Context(), bad, bomb, parsed(), runOf(bad))
 	require.NoError(t, err)
 	require.Equal(t, bomb, value[[]byte](db, `SELECT raw_body FROM events WHERE id = $1`, bad.ID))
 	require.Equal(t, "too_large", value[string](db, `SELECT payload_note FROM events WHERE id = $1 AND payload IS NULL`, bad.ID))

@@ -57,35 +57,35 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	again := all[3].parsed
 	again.Changes = []event.Change{patch("1", `{"n4":"again"}`)}
 	db.process(all[3].receipt, again)
-	gone, err := db.Expunge(t.Context(), all[4].receipt.ID, 0, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), all[4].receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Zero(t, gone.Changes)
 	require.Equal(t, []event.EntityRef{thing("1")}, gone.Collapsed)
 	require.NotContains(t, string(db.audit()[0].Detail), "collapsed", "an entity's ID may be personal")
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":0,"n4":4,"n5":5}`})
 
-	e, err := db.Entity(t.Context(), thing("1"))
+	e, err := db.Read.Entity(t.Context(), thing("1"))
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(-72*time.Hour), *e.CollapsedUntil)
-	timeline, err := db.Timeline(t.Context(), thing("1"))
+	timeline, err := db.Read.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
 	for _, l := range timeline {
 		isBelow := l.EventID == below.receipt.ID || l.EventID == tooLate.ID || l.EventID == all[3].receipt.ID
 		require.Equal(t, isBelow, l.WithoutEffect, string(l.State))
 	}
-	record, err := db.Event(t.Context(), below.receipt.ID)
+	record, err := db.Read.Event(t.Context(), below.receipt.ID)
 	require.NoError(t, err)
 	require.True(t, record.Links[0].WithoutEffect)
 
 	base := noon.Add(-72 * time.Hour)
-	_, err = db.EntityAsOf(t.Context(), thing("1"), base.Add(-time.Microsecond))
+	_, err = db.Entities.EntityAsOf(t.Context(), thing("1"), base.Add(-time.Microsecond))
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.ErrorContains(t, err, "its state is known from 2025-11-18T12:00:00Z on")
-	was, err := db.EntityAsOf(t.Context(), thing("1"), base)
+	was, err := db.Entities.EntityAsOf(t.Context(), thing("1"), base)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"n3":3,"n4":4,"n5":5}`, string(was.State))
 
-	_, err = db.Expunge(t.Context(), below.receipt.ID, 0, ada)
+	_, err = db.Upkeep.Expunge(t.Context(), below.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	db.purge(retention.Events, noon.Add(time.Hour))
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":0,"n4":4,"n5":5}`})
@@ -156,7 +156,7 @@ func TestAPurgeLeavesOneMention(t *testing.T) {
 	}
 	require.EqualValues(t, 3, db.purge(retention.Events, noon.Add(150*time.Minute)))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
-	_, err := db.Expunge(t.Context(), last.ID, 0, ada)
+	_, err := db.Upkeep.Expunge(t.Context(), last.ID, 0, ada)
 	require.NoError(t, err)
 	db.requireStates(map[string]string{"1": `{}`})
 }

@@ -31,7 +31,7 @@ func TestEntitiesAreListed(t *testing.T) {
 	mentioned := parsed(patch("mentioned", `{}`))
 	db.process(receipt(), mentioned)
 	list := func(q event.EntityQuery) event.FoundEntities {
-		found, err := db.EntityList(t.Context(), q)
+		found, err := db.Read.EntityList(t.Context(), q)
 		require.NoError(t, err)
 		return found
 	}
@@ -88,24 +88,24 @@ SELECT (lpad(to_hex(1800000000000 + i), 12, '0') || '70008000' || repeat('0', 12
 		"the next page": {Provider: "acme", Kind: "thing", Limit: 50, After: &event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "d000020000"}},
 	} {
 		seen.forget()
-		_, err := db.EntityList(t.Context(), q)
+		_, err := db.Read.EntityList(t.Context(), q)
 		require.NoError(t, err)
 		plan := seen.plan(t, db)
 		require.Contains(t, plan, "entities_pkey", name+"\n"+plan)
 		require.NotRegexp(t, `Seq Scan|(?m)(^|->  )(Incremental )?Sort$`, plan, name)
 	}
-	found, err := db.EntityList(t.Context(), q)
+	found, err := db.Read.EntityList(t.Context(), q)
 	require.NoError(t, err)
 	require.Len(t, found.Entities, 99)
 	require.Equal(t, "d000020000", found.LookedTo.ExternalID, "it looks through so many")
 	q.After = found.LookedTo
-	found, err = db.EntityList(t.Context(), q)
+	found, err = db.Read.EntityList(t.Context(), q)
 	require.NoError(t, err)
 	require.Empty(t, found.Entities)
 	require.Nil(t, found.LookedTo)
 
 	seen.forget()
-	found, err = db.EntityList(t.Context(), event.EntityQuery{Since: time.UnixMilli(1800000000000), Limit: 50})
+	found, err = db.Read.EntityList(t.Context(), event.EntityQuery{Since: time.UnixMilli(1800000000000), Limit: 50})
 	require.NoError(t, err)
 	require.Len(t, found.Entities, 50)
 	require.Equal(t, time.UnixMilli(1800000000011).UTC(), found.ChangedSince, "it is complete from there on")

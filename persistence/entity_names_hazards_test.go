@@ -50,7 +50,7 @@ func TestARebuildLearnsNames(t *testing.T) {
 			db.rebuild("first", operation.RebuildFilter{}, false, n, today.parse)
 			second := db.rebuild("second", operation.RebuildFilter{}, false, n, today.parse)
 			require.Equal(t, "read 2 changed 0 unreadable 0 skipped 0 entities 0", counts(second))
-			e, err := db.Entity(t.Context(), memberNamed("MD1"))
+			e, err := db.Read.Entity(t.Context(), memberNamed("MD1"))
 			require.NoError(t, err)
 			require.Equal(t, memberNamed("CU1"), e.EntityRef)
 			require.JSONEq(t, `{"a":1,"b":1}`, string(e.State))
@@ -68,9 +68,9 @@ func TestAContradictionBesideALeftover(t *testing.T) {
 		member(`{"a":1}`, "CU2", "MD1"), unnamed("MD1", `{"old":1}`), member(`{"b":1}`, "CU1", "MD1"),
 	} {
 		e := at(i, c)
-		_, err := db.Process(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
+		_, err := db.Writer.Process(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
 		if err != nil { // as the steps do it
-			_, err = db.Persist(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
+			_, err = db.Writer.Persist(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
 			require.NoError(t, err)
 			err = db.UpsertEntities(t.Context(), e.receipt, e.parsed, runOf(e.receipt))
 		}
@@ -98,7 +98,7 @@ func TestABetterNameInFront(t *testing.T) {
 				e := at(i+1, c)
 				db.mustProcess(e.receipt, e.parsed)
 			}
-			e, err := db.Entity(t.Context(), memberNamed("MD1"))
+			e, err := db.Read.Entity(t.Context(), memberNamed("MD1"))
 			require.NoError(t, err)
 			require.Equal(t, memberNamed("CU1"), e.EntityRef)
 			require.Equal(t, 1, value[int](db, `SELECT count(*) FROM entities`))
@@ -114,7 +114,7 @@ func TestManyNamesInABatch(t *testing.T) {
 		db.bulk(receipt())
 	}
 	n := 0
-	_, err := db.ProcessBatch(t.Context(), events, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+	_, err := db.Writer.ProcessBatch(t.Context(), events, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
 		n++
 		p := parsed()
 		for i := range 250 { // twice as many names, which is what an event may have
@@ -137,7 +137,7 @@ func TestTheTableOfNamesIsHeld(t *testing.T) {
 	}
 	release := db.hold(`LOCK TABLE entity_names IN ACCESS EXCLUSIVE MODE`)
 	defer release()
-	_, err := db.ProcessBatch(t.Context(), 100, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+	_, err := db.Writer.ProcessBatch(t.Context(), 100, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 		return parsed(changes[r.ID]), nil
 	})
 	require.Error(t, err)
@@ -160,7 +160,7 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 			}
 			release := db.hold(hold)
 			defer release()
-			events, err := db.ProcessBatch(t.Context(), 100, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+			events, err := db.Writer.ProcessBatch(t.Context(), 100, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
 				return parsed(member(`{"b":1}`, "CU1")), nil
 			})
 			require.NoError(t, err)

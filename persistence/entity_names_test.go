@@ -63,18 +63,18 @@ func TestAnEntityHasSeveralNames(t *testing.T) {
 				db.mustProcess(events[i].receipt, events[i].parsed)
 			}
 			for _, name := range []string{"CU1", "MD1", "MD2", "SB1"} {
-				e, err := db.Entity(t.Context(), memberNamed(name))
+				e, err := db.Read.Entity(t.Context(), memberNamed(name))
 				require.NoError(t, err, name)
 				require.Equal(t, memberNamed("CU1"), e.EntityRef)
 				require.Equal(t, []string{"MD1", "MD2", "SB1"}, e.Names)
 				require.JSONEq(t, `{"status":"late","a":1,"b":1,"c":1}`, string(e.State))
-				then, err := db.EntityAsOf(t.Context(), memberNamed(name), noon.Add(3*time.Second))
+				then, err := db.Entities.EntityAsOf(t.Context(), memberNamed(name), noon.Add(3*time.Second))
 				require.NoError(t, err)
 				require.JSONEq(t, `{"status":"active","a":1,"b":1}`, string(then.State))
-				timeline, err := db.Timeline(t.Context(), memberNamed(name))
+				timeline, err := db.Read.Timeline(t.Context(), memberNamed(name))
 				require.NoError(t, err)
 				require.Len(t, timeline, len(events))
-				list, err := db.Events(t.Context(), event.RecordQuery{Entity: pointer(memberNamed(name))})
+				list, err := db.Read.Events(t.Context(), event.RecordQuery{Entity: pointer(memberNamed(name))})
 				require.NoError(t, err)
 				require.Len(t, list, len(events))
 			}
@@ -121,14 +121,14 @@ func TestOnePersonIsOneMember(t *testing.T) {
 			}
 			require.Equal(t, 2, value[int](db, `SELECT count(*) FROM entities WHERE kind = 'member'`))
 			for _, name := range []string{"CU1", "MD1", "MD2", "MD3", "SB1", "SB2"} {
-				e, err := db.Entity(t.Context(), event.EntityRef{Provider: "gocardless", Kind: "member", ExternalID: name})
+				e, err := db.Read.Entity(t.Context(), event.EntityRef{Provider: "gocardless", Kind: "member", ExternalID: name})
 				require.NoError(t, err)
 				require.Equal(t, "CU1", e.ExternalID)
 				require.Equal(t, []string{"MD1", "MD2", "MD3", "SB1", "SB2"}, e.Names)
 				require.JSONEq(t, `{"status":"cancelled","customer":"CU1",
 					"mandates":{"MD1":{"status":"created"},"MD2":{"status":"replaced"},"MD3":{"status":"active"}},
 					"subscriptions":{"SB1":{"status":"created"},"SB2":{"status":"cancelled"}}}`, string(e.State))
-				timeline, err := db.Timeline(t.Context(), e.EntityRef)
+				timeline, err := db.Read.Timeline(t.Context(), e.EntityRef)
 				require.NoError(t, err)
 				require.Len(t, timeline, len(events)-1)
 			}
@@ -148,7 +148,7 @@ func TestAContradictionOfNamesHarmsNothing(t *testing.T) {
 		db.mustProcess(e.receipt, e.parsed)
 	}
 	for name, state := range map[string]string{"CU1": `{"a":1,"c":1,"e":1}`, "CU2": `{"b":1,"d":1,"f":1}`} {
-		e, err := db.Entity(t.Context(), memberNamed(name))
+		e, err := db.Read.Entity(t.Context(), memberNamed(name))
 		require.NoError(t, err)
 		require.JSONEq(t, state, string(e.State))
 	}
@@ -165,7 +165,7 @@ func TestAnEntityUnderALesserNameIsMergedLater(t *testing.T) {
 		db.mustProcess(s.receipt, s.parsed)
 		require.Equal(t, 1+i%2, value[int](db, `SELECT count(*) FROM entities`))
 	}
-	e, err := db.Entity(t.Context(), memberNamed("MD1"))
+	e, err := db.Read.Entity(t.Context(), memberNamed("MD1"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1,"b":1,"old":1}`, string(e.State))
 	require.Equal(t, "CU1", e.ExternalID)
@@ -199,7 +199,7 @@ func TestLinksThatMoveMeanwhileAreFollowed(t *testing.T) {
 			return db.UpsertEntities(db.t.Context(), s.receipt, parsed(patch("1", `{"x":1}`)), runOf(s.receipt))
 		},
 		"expunged": func(db *database, s stored) error {
-			_, err := db.Expunge(db.t.Context(), s.receipt.ID, 0, ada)
+			_, err := db.Upkeep.Expunge(db.t.Context(), s.receipt.ID, 0, ada)
 			return err
 		},
 	} {
@@ -230,7 +230,7 @@ func TestLinksThatMoveMeanwhileAreFollowed(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond)
 			require.NoError(t, merge.Commit(t.Context()))
 			require.NoError(t, waits.Wait())
-			e, err := db.Entity(t.Context(), memberNamed("MD1"))
+			e, err := db.Read.Entity(t.Context(), memberNamed("MD1"))
 			require.NoError(t, err)
 			require.Equal(t, memberNamed("CU1"), e.EntityRef)
 			require.JSONEq(t, `{"b":1}`, string(e.State))
@@ -254,7 +254,7 @@ func TestWhatIsCollapsedIsNotMerged(t *testing.T) {
 
 	b.process(b.sent(202), at(4, member(`{"b":1}`, "CU1", "MD1")).parsed)
 	b.process(b.sent(202), at(5, member(`{"c":1}`, "", "MD1")).parsed)
-	e, err := b.Entity(t.Context(), memberNamed("MD1"))
+	e, err := b.Read.Entity(t.Context(), memberNamed("MD1"))
 	require.NoError(t, err)
 	require.Equal(t, memberNamed("CU1"), e.EntityRef)
 	require.JSONEq(t, `{"b":1,"c":1}`, string(e.State))
@@ -276,7 +276,7 @@ func TestAMergeIntoWhatIsCollapsed(t *testing.T) {
 	b.process(b.sent(202), at(1, member(`{"early":1}`, "", "MD1")).parsed)
 	b.process(b.sent(202), at(7, member(`{"after":1}`, "", "MD1")).parsed)
 	b.process(b.sent(202), at(8, member(`{"b":1}`, "CU1", "MD1")).parsed)
-	e, err := b.Entity(t.Context(), memberNamed("MD1"))
+	e, err := b.Read.Entity(t.Context(), memberNamed("MD1"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":2,"after":1,"b":1}`, string(e.State))
 	require.Equal(t, 1, value[int](b.database, `SELECT count(*) FROM entities`))

@@ -16,15 +16,15 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	id := receipt().ID
-	require.NoError(t, db.LogErrors(t.Context(), nil))
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.Errors.LogErrors(t.Context(), nil))
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", EventID: id,
 			Message: "not JSON", Count: 1, Meta: map[string]string{"step": "ParseEvent"}},
 		{At: noon.Add(time.Hour), Phase: "unheard of", Class: "unheard of", Code: "x\x00y",
 			Message: strings.Repeat("m", 5000), Meta: map[string]string{"a": strings.Repeat("v", 5000)}},
 	}))
 
-	all, err := db.Errors(t.Context(), oversight.ErrorQuery{})
+	all, err := db.Errors.Errors(t.Context(), oversight.ErrorQuery{})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	odd, plain := all[0], all[1]
@@ -42,11 +42,11 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 		{Phase: event.PhaseParse}, {Provider: "acme"}, {Class: event.ClassRejected}, {Code: "malformed_json"}, {EventID: id},
 		{Until: noon.Add(time.Minute)}, {Before: odd.ID},
 	} {
-		page, err := db.Errors(t.Context(), q)
+		page, err := db.Errors.Errors(t.Context(), q)
 		require.NoError(t, err)
 		require.Equal(t, []oversight.ErrorEntry{plain}, page, "%+v", q)
 	}
-	page, err := db.Errors(t.Context(), oversight.ErrorQuery{Since: noon.Add(time.Minute)})
+	page, err := db.Errors.Errors(t.Context(), oversight.ErrorQuery{Since: noon.Add(time.Minute)})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 }
@@ -62,10 +62,10 @@ func TestErrorsOfASource(t *testing.T) {
 		}
 	}
 	want := entry(`a "shop"`, receipt().ID)
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		want, entry("another shop", receipt().ID), entry(`a "shop"`, ""), entry("", receipt().ID),
 	}))
-	page, err := db.Errors(t.Context(), oversight.ErrorQuery{Provider: "acme", Source: `a "shop"`})
+	page, err := db.Errors.Errors(t.Context(), oversight.ErrorQuery{Provider: "acme", Source: `a "shop"`})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Equal(t, want.EventID, page[0].EventID)
@@ -80,14 +80,14 @@ func TestRecentFailuresOfWorkers(t *testing.T) {
 			At: time.Now().Add(-ago), Phase: phase, Provider: "stripe", Class: event.ClassFailed, Code: "x", Message: "x", Count: count,
 		}
 	}
-	n, err := db.RecentFailures(t.Context())
+	n, err := db.Errors.RecentFailures(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n)
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		entry(event.PhaseParse, 0, 1), entry(event.PhaseUpsert, 30*time.Second, 4), entry(event.PhasePersist, 2*time.Minute, 8),
 		entry(event.PhaseReceive, 0, 16),
 	}))
-	n, err = db.RecentFailures(t.Context())
+	n, err = db.Errors.RecentFailures(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 5, n)
 }

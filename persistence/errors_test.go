@@ -19,7 +19,7 @@ const secret = "CANARY"
 func persistSecret(ctx context.Context, s *persistence.Store) error {
 	r := receipt()
 	r.Source, r.RequestID = secret, secret
-	_, err := s.Persist(ctx, r, []byte(secret), parsed(), runOf(r))
+	_, err := s.Writer.Persist(ctx, r, []byte(secret), parsed(), runOf(r))
 	return err
 }
 
@@ -170,14 +170,14 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	db := open(t)
 	r := receipt()
 	r.KeyFrom = secret
-	_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 	requireFailure(t, err, event.ClassRejected, "check_violation")
 	require.Contains(t, err.Error(), "events_key_from_known")
 	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM idempotency_keys`), "a claim goes with its event")
 
 	r = receipt()
 	r.ID = secret[:4] + "-is-no-uuid"
-	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err = db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 	require.Equal(t, "malformed_id", event.CodeOf(err))
 }
@@ -194,13 +194,13 @@ func TestAMigrationUnderThePreparedStatementsIsTransient(t *testing.T) {
 	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
 	r := receipt()
 	db.process(r, parsed())
-	_, err := db.Event(t.Context(), r.ID)
+	_, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	db.exec(`ALTER TABLE events ALTER COLUMN payload_note TYPE varchar`)
-	if _, err = db.Event(t.Context(), r.ID); err != nil {
+	if _, err = db.Read.Event(t.Context(), r.ID); err != nil {
 		require.Equal(t, event.ClassTransient, event.ClassOf(err), err)
 	}
-	_, err = db.Event(t.Context(), r.ID)
+	_, err = db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 }
 

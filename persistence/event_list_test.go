@@ -27,7 +27,7 @@ func TestEventsAreFound(t *testing.T) {
 		all = append(all, r)
 	}
 	list := func(q event.RecordQuery) (found []int) {
-		page, err := db.Events(t.Context(), q)
+		page, err := db.Read.Events(t.Context(), q)
 		require.NoError(t, err)
 		for _, record := range page {
 			found = append(found, slices.IndexFunc(all, func(r event.Receipt) bool { return r.ID == record.Receipt.ID }))
@@ -62,7 +62,7 @@ func TestPagesAreCompleteWhileEventsComeIn(t *testing.T) {
 	}
 	var got []string
 	for before := ""; ; {
-		page, err := db.Events(t.Context(), event.RecordQuery{Provider: "acme", Before: before, Limit: 7})
+		page, err := db.Read.Events(t.Context(), event.RecordQuery{Provider: "acme", Before: before, Limit: 7})
 		require.NoError(t, err)
 		for _, record := range page {
 			got = append(got, record.Receipt.ID)
@@ -95,16 +95,16 @@ func TestAnEntityAsOfAMoment(t *testing.T) {
 	for minutes, want := range map[int]string{
 		0: `{"a":1}`, 59: `{"a":1}`, 60: `{"a":1,"b":2}`, 90: `{"a":1,"b":2,"late":5}`, 120: `{"c":3}`, 180: `{}`, 300: `{"d":4}`,
 	} {
-		e, err := db.EntityAsOf(t.Context(), thing("1"), noon.Add(time.Duration(minutes)*time.Minute))
+		e, err := db.Entities.EntityAsOf(t.Context(), thing("1"), noon.Add(time.Duration(minutes)*time.Minute))
 		require.NoError(t, err)
 		require.JSONEq(t, want, string(e.State), "after %d minutes", minutes)
 		require.Equal(t, minutes >= 180, e.Deleted)
 	}
-	_, err := db.EntityAsOf(t.Context(), thing("1"), noon.Add(-time.Second))
+	_, err := db.Entities.EntityAsOf(t.Context(), thing("1"), noon.Add(-time.Second))
 	require.ErrorIs(t, err, event.ErrNotFound)
-	now, err := db.Entity(t.Context(), thing("1"))
+	now, err := db.Read.Entity(t.Context(), thing("1"))
 	require.NoError(t, err)
-	then, err := db.EntityAsOf(t.Context(), thing("1"), time.Now())
+	then, err := db.Entities.EntityAsOf(t.Context(), thing("1"), time.Now())
 	require.NoError(t, err)
 	require.JSONEq(t, string(now.State), string(then.State), "as of now it is what it is")
 	require.Equal(t, now.Last, then.Last)
@@ -121,13 +121,13 @@ func TestATimelineHasPages(t *testing.T) {
 		}
 		db.process(receipt(), p)
 	}
-	want, err := db.Timeline(t.Context(), thing("1"))
+	want, err := db.Read.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
 	require.Len(t, want, 10)
 	slices.Reverse(want)
 	var got []event.Link
 	for q := (event.TimelineQuery{Entity: thing("1"), Limit: 3}); ; {
-		page, err := db.TimelinePage(t.Context(), q)
+		page, err := db.Read.TimelinePage(t.Context(), q)
 		require.NoError(t, err)
 		got = append(got, page...)
 		if len(page) < 3 {

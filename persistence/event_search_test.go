@@ -17,7 +17,7 @@ func (d *database) stored(raw []byte, change ...func(*event.Receipt)) event.Rece
 	for _, c := range change {
 		c(&r)
 	}
-	_, err := d.Persist(d.t.Context(), r, raw, parsed(), runOf(r))
+	_, err := d.Writer.Persist(d.t.Context(), r, raw, parsed(), runOf(r))
 	require.NoError(d.t, err)
 	return r
 }
@@ -38,7 +38,7 @@ func TestEventsAreFoundByAText(t *testing.T) {
 	for text, want := range map[string][]int{
 		"Zoë": {1, 0}, "binary": {2}, "100%25": {3}, "%": {3}, "😀": {4}, `a "quoted" word`: {5}, "zoë": nil, "nowhere": nil,
 	} {
-		found, err := db.SearchEvents(t.Context(), event.RecordQuery{Provider: "acme", Text: text, Limit: 10})
+		found, err := db.Read.SearchEvents(t.Context(), event.RecordQuery{Provider: "acme", Text: text, Limit: 10})
 		require.NoError(t, err)
 		var ids, wanted []string
 		for _, r := range found.Records {
@@ -50,11 +50,11 @@ func TestEventsAreFoundByAText(t *testing.T) {
 		require.Equal(t, wanted, ids, text)
 		require.Empty(t, found.LookedTo, "all were looked at")
 	}
-	found, err := db.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Limit: 1})
+	found, err := db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, "bolt", found.Records[0].Receipt.Provider)
 	require.Equal(t, found.Records[0].Receipt.ID, found.LookedTo)
-	found, err = db.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Before: found.LookedTo, Limit: 5})
+	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Before: found.LookedTo, Limit: 5})
 	require.NoError(t, err)
 	require.Len(t, found.Records, 2)
 }
@@ -74,7 +74,7 @@ SELECT (lpad(to_hex(200000000000000 + i), 12, '0') || '70008000' || repeat('0', 
 	db.exec(`ANALYZE events`)
 	require.NoError(t, db.Ping(t.Context()))
 	q := event.RecordQuery{Text: "needle", Limit: 10}
-	found, err := db.SearchEvents(t.Context(), q)
+	found, err := db.Read.SearchEvents(t.Context(), q)
 	require.NoError(t, err)
 	require.Empty(t, found.Records)
 	for _, name := range []string{"WINDOW", "position("} {
@@ -83,14 +83,14 @@ SELECT (lpad(to_hex(200000000000000 + i), 12, '0') || '70008000' || repeat('0', 
 		require.NotContains(t, plan, "Seq Scan", plan)
 	}
 	q.Before = found.LookedTo
-	found, err = db.SearchEvents(t.Context(), q)
+	found, err = db.Read.SearchEvents(t.Context(), q)
 	require.NoError(t, err)
 	require.Len(t, found.Records, 1)
 	require.Equal(t, first.ID, found.Records[0].Receipt.ID)
 	require.Empty(t, found.LookedTo)
 
 	db.exec(`UPDATE events SET raw_body = convert_to(repeat('hay', 350000), 'UTF8') WHERE key IN (SELECT key FROM events LIMIT 1) AND id IN (SELECT id FROM events ORDER BY id DESC LIMIT 50)`)
-	found, err = db.SearchEvents(t.Context(), event.RecordQuery{Text: "needle", Limit: 10})
+	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "needle", Limit: 10})
 	require.NoError(t, err)
 	looked := value[int](db, `SELECT count(*) FROM events WHERE id >= $1::uuid`, found.LookedTo)
 	require.Equal(t, event.MaxSearchedBytes/1_050_000+1, looked)

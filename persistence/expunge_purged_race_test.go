@@ -29,7 +29,7 @@ func TestPurgesAndExpungesAtOnce(t *testing.T) {
 	for range 3 {
 		work.Go(func() error {
 			for {
-				removed, err := db.PurgeBatch(t.Context(), retention.Events, noon.AddDate(0, 0, 10))
+				removed, err := db.Upkeep.PurgeBatch(t.Context(), retention.Events, noon.AddDate(0, 0, 10))
 				if err != nil || removed == 0 {
 					return err
 				}
@@ -37,12 +37,12 @@ func TestPurgesAndExpungesAtOnce(t *testing.T) {
 		})
 	}
 	for n := range things {
-		work.Go(func() error { return second(db.Expunge(t.Context(), resets[n].receipt.ID, 0, ada)) })
+		work.Go(func() error { return second(db.Upkeep.Expunge(t.Context(), resets[n].receipt.ID, 0, ada)) })
 	}
 	require.NoError(t, work.Wait())
 	db.purge(retention.Events, noon.AddDate(0, 0, 10))
 	for n := range things {
-		e, err := db.Entity(t.Context(), thing(fmt.Sprint(n)))
+		e, err := db.Read.Entity(t.Context(), thing(fmt.Sprint(n)))
 		require.NoError(t, err)
 		if !e.Incomplete {
 			require.JSONEq(t, `{"a":1,"d":4}`, string(e.State))
@@ -64,7 +64,7 @@ func TestWhatIsMergedStaysIncomplete(t *testing.T) {
 	db.at(20, named(event.OpPatch, `{"c":3}`, best, lesser))
 	db.requireStates(map[string]string{"1": `{"b":2,"c":3}`})
 	db.requireIncomplete("1", false)
-	gone, err := db.Expunge(t.Context(), last.receipt.ID, 0, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), last.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("1")}, gone.Incomplete)
 	db.requireStates(map[string]string{"1": `{"c":3}`})

@@ -29,14 +29,14 @@ func (d *database) purgeUntil(minutes int) {
 
 func (d *database) requireIncomplete(id string, is bool) {
 	d.t.Helper()
-	e, err := d.Entity(d.t.Context(), thing(id))
+	e, err := d.Read.Entity(d.t.Context(), thing(id))
 	require.NoError(d.t, err)
 	require.Equal(d.t, is, e.Incomplete)
-	found, err := d.EntityList(d.t.Context(), event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: id, Limit: 1})
+	found, err := d.Read.EntityList(d.t.Context(), event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: id, Limit: 1})
 	require.NoError(d.t, err)
 	require.Equal(d.t, is, found.Entities[0].Incomplete)
 	if e.Last.EventID != "" {
-		now, err := d.EntityAsOf(d.t.Context(), thing(id), noon.Add(1000*time.Hour))
+		now, err := d.Entities.EntityAsOf(d.t.Context(), thing(id), noon.Add(1000*time.Hour))
 		require.NoError(d.t, err)
 		require.Equal(d.t, is, now.Incomplete)
 	}
@@ -58,11 +58,11 @@ func TestAnEntityIsIncompleteOnceTheSnapshotThatAPurgeKeptIsExpunged(t *testing.
 			db.purgeUntil(2)
 			db.requireIncomplete("1", false)
 
-			plan, err := db.PlanExpunge(t.Context(), nil, s.receipt.ID)
+			plan, err := db.Upkeep.PlanExpunge(t.Context(), nil, s.receipt.ID)
 			require.NoError(t, err)
 			require.Equal(t, []event.EntityRef{thing("1")}, plan.Incomplete)
 			db.requireStates(map[string]string{"1": `{"city":"Paris","iban":"hush"}`})
-			gone, err := db.Expunge(t.Context(), s.receipt.ID, 0, ada)
+			gone, err := db.Upkeep.Expunge(t.Context(), s.receipt.ID, 0, ada)
 			require.NoError(t, err)
 			require.Equal(t, []event.EntityRef{thing("1")}, gone.Incomplete)
 			require.NotContains(t, string(db.audit()[0].Detail), "thing", "an entity's ID may be personal")
@@ -74,7 +74,7 @@ func TestAnEntityIsIncompleteOnceTheSnapshotThatAPurgeKeptIsExpunged(t *testing.
 			db.requireIncomplete("1", true)
 			again := db.at(4, snapshot("1", `{"name":"Ada"}`))
 			db.requireIncomplete("1", false)
-			_, err = db.Expunge(t.Context(), again.receipt.ID, 0, ada)
+			_, err = db.Upkeep.Expunge(t.Context(), again.receipt.ID, 0, ada)
 			require.NoError(t, err)
 			db.requireStates(map[string]string{"1": `{"city":"Paris","zip":"75001"}`})
 			db.requireIncomplete("1", true)
@@ -97,7 +97,7 @@ func TestAnExpungeLeavesAnEntityThatPurgedEventsTouched(t *testing.T) {
 	}
 	db.purgeUntil(20)
 	for _, s := range []stored{only, own, last, mention} {
-		_, err := db.Expunge(t.Context(), s.receipt.ID, 0, ada)
+		_, err := db.Upkeep.Expunge(t.Context(), s.receipt.ID, 0, ada)
 		require.NoError(t, err)
 	}
 	db.requireStates(map[string]string{"1": `{}`, "4": `{}`})
@@ -117,7 +117,7 @@ func TestABaseSaysWhichEventsItCovers(t *testing.T) {
 	}
 	db.purgeUntil(20)
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM entity_bases WHERE recorded = collapsed`))
-	gone, err := db.Expunge(t.Context(), all[2].receipt.ID, 0, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), all[2].receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("0")}, gone.Collapsed)
 	require.Equal(t, gone.Collapsed, gone.Incomplete)
@@ -157,13 +157,13 @@ func TestAnExpungeOfWhatAReleaseBeforePurged(t *testing.T) {
 	db.exec(`UPDATE entity_bases SET recorded = 0`)
 	db.exec(`UPDATE entities SET purged_events = NULL, purged_sum = NULL, purged_mentions = NULL`)
 
-	gone, err := db.Expunge(t.Context(), young.receipt.ID, 0, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), young.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Empty(t, gone.Incomplete)
-	gone, err = db.Expunge(t.Context(), all[2].receipt.ID, 0, ada)
+	gone, err = db.Upkeep.Expunge(t.Context(), all[2].receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("0"), thing("1")}, gone.Incomplete)
-	gone, err = db.Expunge(t.Context(), alone.receipt.ID, 0, ada)
+	gone, err = db.Upkeep.Expunge(t.Context(), alone.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("2")}, gone.Incomplete)
 	db.requireStates(map[string]string{"0": `{"n0":1,"n2":1,"n4":1}`, "1": `{"n1":1,"n3":1,"n5":1}`, "2": `{}`})
@@ -204,13 +204,13 @@ func TestAnEntityIsFoldedFromItsArchivedHistory(t *testing.T) {
 		{"an event that a base covers", base[:4], base[1], true},
 	} {
 		archived := history(c.known...)
-		plan, err := db.PlanExpunge(t.Context(), archived, c.expunge.receipt.ID)
+		plan, err := db.Upkeep.PlanExpunge(t.Context(), archived, c.expunge.receipt.ID)
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.is, len(plan.Recomputed) == 1 && len(plan.Incomplete) == 0, c.name)
 		if !c.is {
 			continue
 		}
-		gone, err := db.ExpungeWith(t.Context(), archived, c.expunge.receipt.ID, 0, ada)
+		gone, err := db.Upkeep.ExpungeWith(t.Context(), archived, c.expunge.receipt.ID, 0, ada)
 		require.NoError(t, err, c.name)
 		require.Equal(t, plan.Recomputed, gone.Recomputed, c.name)
 	}
@@ -219,10 +219,10 @@ func TestAnEntityIsFoldedFromItsArchivedHistory(t *testing.T) {
 	db.requireIncomplete("2", false)
 
 	// The next one, of which the base knows.
-	gone, err := db.ExpungeWith(t.Context(), history(one, two), two.receipt.ID, 0, ada)
+	gone, err := db.Upkeep.ExpungeWith(t.Context(), history(one, two), two.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("1")}, gone.Recomputed)
-	gone, err = db.ExpungeWith(t.Context(), history(one), one.receipt.ID, 0, ada)
+	gone, err = db.Upkeep.ExpungeWith(t.Context(), history(one), one.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("1")}, gone.Recomputed)
 	db.requireStates(map[string]string{"1": `{"d":4}`, "2": `{"n0":1,"n2":1,"n3":1,"n4":1}`})

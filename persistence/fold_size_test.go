@@ -23,7 +23,7 @@ func TestALateChangeReadsAsMuchAsItIsLate(t *testing.T) {
 	require.Less(t, old.readsFor(10_000), 3*20_000, "there are 100,000 changes")
 	require.Less(t, old.readsFor(32), 300, "what was folded anew has checkpoints again")
 	old.seen.forget()
-	then, err := old.EntityAsOf(t.Context(), thing("tenant"), noon)
+	then, err := old.Entities.EntityAsOf(t.Context(), thing("tenant"), noon)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"n":1,"late":true}`, string(then.State))
 	require.Less(t, old.pages(), 300, "a state at a moment begins at a checkpoint, too")
@@ -121,18 +121,18 @@ func TestAnEntityThatIsOnlyMentioned(t *testing.T) {
 	db.process(one, parsed(patch("1", `{}`)))
 	db.process(two, parsed(patch("1", ``)))
 	for range 2 {
-		e, err := db.Entity(t.Context(), thing("1"))
+		e, err := db.Read.Entity(t.Context(), thing("1"))
 		require.NoError(t, err)
 		e.Revision = 0
 		require.Equal(t, event.Entity{EntityRef: thing("1"), State: []byte(`{}`)}, e)
-		then, err := db.EntityAsOf(t.Context(), thing("1"), noon)
+		then, err := db.Entities.EntityAsOf(t.Context(), thing("1"), noon)
 		require.NoError(t, err)
 		require.Equal(t, e, then)
 		require.NoError(t, db.UpsertEntities(t.Context(), one, parsed(), anotherRun(one)))
 	}
-	_, err := db.Expunge(t.Context(), two.ID, 0, ada)
+	_, err := db.Upkeep.Expunge(t.Context(), two.ID, 0, ada)
 	require.NoError(t, err)
-	_, err = db.Entity(t.Context(), thing("1"))
+	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -151,7 +151,7 @@ func TestAnEntityStaysForWhatIsAboutToMentionIt(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := db.Expunge(t.Context(), r.ID, 0, ada)
+		_, err := db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 		done <- err
 	}()
 	db.onBlock(mention)

@@ -42,7 +42,7 @@ func (d *database) duplicateOf(r event.Receipt) string {
 
 func (d *database) fail(r event.Receipt, err error, run string) {
 	d.t.Helper()
-	require.NoError(d.t, d.RecordDeadLetter(d.t.Context(), event.DeadLetter{
+	require.NoError(d.t, d.DeadLetters.RecordDeadLetter(d.t.Context(), event.DeadLetter{
 		Receipt: r, Body: body, Run: event.Run{WorkflowID: r.WorkflowID(), RunID: run},
 		Failure: event.Failure{
 			Step: event.StepPersist, Class: event.ClassOf(err), Code: event.CodeOf(err), Message: err.Error(), Attempts: 1, At: r.ReceivedAt,
@@ -61,7 +61,7 @@ func TestAnEventWithEqualContentIsMarked(t *testing.T) {
 	stranger := guessed("same", time.Minute)
 	stranger.Provider = "other"
 	for _, r := range []event.Receipt{first, second, stranger, second, later} {
-		persisted, err := d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		persisted, err := d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 	}
@@ -86,7 +86,7 @@ func TestEventsThatComeTogetherSeeEachOther(t *testing.T) {
 	for range 20 {
 		r := guessed("same", 0)
 		together.Go(func() error {
-			_, err := d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+			_, err := d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
 			return err
 		})
 	}
@@ -109,14 +109,14 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	hold := repeats(true, 0)
 	hold.Changes = parsed(snapshot("1", `{"n":1}`)).Changes
 	for _, r := range []event.Receipt{first, other} {
-		_, err := d.Process(t.Context(), r, body, hold, runOf(r))
+		_, err := d.Writer.Process(t.Context(), r, body, hold, runOf(r))
 		require.NoError(t, err)
 	}
 	for range 2 {
-		_, err := d.Process(t.Context(), second, body, hold, runOf(second))
+		_, err := d.Writer.Process(t.Context(), second, body, hold, runOf(second))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Contains(t, err.Error(), first.ID)
-		_, err = d.Persist(t.Context(), second, body, hold, runOf(second))
+		_, err = d.Writer.Persist(t.Context(), second, body, hold, runOf(second))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		d.fail(second, err, "run-1")
 	}
@@ -130,11 +130,11 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 		require.Equal(t, count, plan.Count, class)
 	}
 
-	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	_, err = d.Process(t.Context(), letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
+	_, err = d.Writer.Process(t.Context(), letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
 	require.NoError(t, err)
 	require.Equal(t, first.ID, d.duplicateOf(second))
 	require.Equal(t, "resolved", value[string](d, `SELECT state FROM dead_letters`))
@@ -147,11 +147,11 @@ func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
 	first, second := guessed("same", 0), guessed("same", time.Hour)
 	d.process(first, repeats(true, 0))
 	d.fail(second, event.Rejectf("malformed_json", "no JSON"), "run-1")
-	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	_, err = d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err = d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
@@ -163,7 +163,7 @@ func TestADeadEventCountsAsTheFirst(t *testing.T) {
 	d.fail(first, event.Rejectf("contract", "a field is missing"), "run-1")
 	d.process(second, repeats(false, 0))
 	require.Equal(t, first.ID, d.duplicateOf(second))
-	_, err := d.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	_, err := d.Writer.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`), "the first stays dead")
 }
@@ -174,7 +174,7 @@ func TestAFloodOfOneContentIsHeld(t *testing.T) {
 	d := open(t)
 	for i := range 4 {
 		r := guessed("same", time.Duration(i)*time.Minute)
-		_, err := d.Process(t.Context(), r, body, repeats(false, 3), runOf(r))
+		_, err := d.Writer.Process(t.Context(), r, body, repeats(false, 3), runOf(r))
 		if i < 3 {
 			require.NoError(t, err, i)
 			continue
@@ -199,7 +199,7 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	second := sameKey(first, time.Minute)
 	second.Certain, second.Fingerprint = true, "sha256:b"
 	for _, write := range []func(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error){
-		d.Process, d.Persist,
+		d.Writer.Process, d.Writer.Persist,
 	} {
 		persisted, err := write(t.Context(), second, body, parsed(), runOf(second))
 		requireClass(t, err, event.ClassConflict, "key_conflict")
@@ -210,14 +210,14 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 
 	apart := second.Apart(first.ID)
 	require.NotEqual(t, second.Key, apart.Key)
-	_, err := d.Process(t.Context(), apart, body, parsed(), runOf(apart))
+	_, err := d.Writer.Process(t.Context(), apart, body, parsed(), runOf(apart))
 	requireClass(t, err, event.ClassConflict, "key_conflict")
 	d.fail(apart, err, "run-1")
-	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	persisted, err := d.Process(t.Context(), letter.Receipt, body, parsed(), runOf(apart))
+	persisted, err := d.Writer.Process(t.Context(), letter.Receipt, body, parsed(), runOf(apart))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM events WHERE status = 'processed'`))
@@ -225,7 +225,7 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	redelivery := sameKey(first, time.Hour)
 	redelivery.Certain, redelivery.Fingerprint = true, first.Fingerprint
 	redelivery = redelivery.Apart(second.ID)
-	persisted, err = d.Process(t.Context(), redelivery, body, parsed(), runOf(redelivery))
+	persisted, err = d.Writer.Process(t.Context(), redelivery, body, parsed(), runOf(redelivery))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, first.ID, persisted.Owner)
@@ -267,13 +267,13 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	}
 	again := renamed(old, "guid-1")
 	for range 2 {
-		persisted, err := d.Process(t.Context(), again, body, repeats(false, 0), runOf(again))
+		persisted, err := d.Writer.Process(t.Context(), again, body, repeats(false, 0), runOf(again))
 		require.NoError(t, err)
 		require.True(t, persisted.Duplicate)
 		require.Equal(t, old.ID, persisted.Owner)
 	}
 	another := renamed(old, "guid-2")
-	persisted, err := d.Process(t.Context(), another, body, repeats(false, 0), runOf(another))
+	persisted, err := d.Writer.Process(t.Context(), another, body, repeats(false, 0), runOf(another))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 
@@ -281,7 +281,7 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	waiting.Fingerprint = "guid-3"
 	first := renamed(waiting, "guid-3")
 	d.process(first, repeats(false, 0))
-	persisted, err = d.Process(t.Context(), waiting, body, parsed(), runOf(waiting))
+	persisted, err = d.Writer.Process(t.Context(), waiting, body, parsed(), runOf(waiting))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, first.ID, persisted.Owner)
@@ -289,14 +289,14 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	stranger := receipt()
 	stranger.Fingerprint = "guid-5"
 	d.process(renamed(stranger, "guid-4"), repeats(false, 0))
-	persisted, err = d.Process(t.Context(), stranger, body, parsed(), runOf(stranger))
+	persisted, err = d.Writer.Process(t.Context(), stranger, body, parsed(), runOf(stranger))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 
 	one, two := renamed(receipt(), "sha256:same"), guessed("another", time.Hour)
 	two.Earlier = one.Earlier
 	for _, r := range []event.Receipt{one, two} {
-		persisted, err = d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		persisted, err = d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 	}
@@ -309,20 +309,20 @@ func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
 	d := open(t)
 	first, second, third := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour)
 	d.fail(first, &event.Error{Class: event.ClassFailed, Code: "upstream", Text: "it failed"}, "run-1")
-	_, err := d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err := d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	d.fail(second, err, "run-2")
-	_, err = d.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	_, err = d.Writer.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
 	d.fail(third, err, "run-3")
-	letter, err := d.DeadLetterOfEvent(t.Context(), third.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), third.ID)
 	require.NoError(t, err)
 	require.NoError(t, d.discardLetter(letter.ID))
 
-	persisted, err := d.Process(t.Context(), first, body, repeats(true, 0), runOf(first))
+	persisted, err := d.Writer.Process(t.Context(), first, body, repeats(true, 0), runOf(first))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	require.Empty(t, d.duplicateOf(first))
-	_, err = d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err = d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
@@ -333,7 +333,7 @@ func TestARedeliveryIsNotTheFirstEvent(t *testing.T) {
 	d := open(t)
 	gone := guessed("same", 0)
 	d.process(gone, repeats(false, 0))
-	_, err := d.Expunge(t.Context(), gone.ID, 0, ada)
+	_, err := d.Upkeep.Expunge(t.Context(), gone.ID, 0, ada)
 	require.NoError(t, err)
 	again, other := guessed("same", time.Minute), guessed("same", time.Hour)
 	again.Key = gone.Key
@@ -352,24 +352,24 @@ func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 	first, accepted, held, batched := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour), guessed("same", 3*time.Hour)
 	d.process(first, repeats(false, 0))
 	for n := range 3 {
-		persisted, err := d.Process(t.Context(), accepted, body, repeats(false, 0), runOf(accepted))
+		persisted, err := d.Writer.Process(t.Context(), accepted, body, repeats(false, 0), runOf(accepted))
 		require.NoError(t, err)
 		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
-		persisted, err = d.Process(t.Context(), held, body, repeats(true, 0), runOf(held))
+		persisted, err = d.Writer.Process(t.Context(), held, body, repeats(true, 0), runOf(held))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
-		persisted, err = d.Persist(t.Context(), held, body, repeats(true, 0), runOf(held))
+		persisted, err = d.Writer.Persist(t.Context(), held, body, repeats(true, 0), runOf(held))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Empty(t, persisted.PossibleDuplicateOf)
 	}
 	d.bulk(batched)
-	left, err := d.ProcessBatch(t.Context(), 10, event.Run{WorkflowID: "batch/1", RunID: "1"},
+	left, err := d.Writer.ProcessBatch(t.Context(), 10, event.Run{WorkflowID: "batch/1", RunID: "1"},
 		func(event.Receipt, []byte) (event.Parsed, error) { return repeats(true, 0), nil })
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.Equal(t, event.OutcomeLeft, left[0].Outcome)
 	require.Equal(t, first.ID, left[0].PossibleDuplicateOf)
-	persisted, err := d.Process(t.Context(), batched, body, repeats(true, 0), runOf(batched))
+	persisted, err := d.Writer.Process(t.Context(), batched, body, repeats(true, 0), runOf(batched))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	require.Empty(t, persisted.PossibleDuplicateOf)
 }
@@ -385,11 +385,11 @@ func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
 	d.fail(again, event.Rejectf("contract", "a field is missing"), "run-1")
 	d.exec(`DELETE FROM idempotency_keys`) // a dead letter of the release before claimed none
 	d.process(old, parsed())
-	letter, err := d.DeadLetterOfEvent(t.Context(), again.ID)
+	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), again.ID)
 	require.NoError(t, err)
-	edited, err := d.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID, Body: body}, ada)
+	edited, err := d.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
-	persisted, err := d.Process(t.Context(), edited.Receipt, edited.Body, parsed(), runOf(edited.Receipt))
+	persisted, err := d.Writer.Process(t.Context(), edited.Receipt, edited.Body, parsed(), runOf(edited.Receipt))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.True(t, persisted.Processed)
@@ -405,7 +405,7 @@ func TestAFloodIsHeldHoweverItComes(t *testing.T) {
 	for range many {
 		r := guessed("same", 0)
 		together.Go(func() error {
-			_, err := d.Process(t.Context(), r, body, repeats(false, share), runOf(r))
+			_, err := d.Writer.Process(t.Context(), r, body, repeats(false, share), runOf(r))
 			if event.CodeOf(err) == "repeat_flood" {
 				held.Add(1)
 				return nil
@@ -420,7 +420,7 @@ func TestAFloodIsHeldHoweverItComes(t *testing.T) {
 	}
 	outcomes := map[event.Outcome]int{}
 	for range 2 {
-		batch, err := d.ProcessBatch(t.Context(), many, event.Run{WorkflowID: "batch/1", RunID: "1"},
+		batch, err := d.Writer.ProcessBatch(t.Context(), many, event.Run{WorkflowID: "batch/1", RunID: "1"},
 			func(event.Receipt, []byte) (event.Parsed, error) { return repeats(false, share), nil })
 		require.NoError(t, err)
 		for _, e := range batch {

@@ -24,15 +24,15 @@ func TestAnImportFindsEventsWhoseKeysAreGone(t *testing.T) {
 	}
 	processed, dead, batched := live("processed", noon), live("dead", noon), live("batched", noon)
 	m.mustProcess(processed, parsed(patch("1", `{"n":1}`)))
-	require.NoError(t, m.RecordDeadLetter(t.Context(), deadLetter(dead)))
-	_, err := m.NewInboxWriter().Spool(t.Context(), event.LaneBulk, batched, patchBody("1", `{"n":3}`), false)
+	require.NoError(t, m.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(dead)))
+	_, err := m.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneBulk, batched, patchBody("1", `{"n":3}`), false)
 	require.NoError(t, err)
-	_, err = m.ProcessBatch(t.Context(), 10, newBatchRun(), readImported)
+	_, err = m.Writer.ProcessBatch(t.Context(), 10, newBatchRun(), readImported)
 	require.NoError(t, err)
 	m.mustProcess(live("again", noon), parsed(patch("1", `{"n":1}`)))
 	m.mustProcess(live("again", noon.Add(3*time.Hour)), parsed(patch("1", `{"n":1}`)))
 
-	_, err = m.PurgeBatch(t.Context(), retention.Keys, noon.Add(2*time.Hour))
+	_, err = m.Upkeep.PurgeBatch(t.Context(), retention.Keys, noon.Add(2*time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, []string{"again"}, value[[]string](m.database, `SELECT array_agg(key) FROM idempotency_keys`))
 	var items []operation.ImportItem

@@ -122,7 +122,7 @@ func (d *database) live(key string, at time.Time, body []byte) (event.Receipt, e
 	r.Key, r.ReceivedAt = key, at
 	p, err := readImported(r, body)
 	require.NoError(d.t, err)
-	persisted, err := d.Process(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Process(d.t.Context(), r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	return r, persisted
 }
@@ -208,7 +208,7 @@ func TestAnImportedEventFoldsBelow(t *testing.T) {
 	m.bring(item)
 	require.JSONEq(t, `{"mileage":150,"plate":"A 1"}`, m.stateOf(thing("car")))
 
-	stored, err := m.Event(t.Context(), item.Receipt.ID)
+	stored, err := m.Read.Event(t.Context(), item.Receipt.ID)
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(-24*time.Hour), stored.OccurredAt)
 	require.Equal(t, noon.Add(-24*time.Hour), stored.Receipt.ReceivedAt)
@@ -216,7 +216,7 @@ func TestAnImportedEventFoldsBelow(t *testing.T) {
 	require.Equal(t, 2, stored.Receipt.Imported.Attempts)
 	require.NotEmpty(t, stored.Receipt.Imported.ID)
 	require.Equal(t, item.Body, stored.Body)
-	newest, err := m.Events(t.Context(), event.RecordQuery{Limit: 1})
+	newest, err := m.Read.Events(t.Context(), event.RecordQuery{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, "new", newest[0].Receipt.Key, "the list is newest first")
 }
@@ -237,14 +237,14 @@ func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
 		require.Equal(t, of.Receipt.ID, persisted.Owner)
 		require.Equal(t, of.Record == operation.ImportDeadLetter, persisted.OwnerWaits)
 	}
-	inbox := m.NewInboxWriter()
+	inbox := m.Inbox.NewInboxWriter()
 	for _, of := range []operation.ImportItem{key, stored} {
 		r := receipt()
 		r.Key = of.Receipt.Key
 		_, err := inbox.Spool(t.Context(), event.LaneBulk, r, patchBody("1", `{"n":3}`), false)
 		require.NoError(t, err)
 	}
-	batch, err := m.ProcessBatch(t.Context(), 10, newBatchRun(), readImported)
+	batch, err := m.Writer.ProcessBatch(t.Context(), 10, newBatchRun(), readImported)
 	require.NoError(t, err)
 	require.Len(t, batch, 2)
 	for _, e := range batch {
@@ -263,7 +263,7 @@ func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
 	require.Equal(t, noon.Add(-24*time.Hour), value[time.Time](m.database, `SELECT expires_at FROM idempotency_keys`).UTC())
 	r := receipt()
 	r.Key, r.DedupeWindow = "daily", event.Duration(24*time.Hour)
-	persisted, err := m.Process(t.Context(), r, body, parsed(), runOf(r))
+	persisted, err := m.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 }
@@ -281,11 +281,11 @@ func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
 	before := m.everything()
 	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(dead)))
 	require.Equal(t, before, m.everything())
-	taken, err := m.TakeForReplay(t.Context(), "replay", m.deadLetterOf(dead.Receipt).ID, oversight.Actor{Name: "ada"})
+	taken, err := m.DeadLetters.TakeForReplay(t.Context(), "replay", m.deadLetterOf(dead.Receipt).ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	p, err := readImported(taken.Receipt, taken.Body)
 	require.NoError(t, err)
-	_, err = m.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	_, err = m.Writer.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"m":1,"n":2}`, m.stateOf(thing("1")))
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(dead.Receipt).State)
@@ -328,12 +328,12 @@ func TestImportedDeadLetters(t *testing.T) {
 	require.Equal(t, noon, d.LastFailed)
 	require.Equal(t, event.DeadLetterExhausted, m.deadLetterOf(given.Receipt).State)
 
-	taken, err := m.TakeForReplay(t.Context(), "replay", d.ID, oversight.Actor{Name: "ada"})
+	taken, err := m.DeadLetters.TakeForReplay(t.Context(), "replay", d.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, open.Body, taken.Body)
 	p, err := readImported(taken.Receipt, taken.Body)
 	require.NoError(t, err)
-	_, err = m.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	_, err = m.Writer.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
 	require.NoError(t, err)
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(open.Receipt).State)
 
@@ -367,7 +367,7 @@ func TestAnImportedEntityIsWhole(t *testing.T) {
 	gone := m.snapshot("gone", `{"plate":"A 3"}`, moved)
 	gone.Entity.Deleted = true
 	m.bring(gone)
-	e, err := m.Entity(t.Context(), thing("gone"))
+	e, err := m.Read.Entity(t.Context(), thing("gone"))
 	require.NoError(t, err)
 	require.True(t, e.Deleted)
 }
@@ -565,7 +565,7 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 		m.bring(m.event(fmt.Sprint(n), noon.Add(time.Duration(n+1)*time.Hour), patchBody("car", fmt.Sprintf(`{"mileage":%d}`, 100+n))))
 	}
 	m.ended()
-	removed, err := m.PurgeBatch(t.Context(), retention.Events, noon.Add(24*time.Hour))
+	removed, err := m.Upkeep.PurgeBatch(t.Context(), retention.Events, noon.Add(24*time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, removed)
 	require.Equal(t, 6, value[int](m.database, `SELECT collapsed FROM entity_bases`), "with the snapshot")

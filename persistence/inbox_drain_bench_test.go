@@ -22,7 +22,7 @@ func BenchmarkDrainInbox(b *testing.B) {
 
 func benchmarkDrain(b *testing.B, page int) {
 	db := open(b)
-	inbox := db.NewInboxWriter()
+	inbox := db.Inbox.NewInboxWriter()
 	body := []byte(`{"id": "evt_1", "data": "` + strings.Repeat("x", 570) + `"}`)
 	parallel(32, b.N+3000, func() {
 		_, err := inbox.Spool(b.Context(), event.LaneOverflow, receipt(), body, false)
@@ -31,7 +31,7 @@ func benchmarkDrain(b *testing.B, page int) {
 	postgres, ours := cpuOf(b, db.backends()...), cpuOf(b, os.Getpid())
 	b.ResetTimer()
 	for left := b.N; left > 0; {
-		n, err := db.DrainInbox(b.Context(), event.LaneOverflow, min(page, left), startAll)
+		n, err := db.Inbox.DrainInbox(b.Context(), event.LaneOverflow, min(page, left), startAll)
 		require.NoError(b, err)
 		left -= n
 	}

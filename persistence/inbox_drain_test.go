@@ -15,7 +15,7 @@ import (
 // spool puts new events into the inbox.
 func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
 	d.t.Helper()
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	for range n {
 		r := receipt()
 		stored, err := w.Spool(d.t.Context(), lane, r, body, false)
@@ -41,14 +41,14 @@ func TestDrainGivesWhatWasSpooled(t *testing.T) {
 	receipts := d.spool(event.LaneOverflow, 3)
 	d.spool(event.LaneBulk, 1)
 	var seen []event.Waiting
-	n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	for i, w := range seen {
 		require.Equal(t, receipts[i], w.Receipt)
 	}
 	require.Equal(t, body, seen[0].Body)
-	n, err = d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, "bulk", value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
@@ -61,8 +61,8 @@ func TestDrainLocksWhatItGives(t *testing.T) {
 	d.spool(event.LaneOverflow, 2)
 	dying, die := context.WithCancel(t.Context())
 	var others []event.Waiting
-	_, err := d.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
-		_, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &others))
+	_, err := d.Inbox.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
+		_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &others))
 		require.NoError(t, err)
 		die()
 		return []event.Settled{{Started: true}}
@@ -80,26 +80,26 @@ func TestDrainPostpones(t *testing.T) {
 	var seen []event.Waiting
 	later := event.Settled{Error: "Temporal is away", Retry: time.Hour}
 	for want := 1; want >= 0; want-- {
-		n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(later, &seen))
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(later, &seen))
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
-	w, err := d.WaitingByWorkflow(t.Context(), receipts[0].WorkflowID())
+	w, err := d.Inbox.WaitingByWorkflow(t.Context(), receipts[0].WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, 1, w.Attempts)
 	require.Equal(t, "Temporal is away", w.LastError)
 	require.WithinDuration(t, time.Now().Add(time.Hour), w.DueAt, time.Minute)
 
-	w, err = d.WaitingEvent(t.Context(), receipts[0].ID)
+	w, err = d.Inbox.WaitingEvent(t.Context(), receipts[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, receipts[0], w.Receipt)
-	page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Lane: event.LaneOverflow})
+	page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Lane: event.LaneOverflow})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
-	page, err = d.Inbox(t.Context(), event.InboxQuery{After: page[0].Seq})
+	page, err = d.Inbox.Inbox(t.Context(), event.InboxQuery{After: page[0].Seq})
 	require.NoError(t, err)
 	require.Empty(t, page)
-	_, err = d.WaitingEvent(t.Context(), receipt().ID)
+	_, err = d.Inbox.WaitingEvent(t.Context(), receipt().ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -107,7 +107,7 @@ func TestDrainPostpones(t *testing.T) {
 func TestInboxOfASource(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	for _, source := range []string{"", "shop-a", "shop-ab", `<"ünïcode" & \ % _>`} {
 		r := receipt()
 		r.Source, r.Headers = source, map[string]string{"source": "shop-a"}
@@ -115,12 +115,12 @@ func TestInboxOfASource(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, source := range []string{"shop-a", "shop-ab", `<"ünïcode" & \ % _>`} {
-		page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Source: source})
+		page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Source: source})
 		require.NoError(t, err)
 		require.Len(t, page, 1, source)
 		require.Equal(t, source, page[0].Receipt.Source)
 	}
-	page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "another", Source: "shop-a"})
+	page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{Provider: "another", Source: "shop-a"})
 	require.NoError(t, err)
 	require.Empty(t, page)
 }
@@ -135,7 +135,7 @@ func TestDrainBuries(t *testing.T) {
 	}}
 	bury := func() {
 		var seen []event.Waiting
-		n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
@@ -145,7 +145,7 @@ func TestDrainBuries(t *testing.T) {
 
 	again := receipt() // its redelivery
 	again.Key = r.Key
-	stored, err := d.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, again, body, false)
+	stored, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, again, body, false)
 	require.NoError(t, err)
 	require.True(t, stored)
 	bury()
@@ -156,11 +156,11 @@ func TestDrainBuries(t *testing.T) {
 func TestInboxDepth(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	depths, err := d.InboxDepth(t.Context())
+	depths, err := d.Inbox.InboxDepth(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, depths)
 	d.spool(event.LaneOverflow, 3)
-	depths, err = d.InboxDepth(t.Context())
+	depths, err = d.Inbox.InboxDepth(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, event.InboxDepth{event.LaneOverflow: {Depth: 3, Oldest: noon}}, depths)
 }
@@ -170,13 +170,13 @@ func TestExpungeReachesTheInbox(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	r := d.spool(event.LaneOverflow, 1)[0]
-	id, err := d.EventOfWorkflow(t.Context(), r.WorkflowID())
+	id, err := d.Upkeep.EventOfWorkflow(t.Context(), r.WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, r.ID, id)
-	ids, err := d.WorkflowsOf(t.Context(), id)
+	ids, err := d.Upkeep.WorkflowsOf(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []string{r.WorkflowID()}, ids)
-	gone, err := d.Expunge(t.Context(), id, 0, oversight.Actor{Name: "ada", Reason: "asked to"})
+	gone, err := d.Upkeep.Expunge(t.Context(), id, 0, oversight.Actor{Name: "ada", Reason: "asked to"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.Waiting)
 	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
@@ -198,7 +198,7 @@ func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
 			d.exec(`UPDATE inbox SET receipt = $1`, unread)
 			good := d.spool(event.LaneOverflow, 5)
 
-			page, err := d.Inbox(t.Context(), event.InboxQuery{})
+			page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
 			require.NoError(t, err)
 			require.Len(t, page, 7)
 			require.Equal(t, "this version cannot read the receipt in the inbox", page[0].LastError)
@@ -210,14 +210,14 @@ func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
 			require.Equal(t, "malformed_receipt", event.CodeOf(b[0].Reason))
 			require.Equal(t, first.ID, b[0].Receipt.ID)
 			var seen []event.Waiting
-			n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+			n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
 			require.NoError(t, err)
 			require.Equal(t, 7, n)
 			require.Len(t, seen, len(good))
 			require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
 
 			for _, r := range []event.Receipt{first, second} {
-				letter, err := d.DeadLetterOfEvent(t.Context(), r.ID)
+				letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), r.ID)
 				require.NoError(t, err)
 				require.Equal(t, event.DeadLetterOpen, letter.State)
 				require.Equal(t, "malformed_receipt", letter.Failure.Code)

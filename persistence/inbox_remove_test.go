@@ -17,7 +17,7 @@ func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 	for _, r := range receipts {
 		workflowIDs, ids = append(workflowIDs, r.WorkflowID()), append(ids, r.ID)
 	}
-	providers, err := d.RemoveFromInbox(d.t.Context(), workflowIDs, ids)
+	providers, err := d.Inbox.RemoveFromInbox(d.t.Context(), workflowIDs, ids)
 	require.NoError(d.t, err)
 	return providers
 }
@@ -32,7 +32,7 @@ func TestForgetTakesOutWhatIsNamed(t *testing.T) {
 	require.Equal(t, []string{"acme", "acme"}, d.forget(receipts[0], receipts[1], redelivery, receipt()))
 	require.Empty(t, d.forget(receipts[0], redelivery))
 	var left []event.Waiting
-	_, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &left))
+	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &left))
 	require.NoError(t, err)
 	require.Len(t, left, 2)
 	require.Equal(t, receipts[2], left[0].Receipt)
@@ -44,12 +44,12 @@ func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 2)
-	_, err := d.DrainInbox(t.Context(), event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
+	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
 		require.Len(t, d.forget(receipts...), 1)
 		return []event.Settled{{Error: "Temporal is away", Retry: time.Hour}}
 	})
 	require.NoError(t, err)
-	w, err := d.WaitingEvent(t.Context(), receipts[0].ID)
+	w, err := d.Inbox.WaitingEvent(t.Context(), receipts[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, 1, w.Attempts)
 	require.Len(t, d.forget(receipts...), 1)
@@ -60,20 +60,20 @@ func TestSpoolLateKeepsTheDrainAway(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	r := receipt()
-	stored, err := d.NewInboxWriter().SpoolLate(t.Context(), r, body, true, time.Hour)
+	stored, err := d.Inbox.NewInboxWriter().SpoolLate(t.Context(), r, body, true, time.Hour)
 	require.NoError(t, err)
 	require.True(t, stored)
 	var seen []event.Waiting
-	n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Zero(t, n)
-	w, err := d.WaitingEvent(t.Context(), r.ID)
+	w, err := d.Inbox.WaitingEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, r, w.Receipt)
 	require.True(t, w.Reject)
 	require.WithinDuration(t, time.Now().Add(time.Hour), w.DueAt, time.Minute)
 	d.exec(`UPDATE inbox SET due_at = now()`)
-	n, err = d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 }

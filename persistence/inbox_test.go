@@ -25,7 +25,7 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 	r.Headers = map[string]string{"x-odd": "a\x00b"}
 	r.Root = json.RawMessage(`{"lone":"\ud800","nul":"\u0000"}`)
 	raw := []byte("\x00\xff{\"a\":  1.0}")
-	stored, err := d.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, raw, true)
+	stored, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, raw, true)
 	require.NoError(t, err)
 	require.True(t, stored)
 	require.Equal(t, raw, value[[]byte](d, `SELECT raw_body FROM inbox WHERE reject AND lane = 'overflow'`))
@@ -38,7 +38,7 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 func TestSpoolStoresAKeyOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	writers := []*persistence.InboxWriter{d.NewInboxWriter(), d.NewInboxWriter()}
+	writers := []*persistence.InboxWriter{d.Inbox.NewInboxWriter(), d.Inbox.NewInboxWriter()}
 	const keys, copies = 40, 8
 	var all sync.WaitGroup
 	var stored [keys]atomic.Int32
@@ -69,7 +69,7 @@ func TestSpoolStoresAKeyOnce(t *testing.T) {
 func TestSpoolRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	_, err := w.Spool(t.Context(), "slow", receipt(), body, false)
 	require.Equal(t, "unknown_lane", event.CodeOf(err))
 	r := receipt()
@@ -87,7 +87,7 @@ func TestSpoolTellsEveryCallerOfAnOutage(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://holdfast@127.0.0.1:1/none"})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	w := store.NewInboxWriter()
+	w := store.Inbox.NewInboxWriter()
 	const callers = 50
 	errs := make(chan error, callers)
 	for range callers {
@@ -109,7 +109,7 @@ func TestSpoolLetsACallerGo(t *testing.T) {
 	d := open(t)
 	d.exec("BEGIN")
 	d.exec("LOCK TABLE inbox IN EXCLUSIVE MODE")
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 5)
 	for range cap(done) {
@@ -131,7 +131,7 @@ func TestSpoolLetsACallerGo(t *testing.T) {
 // BenchmarkSpool is the ceiling of the acknowledgements beyond Temporal: 32 callers, 600 bytes each.
 func BenchmarkSpool(b *testing.B) {
 	d := open(b)
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	raw := slices.Repeat([]byte("x"), 600)
 	b.ReportAllocs()
 	b.SetParallelism(16) // times GOMAXPROCS

@@ -63,7 +63,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 	p.OccurredAt = noon.Add(-time.Hour)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := db.Process(t.Context(), late, body, p, runOf(late))
+		_, err := db.Writer.Process(t.Context(), late, body, p, runOf(late))
 		failed <- err
 	}()
 	var group errgroup.Group
@@ -76,7 +76,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 			r, p := receipt(), parsed(patch(id, fmt.Sprintf(`{"k%d":1}`, i)))
 			p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
 			for {
-				_, err := db.Process(t.Context(), r, body, p, runOf(r))
+				_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 				if event.CodeOf(err) != "deadline_exceeded" { // on a busy machine a group can take longer than it may
 					return err
 				}
@@ -88,7 +88,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 	require.Equal(t, 80, value[int](db, `SELECT count(*) FROM events`))
 	close(g.open)
 	db.process(late, p)
-	e, err := db.Entity(t.Context(), thing("old"))
+	e, err := db.Read.Entity(t.Context(), thing("old"))
 	require.NoError(t, err)
 	require.Contains(t, string(e.State), `"late": true`)
 	require.Contains(t, string(e.State), `"k77": 1`)
@@ -104,7 +104,7 @@ func TestAVeryLateEventLeavesItsBatch(t *testing.T) {
 	for range 5 {
 		db.bulk(receipt())
 	}
-	events, err := db.ProcessBatch(t.Context(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+	events, err := db.Writer.ProcessBatch(t.Context(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 		p := parsed(patch("old", `{"on":"top"}`))
 		p.OccurredAt = noon.Add(time.Hour)
 		if r.ID == late.ID {

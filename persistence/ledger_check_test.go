@@ -45,7 +45,7 @@ func (b *bookkeeper) again(r event.Receipt, status int) {
 
 func (b *bookkeeper) report() ledger.Report {
 	b.t.Helper()
-	report, err := b.CheckLedger(b.t.Context(), b.Ledger)
+	report, err := b.Ledgers.CheckLedger(b.t.Context(), b.Ledger)
 	require.NoError(b.t, err)
 	return report
 }
@@ -299,7 +299,7 @@ func TestTwoEndsAndNone(t *testing.T) {
 	b.record(deadLetter(both))
 	b.process(both, parsed())
 	for _, r := range []event.Receipt{stuck, resolved} {
-		_, err := b.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := b.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	b.record(deadLetter(resolved))
@@ -322,10 +322,10 @@ func TestUndone(t *testing.T) {
 			t.Parallel()
 			b := newBookkeeper(t)
 			r := b.sent(202)
-			_, err := b.Persist(t.Context(), r, body, parsed(), runOf(r))
+			_, err := b.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 			require.NoError(t, err)
 			b.record(deadLetter(r))
-			require.NoError(t, b.DiscardDeadLetter(t.Context(), b.deadLetterOf(r).ID, ada))
+			require.NoError(t, b.DeadLetters.DiscardDeadLetter(t.Context(), b.deadLetterOf(r).ID, ada))
 			b.finds(broken{})
 			b.exec(undo, r.ID)
 			require.Equal(t, []string{r.WorkflowID()}, b.report().Finding(ledger.Undone).Examples)
@@ -355,7 +355,7 @@ func TestUnfinished(t *testing.T) {
 	b := newBookkeeper(t)
 	processed, dead, spooled := b.sent(202), b.sent(202), b.sent(202)
 	b.sent(503)
-	check, err := b.OpenLedgerCheck(t.Context(), b.Ledger)
+	check, err := b.Ledgers.OpenLedgerCheck(t.Context(), b.Ledger)
 	require.NoError(t, err)
 	t.Cleanup(check.Close)
 	left := func(want int) {

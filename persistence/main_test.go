@@ -101,21 +101,21 @@ func (d *database) exec(statement string, args ...any) {
 
 func (d *database) status(id string) event.Status {
 	d.t.Helper()
-	record, err := d.Event(d.t.Context(), id)
+	record, err := d.Read.Event(d.t.Context(), id)
 	require.NoError(d.t, err)
 	return record.Status
 }
 
 // UpsertEntities is the store's, for tests that no change comes too late for.
 func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	_, err := d.Store.UpsertEntities(ctx, r, p, run)
+	_, err := d.Store.Writer.UpsertEntities(ctx, r, p, run)
 	return err
 }
 
 // process takes an event through persist and upsert.
 func (d *database) process(r event.Receipt, p event.Parsed) {
 	d.t.Helper()
-	persisted, err := d.Persist(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Persist(d.t.Context(), r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	require.False(d.t, persisted.Duplicate)
 	require.NoError(d.t, d.UpsertEntities(d.t.Context(), r, p, runOf(r)))

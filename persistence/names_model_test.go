@@ -155,7 +155,7 @@ func (c *club) requireModel(when string) {
 		if mentioned {
 			entities--
 		}
-		got, err := c.Entity(c.t.Context(), memberNamed(of))
+		got, err := c.Read.Entity(c.t.Context(), memberNamed(of))
 		if err == nil && value[int](c.database, `SELECT count(links) FROM entities WHERE external_id = $1`, of) > 0 {
 			c.requireTally(memberNamed(of), links, when)
 		} else if err == nil {
@@ -166,7 +166,7 @@ func (c *club) requireModel(when string) {
 		c.requireFold(memberNamed(of), links, mentioned, got, err, when+" "+of)
 		at := noon.Add(time.Duration(c.random.Int64N(int64(c.clock.Sub(noon)) + 2)))
 		links, mentioned = c.linksOf(best, of, at)
-		got, err = c.EntityAsOf(c.t.Context(), memberNamed(of), at)
+		got, err = c.Entities.EntityAsOf(c.t.Context(), memberNamed(of), at)
 		c.requireFold(memberNamed(of), links, mentioned, got, err, when+" "+of+", as of "+at.String())
 	}
 	require.Zero(c.t, entities, "there are no others")

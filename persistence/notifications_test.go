@@ -18,13 +18,13 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 	for range 30 {
 		r := receipt()
 		receipts = append(receipts, r)
-		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(r)))
+		require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(r)))
 	}
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 		{At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "not an alert"},
 	}))
-	claim, pending, err := db.ClaimAlerts(t.Context())
+	claim, pending, err := db.Errors.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	groups := oversight.GroupAlerts(pending)
 	require.Len(t, groups, 2)
@@ -34,18 +34,18 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 
 	again := deadLetterOf(receipts[0]) // it fails again while the message is on its way
 	again.Run = anotherRun(receipts[0])
-	require.NoError(t, db.RecordDeadLetter(t.Context(), again))
-	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, true))
-	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, true), "twice is as good as once")
-	claim, pending, err = db.ClaimAlerts(t.Context())
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), again))
+	require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, pending, true))
+	require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, pending, true), "twice is as good as once")
+	claim, pending, err = db.Errors.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
 	require.EqualValues(t, 1, pending[0].Count)
-	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, false))
+	require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, pending, false))
 
 	id := pending[0].DeadLetter
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
-	_, pending, err = db.ClaimAlerts(t.Context())
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
+	_, pending, err = db.Errors.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, pending)
 }
@@ -55,26 +55,26 @@ func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for range 2500 {
-		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+		require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
 	}
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 	}))
 	for _, giveBack := range []func(claim int64, alerts []oversight.Alert){
 		func(claim int64, alerts []oversight.Alert) {
-			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, false))
+			require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, alerts, false))
 		},
 		func(int64, []oversight.Alert) {
 			db.exec(`UPDATE notification_claims SET claimed_at = now() - interval '7 min'`)
 		},
 		func(claim int64, alerts []oversight.Alert) {
-			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, true))
+			require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, alerts, true))
 		},
 	} {
-		claim, alerts, err := db.ClaimAlerts(t.Context())
+		claim, alerts, err := db.Errors.ClaimAlerts(t.Context())
 		require.NoError(t, err)
 		require.Len(t, alerts, 2501)
-		_, others, err := db.ClaimAlerts(t.Context())
+		_, others, err := db.Errors.ClaimAlerts(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, others)
 		giveBack(claim, alerts)
@@ -86,7 +86,7 @@ func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 func TestAReadOnlyDatabaseGivesNoAlerts(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
 	readOnly := func(setting string) {
 		db.exec(`DO $$ BEGIN
 			EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = ` + setting + `', current_database());
@@ -97,12 +97,12 @@ func TestAReadOnlyDatabaseGivesNoAlerts(t *testing.T) {
 	}
 	readOnly("on")
 	for range 3 {
-		_, alerts, err := db.ClaimAlerts(t.Context())
+		_, alerts, err := db.Errors.ClaimAlerts(t.Context())
 		require.Error(t, err)
 		require.Empty(t, alerts)
 	}
 	readOnly("off")
-	_, alerts, err := db.ClaimAlerts(t.Context())
+	_, alerts, err := db.Errors.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, alerts, 1)
 }
@@ -114,12 +114,12 @@ func TestStatsCountAWindow(t *testing.T) {
 	for _, age := range []time.Duration{0, time.Second, 10 * time.Minute, 3 * time.Hour} {
 		db.process(receiptAt(now.Add(-age)), parsed())
 	}
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: now, Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40},
 		{At: now.Add(-2 * time.Hour), Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 500},
 	}))
-	stats, err := db.Stats(t.Context(), time.Hour)
+	stats, err := db.Read.Stats(t.Context(), time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []oversight.EventCount{{Provider: "acme", Status: event.StatusProcessed, Count: 3}}, stats.Events)
 	require.InDelta(t, 3.0/3600, stats.PerSecond, 1e-9)

@@ -37,14 +37,14 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 		senders.Go(func() error {
 			for {
 				last := done.Load()
-				jobs, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10, Room: upTo(10)})
+				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 10, Room: upTo(10)})
 				if err != nil {
 					return err
 				}
 				for _, j := range jobs {
 					sent.Store(j.Key, true)
 				}
-				if _, err := db.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
+				if _, err := db.Outbox.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
 					return err
 				}
 				if last && len(jobs) == 0 {
@@ -56,7 +56,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	for range 2 {
 		g.Go(func() error {
 			for range 20 {
-				n, err := db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 7, ada)
+				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 7, ada)
 				canceled.Add(n)
 				if err != nil {
 					return err
@@ -70,7 +70,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	}
 	g.Go(func() error {
 		for _, s := range dead {
-			err := db.Redeliver(t.Context(), s.EventID, 1)
+			err := db.Outbox.Redeliver(t.Context(), s.EventID, 1)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	})
 	g.Go(func() error {
 		for _, s := range dead {
-			_, err := db.SendAgain(t.Context(), s.Key, ada)
+			_, err := db.Outbox.SendAgain(t.Context(), s.Key, ada)
 			if err != nil && event.CodeOf(err) != "delivery_under_way" {
 				return err
 			}
@@ -116,16 +116,16 @@ func TestABulkCancelRacesSingleOnes(t *testing.T) {
 		dead[i].Dead = true
 	}
 	db.settle(dead...)
-	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	for _, s := range dead {
-		_, err := db.SendAgain(t.Context(), s.Key, ada)
+		_, err := db.Outbox.SendAgain(t.Context(), s.Key, ada)
 		require.NoError(t, err)
 	}
 	var g errgroup.Group
 	g.Go(func() error {
 		for i := range dead {
-			_, err := db.CancelDelivery(t.Context(), dead[len(dead)-1-i].Key, ada)
+			_, err := db.Outbox.CancelDelivery(t.Context(), dead[len(dead)-1-i].Key, ada)
 			if err != nil && !errors.Is(err, event.ErrNotFound) {
 				return err
 			}
@@ -135,7 +135,7 @@ func TestABulkCancelRacesSingleOnes(t *testing.T) {
 	for range 3 {
 		g.Go(func() error {
 			for {
-				n, err := db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 9, ada)
+				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 9, ada)
 				if err != nil || n == 0 {
 					return err
 				}

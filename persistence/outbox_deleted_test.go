@@ -35,7 +35,7 @@ func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
 		probe := db.lease(10, 10)
 		require.Len(t, probe, 1, name)
 		if of.swept {
-			gone, err := db.DeleteSubscription(t.Context(), "s1", admin)
+			gone, err := db.Subscriptions.DeleteSubscription(t.Context(), "s1", admin)
 			require.NoError(t, err)
 			require.EqualValues(t, 3, gone.Canceled, name)
 		} else {
@@ -45,14 +45,14 @@ func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
 		ended := became(probe[0], of.kind, "x")
 		ended.DueAt = probe[0].WaitsUntil
 		db.settle(ended)
-		require.NoError(t, db.Rearm(t.Context()))
+		require.NoError(t, db.Outbox.Rearm(t.Context()))
 		db.passes(1, time.Hour)
 		require.Empty(t, db.lease(10, 10), name)
-		_, err := db.CancelDeleted(t.Context())
+		_, err := db.Outbox.CancelDeleted(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, db.open(1), name)
 		require.Empty(t, db.lease(10, 10), name)
-		of1, err := db.Delivery(t.Context(), delivery.Key{EventID: probe[0].EventID, SubscriptionID: 1})
+		of1, err := db.Outbox.Delivery(t.Context(), delivery.Key{EventID: probe[0].EventID, SubscriptionID: 1})
 		require.NoError(t, err)
 		require.Equal(t, of.want, of1.Status, name)
 		require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries WHERE event_id = ANY ($1::uuid[])`, ids))

@@ -23,10 +23,10 @@ func TestABulkCancelRacesDiscards(t *testing.T) {
 		dead[i].Dead = true
 	}
 	db.settle(dead...)
-	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	for _, s := range dead {
-		require.NoError(t, db.Redeliver(t.Context(), s.EventID, 1))
+		require.NoError(t, db.Outbox.Redeliver(t.Context(), s.EventID, 1))
 	}
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - $1::interval`, 24*time.Hour)
 	ids := value[[]int64](db, `SELECT array_agg(id ORDER BY event_id) FROM dead_letters`)
@@ -34,7 +34,7 @@ func TestABulkCancelRacesDiscards(t *testing.T) {
 	for worker := range 3 {
 		g.Go(func() error {
 			for i := worker; i < n; i += 3 {
-				err := db.DiscardDeadLetter(t.Context(), ids[i], ada)
+				err := db.DeadLetters.DiscardDeadLetter(t.Context(), ids[i], ada)
 				if err != nil && event.ClassOf(err) == event.ClassTransient {
 					return err
 				}
@@ -44,7 +44,7 @@ func TestABulkCancelRacesDiscards(t *testing.T) {
 	}
 	g.Go(func() error {
 		for {
-			canceled, err := db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 50, ada)
+			canceled, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 50, ada)
 			if err != nil || canceled == 0 {
 				return err
 			}

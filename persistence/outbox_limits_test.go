@@ -31,7 +31,7 @@ func (d *database) edit(change func(*delivery.Destination)) {
 	d.t.Helper()
 	settings := delivery.Destination{Name: "d1", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
 	change(&settings)
-	_, err := d.ApplyDestination(d.t.Context(), settings, nil, admin)
+	_, err := d.Subscriptions.ApplyDestination(d.t.Context(), settings, nil, admin)
 	require.NoError(d.t, err)
 }
 
@@ -54,8 +54,8 @@ func TestEveryLimitOfADestinationHoldsWithTheOthers(t *testing.T) {
 	db.passes(1, minute)
 	db.fails(one())
 	require.Equal(t, "open 1", db.breakerOf(1))
-	require.NoError(t, db.Rearm(t.Context()))
-	db.MadeDue(1)
+	require.NoError(t, db.Outbox.Rearm(t.Context()))
+	db.Outbox.MadeDue(1)
 	db.passes(1, 25*time.Second)
 	require.Empty(t, db.lease(10, 10), "the breaker is open")
 	db.passes(1, minute)
@@ -64,8 +64,8 @@ func TestEveryLimitOfADestinationHoldsWithTheOthers(t *testing.T) {
 	busy.RetryAfter = 5 * time.Minute
 	db.settle(busy)
 	require.Equal(t, "half_open 2", db.breakerOf(1))
-	db.MadeDue(1)
-	require.NoError(t, db.Rearm(t.Context()))
+	db.Outbox.MadeDue(1)
+	require.NoError(t, db.Outbox.Rearm(t.Context()))
 	db.passes(1, 4*time.Minute)
 	require.Empty(t, db.lease(10, 10), "it has asked for a pause")
 	db.passes(1, minute)

@@ -23,11 +23,11 @@ func TestAnEventIsStoredAsItWasReceived(t *testing.T) {
 	r.DedupeWindow = event.Duration(time.Hour)
 	r.ReceivedAt = noon.Add(123456789 * time.Nanosecond)
 
-	persisted, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	persisted, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{}, persisted)
 
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, sha256.Sum256(body), sha256.Sum256(record.Body))
 	require.Equal(t, r, record.Receipt, "the receipt comes back exactly")
@@ -39,8 +39,8 @@ func TestAnEventIsStoredAsItWasReceived(t *testing.T) {
 
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 	for name, find := range map[string]func() (event.Record, error){
-		"by id":  func() (event.Record, error) { return db.Event(t.Context(), r.ID) },
-		"by key": func() (event.Record, error) { return db.EventByKey(t.Context(), r.Provider, r.Key) },
+		"by id":  func() (event.Record, error) { return db.Read.Event(t.Context(), r.ID) },
+		"by key": func() (event.Record, error) { return db.Read.EventByKey(t.Context(), r.Provider, r.Key) },
 	} {
 		record, err := find()
 		require.NoError(t, err, name)
@@ -59,11 +59,11 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	db := open(t)
 	id := receipt().ID
 	for name, find := range map[string]func() error{
-		"event":                func() error { _, err := db.Event(t.Context(), id); return err },
-		"event by key":         func() error { _, err := db.EventByKey(t.Context(), "acme", "x"); return err },
-		"entity":               func() error { _, err := db.Entity(t.Context(), thing("x")); return err },
-		"dead letter":          func() error { _, err := db.DeadLetter(t.Context(), 1); return err },
-		"dead letter of event": func() error { _, err := db.DeadLetterOfEvent(t.Context(), id); return err },
+		"event":                func() error { _, err := db.Read.Event(t.Context(), id); return err },
+		"event by key":         func() error { _, err := db.Read.EventByKey(t.Context(), "acme", "x"); return err },
+		"entity":               func() error { _, err := db.Read.Entity(t.Context(), thing("x")); return err },
+		"dead letter":          func() error { _, err := db.DeadLetters.DeadLetter(t.Context(), 1); return err },
+		"dead letter of event": func() error { _, err := db.DeadLetters.DeadLetterOfEvent(t.Context(), id); return err },
 	} {
 		require.ErrorIs(t, find(), event.ErrNotFound, name)
 	}
@@ -77,16 +77,16 @@ func TestTheFirstEventOwnsTheKey(t *testing.T) {
 	db.process(first, parsed())
 
 	for range 2 { // and again: the answer to a retry is the same
-		persisted, err := db.Persist(t.Context(), second, body, parsed(), runOf(second))
+		persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), runOf(second))
 		require.NoError(t, err)
 		require.Equal(t, event.Persisted{Duplicate: true, Owner: first.ID}, persisted)
 	}
-	_, err := db.Event(t.Context(), second.ID)
+	_, err := db.Read.Event(t.Context(), second.ID)
 	require.ErrorIs(t, err, event.ErrNotFound, "nothing of a duplicate is stored")
 
 	err = db.UpsertEntities(t.Context(), second, parsed(snapshot("1", `{}`)), runOf(second))
 	require.Equal(t, "not_persisted", event.CodeOf(err), "a duplicate must not fold")
-	_, err = db.Entity(t.Context(), thing("1"))
+	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -113,7 +113,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			second.Key, second.ReceivedAt = first.Key, first.ReceivedAt.Add(c.later)
 			db.process(first, parsed())
 
-			persisted, err := db.Persist(t.Context(), second, body, parsed(), runOf(second))
+			persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), runOf(second))
 			require.NoError(t, err)
 			require.Equal(t, c.duplicate, persisted.Duplicate)
 			owner := second.ID
@@ -123,7 +123,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			require.Equal(t, owner, value[string](db, `SELECT event_id::text FROM idempotency_keys`))
 
 			// Whatever has become of its key, the first event has won once and stays an event of its own.
-			again, err := db.Persist(t.Context(), first, body, parsed(), runOf(first))
+			again, err := db.Writer.Persist(t.Context(), first, body, parsed(), runOf(first))
 			require.NoError(t, err)
 			require.False(t, again.Duplicate)
 			require.NoError(t, db.UpsertEntities(t.Context(), first, parsed(), runOf(first)))
@@ -154,7 +154,7 @@ func TestOfAHundredClaimsAtOnceOneWins(t *testing.T) {
 		group.Go(func() error {
 			r := receipt()
 			r.Key = key
-			persisted, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+			persisted, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && persisted.Duplicate {
@@ -178,7 +178,7 @@ func TestTheSameEventFiftyTimesAtOnceIsOneEffect(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			if _, err := db.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
+			if _, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
 				return err
 			}
 			return db.UpsertEntities(t.Context(), r, p, runOf(r))
@@ -196,11 +196,11 @@ func TestUntilItIsProcessedTheBytesOfTheLatestRunWin(t *testing.T) {
 	r := receipt()
 	edited, tooLate := []byte(`{"edited":true}`), []byte(`{"too":"late"}`)
 	persist := func(b []byte) {
-		_, err := db.Persist(t.Context(), r, b, parsed(), anotherRun(r))
+		_, err := db.Writer.Persist(t.Context(), r, b, parsed(), anotherRun(r))
 		require.NoError(t, err)
 	}
 	stored := func() event.Record {
-		record, err := db.Event(t.Context(), r.ID)
+		record, err := db.Read.Event(t.Context(), r.ID)
 		require.NoError(t, err)
 		return record
 	}
@@ -220,11 +220,11 @@ func TestAnIgnoredEventIsFinishedWhenItIsPersisted(t *testing.T) {
 	db := open(t)
 	r, p := receipt(), parsed()
 	p.Outcome = event.OutcomeIgnored
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(r)))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)))
 
-	_, err := db.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
 	require.NoError(t, err)
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, event.StatusProcessed, record.Status)
 	require.Equal(t, event.OutcomeIgnored, record.Outcome)
@@ -240,11 +240,11 @@ func TestAnEventThatIsIgnoredAfterAllTakesItsChangesBack(t *testing.T) {
 	p := parsed(snapshot("1", `{"n":1}`))
 	p.Outcome = event.OutcomeIgnored
 
-	_, err := db.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
 	require.NoError(t, err)
-	_, err = db.Entity(t.Context(), thing("1"))
+	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, event.OutcomeIgnored, record.Outcome)
 	require.Empty(t, record.Links)
@@ -261,13 +261,13 @@ func TestHostileTextIsStored(t *testing.T) {
 	p.Type = hostile
 	run := event.Run{WorkflowID: r.WorkflowID(), RunID: hostile}
 
-	_, err := db.Persist(t.Context(), r, []byte("\x00\xff not json"), p, run)
+	_, err := db.Writer.Persist(t.Context(), r, []byte("\x00\xff not json"), p, run)
 	require.NoError(t, err)
 	d := deadLetter(r)
 	d.Run, d.Failure.Message, d.Failure.Code, d.Failure.Class = run, hostile, hostile, "unheard of"
-	require.NoError(t, db.RecordDeadLetter(t.Context(), d))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), d))
 
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, []byte("\x00\xff not json"), record.Body)
 	require.Nil(t, record.Payload)
@@ -287,12 +287,12 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 		if i == 6 {
 			r.Provider = "other"
 		}
-		_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+		_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 		require.NoError(t, err)
 		all = append(all, r.ID)
 	}
 	list := func(q event.RecordQuery) (ids []string) {
-		page, err := db.Events(t.Context(), q)
+		page, err := db.Read.Events(t.Context(), q)
 		require.NoError(t, err)
 		for _, record := range page {
 			require.Nil(t, record.Body)

@@ -38,98 +38,98 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		index string
 	}{
 		{"all events", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Before: before, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Before: before, Limit: 50}))
 		}, "events_pkey"},
 		{"events of a provider", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Provider: "rare", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "rare", Limit: 50}))
 		}, "events_by_provider"},
 		{"events of a type", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Type: "t1", Before: before, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Type: "t1", Before: before, Limit: 50}))
 		}, "events_by_type"},
 		{"events of a source", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Source: "s1", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Source: "s1", Limit: 50}))
 		}, "events_by_source"},
 		{"dead events", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Status: event.StatusDead, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Status: event.StatusDead, Limit: 50}))
 		}, "events_unfinished"},
 		{"events that may repeat another one", func() error {
-			return second(db.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Limit: 50}))
 		}, "events_possible_duplicates"},
 		{"the next page of these", func() error {
-			return second(db.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Before: before, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Before: before, Limit: 50}))
 		}, "events_possible_duplicates"},
 		{"all dead letters", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
 		}, "dead_letters_by_failure"},
 		{"dead letters of a provider", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Provider: "rare", Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Provider: "rare", Limit: 50}))
 		}, "dead_letters_by_provider"},
 		{"dead letters of a source", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Provider: "p7", Source: "s1", Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Provider: "p7", Source: "s1", Limit: 50}))
 		}, "dead_letters_by_source"},
 		{"open dead letters of a provider", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{
 				Provider: "p7", State: event.DeadLetterOpen, Limit: 50,
 				Before: &event.DeadLetterCursor{LastFailed: time.Now(), ID: 1},
 			}))
 		}, "dead_letters_by_state"},
 		{"open dead letters", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{State: event.DeadLetterOpen, Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{State: event.DeadLetterOpen, Limit: 50}))
 		}, "dead_letters_by_state_only"},
 		{"dead letters of a class", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Class: event.ClassRejected, Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Class: event.ClassRejected, Limit: 50}))
 		}, "dead_letters_by_class"},
 		{"dead letters of a code", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Code: "c7", Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Code: "c7", Limit: 50}))
 		}, "dead_letters_by_code"},
 		{"dead letters of a type", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Type: "t7", Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Type: "t7", Limit: 50}))
 		}, "dead_letters_by_type"},
 		{"dead letters of a workflow", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{WorkflowID: "p:7", Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{WorkflowID: "p:7", Limit: 50}))
 		}, "dead_letters_by_workflow"},
 		{"dead letters of some minutes", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{
 				Since: time.Now().Add(-time.Hour), Until: time.Now().Add(-50 * time.Minute), Limit: 50,
 			}))
 		}, "dead_letters_by_failure"},
 		{"events of some minutes", func() error {
-			return second(db.Events(ctx, event.RecordQuery{
+			return second(db.Read.Events(ctx, event.RecordQuery{
 				Provider: "p7", Since: time.Now().Add(-time.Hour), Until: time.Now(), Limit: 50,
 			}))
 		}, "events_by_provider"},
 		{"events of a key", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
 		{"events of a key, in batches", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_batched_key"},
 		{"all that was audited", func() error {
-			return second(db.AuditLog(ctx, oversight.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
+			return second(db.Audit.AuditLog(ctx, oversight.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
 		}, "audit_log_by_time"},
 		{"what one actor did", func() error {
-			return second(db.AuditLog(ctx, oversight.AuditQuery{Actor: "a7", Limit: 50, Before: 5000}))
+			return second(db.Audit.AuditLog(ctx, oversight.AuditQuery{Actor: "a7", Limit: 50, Before: 5000}))
 		}, "audit_log_by_actor"},
 		{"what was done to one thing", func() error {
-			return second(db.AuditLog(ctx, oversight.AuditQuery{Object: "o7", Limit: 50}))
+			return second(db.Audit.AuditLog(ctx, oversight.AuditQuery{Object: "o7", Limit: 50}))
 		}, "audit_log_by_object"},
 		{"the next page of a timeline", func() error {
-			return second(db.TimelinePage(ctx, event.TimelineQuery{
+			return second(db.Read.TimelinePage(ctx, event.TimelineQuery{
 				Entity: thing("1"), Limit: 50, Before: &event.LinkCursor{OccurredAt: noon, EventID: before},
 			}))
 		}, "event_entities_changes"},
-		{"a timeline", func() error { return second(db.Timeline(ctx, thing("1"))) }, "event_entities_changes"},
+		{"a timeline", func() error { return second(db.Read.Timeline(ctx, thing("1"))) }, "event_entities_changes"},
 		{"errors of a phase", func() error {
-			return second(db.Errors(ctx, oversight.ErrorQuery{Phase: event.PhaseParse, Before: 5000, Limit: 50}))
+			return second(db.Errors.Errors(ctx, oversight.ErrorQuery{Phase: event.PhaseParse, Before: 5000, Limit: 50}))
 		}, "error_log_by_phase"},
 		{"errors of a provider", func() error {
-			return second(db.Errors(ctx, oversight.ErrorQuery{Provider: "rare", Limit: 50}))
+			return second(db.Errors.Errors(ctx, oversight.ErrorQuery{Provider: "rare", Limit: 50}))
 		}, "error_log_by_provider"},
 		{"errors of a code", func() error {
-			return second(db.Errors(ctx, oversight.ErrorQuery{Class: event.ClassFailed, Code: "c7", Limit: 50}))
+			return second(db.Errors.Errors(ctx, oversight.ErrorQuery{Class: event.ClassFailed, Code: "c7", Limit: 50}))
 		}, "error_log_by_class"},
 		{"errors of an event", func() error {
-			return second(db.Errors(ctx, oversight.ErrorQuery{EventID: before, Limit: 50}))
+			return second(db.Errors.Errors(ctx, oversight.ErrorQuery{EventID: before, Limit: 50}))
 		}, "error_log_by_event"},
 	} {
 		seen.forget()
@@ -157,27 +157,27 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 		index string
 	}{
 		{"events of a type, of all providers", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Type: "t1", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Type: "t1", Limit: 50}))
 		}, "events_by_type"},
 		{"events of a key, of all providers", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
 		{"events of a key, in batches of all providers", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
 		}, "events_by_batched_key"},
 		{"events of an entity", func() error {
-			return second(db.Events(ctx, event.RecordQuery{Entity: &ref, Limit: 50}))
+			return second(db.Read.Events(ctx, event.RecordQuery{Entity: &ref, Limit: 50}))
 		}, "event_entities"},
 		{"dead letters of an event", func() error {
-			return second(db.DeadLetters(ctx, event.DeadLetterQuery{EventID: receipt().ID, Limit: 50}))
+			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: receipt().ID, Limit: 50}))
 		}, "dead_letters_by_event"},
 		{"an entity as of a moment", func() error {
-			return second(db.EntityAsOf(ctx, ref, noon.Add(-25*time.Hour)))
+			return second(db.Entities.EntityAsOf(ctx, ref, noon.Add(-25*time.Hour)))
 		}, "event_entities_changes"},
 		{"a cleanup", func() error {
-			return second(db.CleanUpDeadLetters(ctx, operation.Cleanup{Before: noon, Limit: 10}, ada))
+			return second(db.DeadLetters.CleanUpDeadLetters(ctx, operation.Cleanup{Before: noon, Limit: 10}, ada))
 		}, "dead_letters_closed"},
-		{"what nobody was told of", func() error { return third(db.ClaimAlerts(ctx)) }, "dead_letters_to_notify"},
+		{"what nobody was told of", func() error { return third(db.Errors.ClaimAlerts(ctx)) }, "dead_letters_to_notify"},
 	} {
 		seen.forget()
 		_ = c.run()
@@ -197,7 +197,7 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	fill(db) // 5000 snapshots of one entity
 	r, p := receipt(), parsed(patch("1", `{"late":1}`))
 	p.OccurredAt = noon.Add(-25 * time.Hour)
-	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 
@@ -280,7 +280,7 @@ SELECT gen_random_uuid(), 'discarded', 'ada', 'x' FROM generate_series(1, 5000)`
 	db.exec(`ANALYZE`)
 	r, p := receipt(), parsed(snapshot("e7", `{"a":1}`), patch("new", `{"a":1}`))
 	p.OccurredAt = time.Now().Add(time.Hour)
-	require.NoError(t, db.Refresh(t.Context())) // the first look reads all destinations, whatever is asked
+	require.NoError(t, db.Subscriptions.Refresh(t.Context())) // the first look reads all destinations, whatever is asked
 	seen.forget()
 	for range 2 {
 		db.process(r, p)

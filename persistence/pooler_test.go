@@ -99,30 +99,30 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 			for i := range events {
 				r, p := receipt(), parsed(patch("shared", `{"`+receipt().ID+`":1}`), snapshot("own", `{"a":1}`))
 				p.OccurredAt = noon.Add(time.Duration(-i) * time.Minute) // most come late
-				if _, err := d.Process(t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
+				if _, err := d.Writer.Process(t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
 					t.Error(err)
 				}
 				again := receipt()
-				if _, err := d.Persist(t.Context(), again, body, p, runOf(again)); err != nil {
+				if _, err := d.Writer.Persist(t.Context(), again, body, p, runOf(again)); err != nil {
 					t.Error(err)
 				}
 				if err := d.UpsertEntities(t.Context(), again, p, runOf(again)); err != nil {
 					t.Error(err)
 				}
-				if err := d.RecordDeadLetter(t.Context(), deadLetterOf(receipt())); err != nil {
+				if err := d.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	writer := d.NewInboxWriter()
+	writer := d.Inbox.NewInboxWriter()
 	for range workers {
 		working.Go(func() {
 			for range events {
 				if _, err := writer.Spool(t.Context(), event.LaneBulk, receipt(), []byte("\x00\xff"), false); err != nil {
 					t.Error(err)
 				}
-				_, err := d.ProcessBatch(t.Context(), 5, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+				_, err := d.Writer.ProcessBatch(t.Context(), 5, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 					return parsed(snapshot(r.ID, `{}`)), nil
 				})
 				if err != nil {
@@ -134,17 +134,17 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	working.Wait()
 	var seen []event.Waiting
 	d.spool(event.LaneOverflow, 3)
-	n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	require.Equal(t, workers*events*3, value[int](d, `SELECT count(*) FROM events WHERE status = 'processed'`)+
 		value[int](d, `SELECT count(*) FROM inbox`))
 	require.Equal(t, workers*events, value[int](d, `SELECT count(*) FROM dead_letters`))
-	claim, alerts, err := d.ClaimAlerts(t.Context())
+	claim, alerts, err := d.Errors.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, alerts, workers*events)
-	require.NoError(t, d.SettleAlerts(t.Context(), claim, alerts, true))
-	_, err = d.Expunge(t.Context(), value[string](d, `SELECT id::text FROM events ORDER BY id LIMIT 1`), 0, ada)
+	require.NoError(t, d.Errors.SettleAlerts(t.Context(), claim, alerts, true))
+	_, err = d.Upkeep.Expunge(t.Context(), value[string](d, `SELECT id::text FROM events ORDER BY id LIMIT 1`), 0, ada)
 	require.NoError(t, err)
 	require.Positive(t, d.purge(retention.Events, time.Now().Add(time.Hour)))
 
@@ -169,7 +169,7 @@ func TestWhatCannotWorkBehindAPoolerIsRefused(t *testing.T) {
 	for _, ignored := range []string{"", "statement_timeout, lock_timeout, idle_in_transaction_session_timeout"} {
 		store := openAt(t, pgbouncer(t, direct.url, "", ignored))
 		r := receipt()
-		_, err = store.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err = store.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 		require.Error(t, err)
 		require.Equal(t, event.ClassTransient, event.ClassOf(err))
 		require.ErrorContains(t, err, "add default_query_exec_mode=cache_describe to DATABASE_URL")

@@ -19,18 +19,18 @@ func TestPossibleDuplicatesAreShown(t *testing.T) {
 	for _, r := range []event.Receipt{first, second, other} {
 		db.process(r, parsed(snapshot(r.ID, `{}`)))
 	}
-	record, err := db.Event(t.Context(), second.ID)
+	record, err := db.Read.Event(t.Context(), second.ID)
 	require.NoError(t, err)
 	require.Equal(t, first.ID, record.PossibleDuplicateOf)
-	all, err := db.Events(t.Context(), event.RecordQuery{})
+	all, err := db.Read.Events(t.Context(), event.RecordQuery{})
 	require.NoError(t, err)
 	require.Len(t, all, 3)
-	marked, err := db.Events(t.Context(), event.RecordQuery{PossibleDuplicates: true})
+	marked, err := db.Read.Events(t.Context(), event.RecordQuery{PossibleDuplicates: true})
 	require.NoError(t, err)
 	require.Len(t, marked, 1)
 	require.Equal(t, second.ID, marked[0].Receipt.ID)
 	require.Equal(t, first.ID, marked[0].PossibleDuplicateOf)
-	messages, _, err := db.Messages(t.Context(), []string{first.ID, second.ID}, 1<<20)
+	messages, _, err := db.Subscriptions.Messages(t.Context(), []string{first.ID, second.ID}, 1<<20)
 	require.NoError(t, err)
 	require.Empty(t, messages[first.ID].PossibleDuplicateOf)
 	require.Equal(t, first.ID, messages[second.ID].PossibleDuplicateOf)
@@ -48,7 +48,7 @@ func TestContentsAreRemoved(t *testing.T) {
 	contents := func() []string {
 		return value[[]string](db, `SELECT coalesce(array_agg(content ORDER BY content), '{}') FROM event_contents`)
 	}
-	_, err := db.Expunge(t.Context(), secret.ID, 0, ada)
+	_, err := db.Upkeep.Expunge(t.Context(), secret.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []string{"c1", "c2"}, contents())
 	require.Zero(t, db.purge(retention.Keys, noon.Add(31*day)))

@@ -47,7 +47,7 @@ func TestPurgeOrDrop(t *testing.T) {
 	wal, begin := value[string](db, `SELECT pg_current_wal_lsn()::text`), time.Now()
 	beside := db.under(t, func(ctx context.Context) {
 		for removed < int64(share) && ctx.Err() == nil {
-			n, err := db.PurgeBatch(ctx, retention.Events, noon)
+			n, err := db.Upkeep.PurgeBatch(ctx, retention.Events, noon)
 			if err != nil || n == 0 {
 				return
 			}
@@ -154,7 +154,7 @@ func (d *database) plansOfPurge(t *testing.T, seen *statements) (plans []string)
 	t.Helper()
 	ctx := t.Context()
 	seen.forget()
-	_, err := d.PurgeBatch(ctx, retention.Events, noon)
+	_, err := d.Upkeep.PurgeBatch(ctx, retention.Events, noon)
 	require.NoError(t, err)
 	tx, err := d.sql.Begin(ctx)
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func (d *database) under(t *testing.T, run func(context.Context)) string {
 				}
 				r := receiptAt(time.Now())
 				at := time.Now()
-				_, err := d.Process(context.WithoutCancel(ctx), r, body, parsed(snapshot(r.Key, `{"n":1}`)), runOf(r))
+				_, err := d.Writer.Process(context.WithoutCancel(ctx), r, body, parsed(snapshot(r.Key, `{"n":1}`)), runOf(r))
 				mu.Lock()
 				took, failed = append(took, time.Since(at)), err
 				mu.Unlock()

@@ -23,9 +23,9 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 	db := open(t, func(c *persistence.Config) { c.Tracer, c.StatementTimeout = seen, 10*time.Minute })
 	db.fillQueue(*deliveryRows)
 	ctx := t.Context()
-	require.NoError(t, db.Rearm(ctx))
+	require.NoError(t, db.Outbox.Rearm(ctx))
 	ids := db.queue(2, 50)
-	jobs, _, err := db.Lease(ctx, delivery.Want{Limit: 10})
+	jobs, _, err := db.Outbox.Lease(ctx, delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.NotEmpty(t, jobs)
 
@@ -35,30 +35,30 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 		run      func() error
 	}{
 		{"lease", "WITH room AS", 3000, func() error {
-			return second2(db.Lease(ctx, delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(ctx, delivery.Want{Limit: 50}))
 		}},
 		{"look again", "SET breaker = CASE WHEN n.turns", 3000, func() error {
 			db.queue(2, 1)
-			return second2(db.Lease(ctx, delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(ctx, delivery.Want{Limit: 50}))
 		}},
-		{"read of events", "WITH sized AS", 3000, func() error { return second2(db.Messages(ctx, ids, 1<<20)) }},
+		{"read of events", "WITH sized AS", 3000, func() error { return second2(db.Subscriptions.Messages(ctx, ids, 1<<20)) }},
 		{"settle, first successes", "q.attempts = 0", 3000, func() error {
-			return second(db.Settle(ctx, each(jobs[:len(jobs)/2], delivery.OK, "200")))
+			return second(db.Outbox.Settle(ctx, each(jobs[:len(jobs)/2], delivery.OK, "200")))
 		}},
 		{"settle, any", "), late AS", 3000, func() error {
-			return second(db.Settle(ctx, each(jobs[len(jobs)/2:], delivery.Bad, "503")))
+			return second(db.Outbox.Settle(ctx, each(jobs[len(jobs)/2:], delivery.Bad, "503")))
 		}},
-		{"rearm", "WITH RECURSIVE firsts", 3000, func() error { return db.Rearm(ctx) }},
-		{"conditions", "AS counted) AS q", 20_000, func() error { return second(db.Conditions(ctx, []int64{1, 2, 3, 4, 5})) }},
-		{"statistics", "WITH oldest AS", 25_000, func() error { return second(db.DeliveryStats(ctx)) }},
-		{"overdue", "min(next_at)", 100, func() error { return second2(db.Overdue(ctx)) }},
-		{"probe", "SET open_until = least", 100, func() error { return second(db.ProbeDestination(ctx, "d2", ada)) }},
-		{"list", "deliveries AS q", 5000, func() error { return second(db.Deliveries(ctx, delivery.Query{Limit: 50})) }},
+		{"rearm", "WITH RECURSIVE firsts", 3000, func() error { return db.Outbox.Rearm(ctx) }},
+		{"conditions", "AS counted) AS q", 20_000, func() error { return second(db.Subscriptions.Conditions(ctx, []int64{1, 2, 3, 4, 5})) }},
+		{"statistics", "WITH oldest AS", 25_000, func() error { return second(db.Outbox.DeliveryStats(ctx)) }},
+		{"overdue", "min(next_at)", 100, func() error { return second2(db.Outbox.Overdue(ctx)) }},
+		{"probe", "SET open_until = least", 100, func() error { return second(db.Subscriptions.ProbeDestination(ctx, "d2", ada)) }},
+		{"list", "deliveries AS q", 5000, func() error { return second(db.Outbox.Deliveries(ctx, delivery.Query{Limit: 50})) }},
 		{"list of what failed", "deliveries AS q", 5000, func() error {
-			return second(db.Deliveries(ctx, delivery.Query{Status: delivery.Failed, Limit: 50}))
+			return second(db.Outbox.Deliveries(ctx, delivery.Query{Status: delivery.Failed, Limit: 50}))
 		}},
 		{"list of a subscription", "deliveries AS q", 5000, func() error {
-			return second(db.Deliveries(ctx, delivery.Query{SubscriptionID: 3, Limit: 50}))
+			return second(db.Outbox.Deliveries(ctx, delivery.Query{SubscriptionID: 3, Limit: 50}))
 		}},
 	} {
 		seen.forget()
@@ -91,7 +91,7 @@ func (d *database) fillQueue(n int) {
 	for id := range int64(5) {
 		d.destination(id+1, delivery.Destination{InFlight: 1000})
 		if id != 1 {
-			_, err := d.SetDestinationState(d.t.Context(), "d"+string(rune('1'+id)), delivery.DestinationPaused, ada)
+			_, err := d.Subscriptions.SetDestinationState(d.t.Context(), "d"+string(rune('1'+id)), delivery.DestinationPaused, ada)
 			require.NoError(d.t, err)
 		}
 	}

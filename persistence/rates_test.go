@@ -33,7 +33,7 @@ func TestStoresShareARate(t *testing.T) {
 				if i == 1 { // in another order, they must not wait for each other
 					slices.Reverse(claims)
 				}
-				grants, err := store.TakeRates(t.Context(), claims)
+				grants, err := store.Rates.TakeRates(t.Context(), claims)
 				if err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func TestStoresShareARate(t *testing.T) {
 	require.NoError(t, g.Wait())
 	require.Equal(t, 60, granted[0]+granted[1], "thirty of each")
 
-	grants, err := db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40), hour("a", 5)})
+	grants, err := db.Rates.TakeRates(t.Context(), []event.RateClaim{hour("c", 40), hour("a", 5)})
 	require.NoError(t, err)
 	require.Equal(t, 30, grants[0].Granted, "all that a full bucket has")
 	require.Zero(t, grants[1].Granted)
@@ -54,11 +54,11 @@ func TestStoresShareARate(t *testing.T) {
 	}
 
 	db.exec(`UPDATE rates SET full_at = full_at - interval '6 minutes' WHERE name = 'c'`)
-	grants, err = db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
+	grants, err = db.Rates.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
 	require.NoError(t, err)
 	require.Equal(t, 3, grants[0].Granted)
 	db.exec(`UPDATE rates SET full_at = full_at - interval '6 days' WHERE name = 'c'`)
-	grants, err = db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
+	grants, err = db.Rates.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
 	require.NoError(t, err)
 	require.Equal(t, 30, grants[0].Granted)
 	require.EqualValues(t, 3, db.purge(retention.Keys, time.Now().Add(90*time.Minute)), "all are full by then")
@@ -70,7 +70,7 @@ func TestARateOutlivesAClockThatGoesBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	take := func(want int) event.RateGrant {
-		grants, err := db.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
+		grants, err := db.Rates.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
 		require.NoError(t, err)
 		return grants[0]
 	}
@@ -88,7 +88,7 @@ func TestARateTakesRequestsBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	take := func(want int) int {
-		grants, err := db.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
+		grants, err := db.Rates.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
 		require.NoError(t, err)
 		return grants[0].Granted
 	}

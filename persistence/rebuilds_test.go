@@ -60,7 +60,7 @@ func (d *database) goOn(id string, n int, parse event.Parser) operation.Rebuild 
 
 func (d *database) stateOf(ref event.EntityRef) string {
 	d.t.Helper()
-	e, err := d.Entity(d.t.Context(), ref)
+	e, err := d.Read.Entity(d.t.Context(), ref)
 	require.NoError(d.t, err)
 	return string(e.State)
 }
@@ -113,7 +113,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 		{EntityRef: thing("same"), Fields: []fold.FieldDiff{{Path: "/n", Old: json.RawMessage(`1`), New: json.RawMessage(`1.0`)}}},
 	}[:2], diffs[:2])
 
-	first, err := db.Event(t.Context(), receipts[0].ID)
+	first, err := db.Read.Event(t.Context(), receipts[0].ID)
 	require.NoError(t, err)
 	done := db.rebuild("real", operation.RebuildFilter{Provider: "acme"}, false, 3, today.parse)
 	require.Equal(t, counts(dry), counts(done))
@@ -126,7 +126,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 		EventID: receipts[6].ID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "malformed_json: no JSON",
 	}}, done.Problems)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters`))
-	again, err := db.Event(t.Context(), receipts[0].ID)
+	again, err := db.Read.Event(t.Context(), receipts[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, first.Run, again.Run)
 	require.Equal(t, first.ProcessedAt, again.ProcessedAt)
@@ -180,7 +180,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	for _, r := range []event.Receipt{decided, dead} {
 		db.process(r, parsed(patch("1", `{"n":1}`)))
 	}
-	_, err := db.Persist(t.Context(), waiting, body, parsed(patch("1", `{"n":1}`)), runOf(waiting))
+	_, err := db.Writer.Persist(t.Context(), waiting, body, parsed(patch("1", `{"n":1}`)), runOf(waiting))
 	require.NoError(t, err)
 	db.exec(`UPDATE dead_letters SET state = 'open', resolved_at = NULL, resolved_run_id = NULL`)
 	db.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'no')`, decided.ID)
@@ -286,7 +286,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		live.Go(func() error {
 			for i := 0; i < 200 && !stop.Load(); i++ {
 				r := receipt()
-				if _, err := db.Process(t.Context(), r, body, parsed(patch(fmt.Sprint(i%3), fmt.Sprintf(`{"live%d":%d}`, w, i))), runOf(r)); err != nil {
+				if _, err := db.Writer.Process(t.Context(), r, body, parsed(patch(fmt.Sprint(i%3), fmt.Sprintf(`{"live%d":%d}`, w, i))), runOf(r)); err != nil {
 					if event.ClassOf(err) != event.ClassTransient {
 						return err
 					}
@@ -305,7 +305,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	require.Equal(t, "read 60 changed 60 unreadable 0 skipped 0 entities 3", counts(r))
 	for i := range 3 {
 		ref := thing(fmt.Sprint(i))
-		links, err := db.Timeline(t.Context(), ref)
+		links, err := db.Read.Timeline(t.Context(), ref)
 		require.NoError(t, err)
 		var changes []event.OrderedChange
 		for _, l := range links {

@@ -23,7 +23,7 @@ func TestRecentDeliveriesOfReceivers(t *testing.T) {
 	db.deliver("canceled")
 	db.exec(`UPDATE deliveries SET ms = 900 WHERE subscription_id = 2 AND status = 'delivered' AND
 event_id IN (SELECT event_id FROM deliveries WHERE subscription_id = 2 AND status = 'delivered' ORDER BY event_id LIMIT 2)`)
-	recent, err := db.RecentDeliveries(t.Context(), []int64{good, mixed, idle, 99})
+	recent, err := db.Outbox.RecentDeliveries(t.Context(), []int64{good, mixed, idle, 99})
 	require.NoError(t, err)
 	require.Len(t, recent, 2)
 	require.EqualValues(t, 100, recent[good].Ended, "no more are looked at")

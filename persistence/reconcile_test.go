@@ -23,14 +23,14 @@ func TestUnfinishedEventsAreFound(t *testing.T) {
 	waiting := []event.Receipt{receipt(), receipt()}
 	db.process(processed, parsed())
 	for _, r := range append(waiting, dead, decided) {
-		_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	db.record(deadLetter(dead))
 	db.record(deadLetter(decided))
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(decided).ID, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(decided).ID, ada))
 
-	found, err := db.Unfinished(t.Context(), allRows(10))
+	found, err := db.DeadLetters.Unfinished(t.Context(), allRows(10))
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Equal(t, waiting[0], found[0].Receipt)
@@ -39,11 +39,11 @@ func TestUnfinishedEventsAreFound(t *testing.T) {
 
 	page := allRows(1)
 	page.After = waiting[0].ID
-	found, err = db.Unfinished(t.Context(), page)
+	found, err = db.DeadLetters.Unfinished(t.Context(), page)
 	require.NoError(t, err)
 	require.Equal(t, waiting[1].ID, found[0].Receipt.ID)
 	page.Before = waiting[1].ID
-	found, err = db.Unfinished(t.Context(), page)
+	found, err = db.DeadLetters.Unfinished(t.Context(), page)
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -59,19 +59,19 @@ func TestAMissingKeyIsClaimed(t *testing.T) {
 	}
 	db.exec(`DELETE FROM idempotency_keys WHERE event_id <> $1`, kept.ID)
 
-	found, last, err := db.Keyless(t.Context(), allRows(10))
+	found, last, err := db.DeadLetters.Keyless(t.Context(), allRows(10))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, lost.ID, found[0].ID)
 	require.Equal(t, over.ID, last)
-	require.NoError(t, db.ClaimKey(t.Context(), found[0]))
+	require.NoError(t, db.DeadLetters.ClaimKey(t.Context(), found[0]))
 	again := lost
 	again.ID = receipt().ID
-	persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, lost.ID, persisted.Owner)
 
-	found, last, err = db.Keyless(t.Context(), operation.RowPage{After: over.ID, Before: allRows(1).Before, Limit: 10})
+	found, last, err = db.DeadLetters.Keyless(t.Context(), operation.RowPage{After: over.ID, Before: allRows(1).Before, Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	require.Empty(t, last)

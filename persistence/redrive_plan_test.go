@@ -25,11 +25,11 @@ func TestRedrivesUseTheirIndex(t *testing.T) {
 	db.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
 	_, err := db.Redrives.TakePage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)
-	_, _, err = db.PlanAutomaticRedrive(t.Context(), automatic)
+	_, _, err = db.DeadLetters.PlanAutomaticRedrive(t.Context(), automatic)
 	require.NoError(t, err)
-	_, err = db.TakeDue(t.Context(), "owner", automatic, 5, 100)
+	_, err = db.DeadLetters.TakeDue(t.Context(), "owner", automatic, 5, 100)
 	require.NoError(t, err)
-	_, err = db.Unstarted(t.Context(), "one", 5)
+	_, err = db.DeadLetters.Unstarted(t.Context(), "one", 5)
 	require.NoError(t, err)
 	for piece, index := range map[string]string{
 		"id <= ":                         "dead_letters_waiting",

@@ -81,7 +81,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	ids := db.takeAll("one", 2)
 	require.Len(t, ids, 5)
 	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(late).State)
-	require.NoError(t, db.MarkStarted(t.Context(), "one", map[int64]string{ids[0]: "run"}))
+	require.NoError(t, db.DeadLetters.MarkStarted(t.Context(), "one", map[int64]string{ids[0]: "run"}))
 
 	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
 	db.record(died(mine[1], noon.Add(2*time.Hour)))
@@ -92,7 +92,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	require.Equal(t, operation.Running, r.State)
 	require.Empty(t, db.takeAll("one", 2), "it never takes a row twice, also not one that has failed again")
 
-	require.NoError(t, db.GiveBack(t.Context(), "one", ids[2]))
+	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "one", ids[2]))
 	for _, rescued := range mine[3:] {
 		require.NoError(t, db.UpsertEntitiesAfterPersist(rescued))
 	}
@@ -207,14 +207,14 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	ctx := t.Context()
 	db.destination(1, delivery.Destination{})
 	letters := []event.DeadLetter{db.buryDelivery(1), db.buryDelivery(1), db.buryDelivery(1)}
-	_, err := db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
+	_, err := db.Subscriptions.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	db.createRedrive("one", operation.RedriveFilter{})
 	for range letters {
 		page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 		require.NoError(t, err)
 		require.Len(t, page.Letters, 1, "those before are not under way")
-		require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+		require.NoError(t, db.Outbox.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
 	}
 	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	require.True(t, settled)
 	require.EqualValues(t, 3, r.Skipped)
 
-	_, err = db.SetDestinationState(ctx, "d1", delivery.DestinationReady, ada)
+	_, err = db.Subscriptions.SetDestinationState(ctx, "d1", delivery.DestinationReady, ada)
 	require.NoError(t, err)
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`), "and it is delivered in the end")
@@ -240,7 +240,7 @@ func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	db.createRedrive("one", operation.RedriveFilter{})
 	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
-	require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+	require.NoError(t, db.Outbox.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
 	blocked := func() []string {
 		r, err := db.Redrives.Read(ctx, "one")
 		require.NoError(t, err)
@@ -252,7 +252,7 @@ func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	require.Equal(t, []string{"d1"}, blocked())
 	db.exec(`UPDATE destination_states SET breaker = 'closed'`)
 	require.Empty(t, blocked())
-	_, err = db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
+	_, err = db.Subscriptions.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	require.Equal(t, []string{"d1"}, blocked())
 }

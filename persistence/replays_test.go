@@ -14,7 +14,7 @@ import (
 )
 
 func (d *database) tryTake(id int64) error {
-	_, err := d.TakeForReplay(d.t.Context(), "replay-1", id, oversight.Actor{Name: "ada"})
+	_, err := d.DeadLetters.TakeForReplay(d.t.Context(), "replay-1", id, oversight.Actor{Name: "ada"})
 	return err
 }
 
@@ -50,9 +50,9 @@ func TestOfFiftyReplaysAtOnceOneWins(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM audit_log WHERE action = 'dead_letter.replay'`),
 		"what was refused has changed nothing")
 
-	require.NoError(t, db.GiveBack(t.Context(), "replay-1", id))
+	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "replay-1", id))
 	db.take(id)
-	require.NoError(t, db.GiveBack(t.Context(), "somebody else", id))
+	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "somebody else", id))
 	require.Error(t, db.tryTake(id), "only its owner gives it back")
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`)
@@ -74,14 +74,14 @@ func TestWhatWasTakenAndNotStartedIsFound(t *testing.T) {
 	db.record(deadLetter(r))
 	id := db.deadLetterOf(r).ID
 	db.take(id)
-	letters, err := db.Unstarted(t.Context(), "replay-1", 10)
+	letters, err := db.DeadLetters.Unstarted(t.Context(), "replay-1", 10)
 	require.NoError(t, err)
 	require.Len(t, letters, 1)
 	require.Equal(t, r, letters[0].Receipt)
 	require.Equal(t, body, letters[0].Body)
 
-	require.NoError(t, db.MarkStarted(t.Context(), "replay-1", map[int64]string{id: "run"}))
-	letters, err = db.Unstarted(t.Context(), "replay-1", 10)
+	require.NoError(t, db.DeadLetters.MarkStarted(t.Context(), "replay-1", map[int64]string{id: "run"}))
+	letters, err = db.DeadLetters.Unstarted(t.Context(), "replay-1", 10)
 	require.NoError(t, err)
 	require.Empty(t, letters)
 }
@@ -98,7 +98,7 @@ func TestAnExhaustedDeadLetterIsTheOneOfItsEvent(t *testing.T) {
 	db.record(died(r, noon.Add(time.Hour)))
 	require.Equal(t, event.DeadLetterExhausted, db.deadLetterOf(r).State)
 	require.Equal(t, 2, db.deadLetterOf(r).Failures)
-	counts, err := db.OpenDeadLetters(t.Context())
+	counts, err := db.DeadLetters.OpenDeadLetters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"acme": 1}, counts)
 

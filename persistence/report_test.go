@@ -53,7 +53,7 @@ INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code,
 VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now()), ($2, 1, 1, 'failed', '', 1, 0, 1, now()), ($3, 2, 1, 'canceled', '', 1, 0, 1, now())`,
 		event.FirstIDAt(since), event.FirstIDAt(since.Add(-time.Second)), event.FirstIDAt(since))
 
-	got, err := db.Report(t.Context(), since, until)
+	got, err := db.Read.Report(t.Context(), since, until)
 	require.NoError(t, err)
 	require.Equal(t, oversight.Report{
 		Since: since, Until: until,

@@ -17,7 +17,7 @@ func TestARequestLeadsToItsEvents(t *testing.T) {
 		requestLeadsToItsEvents(t, db, request)
 	}
 	for _, none := range []string{uuid.Must(uuid.NewV7()).String(), uuid.NewString(), "chosen-by-nobody", ""} {
-		_, err := db.EventsOfRequest(t.Context(), none)
+		_, err := db.Read.EventsOfRequest(t.Context(), none)
 		require.ErrorIs(t, err, event.ErrNotFound, none)
 	}
 }
@@ -33,14 +33,14 @@ func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
 	db.process(stored, parsed())
 	db.process(other, parsed())
 	db.record(deadLetter(dead))
-	spooled, err := db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waiting, body, false)
+	spooled, err := db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waiting, body, false)
 	require.NoError(t, err)
 	require.True(t, spooled)
 
-	ids, err := db.EventsOfRequest(t.Context(), request)
+	ids, err := db.Read.EventsOfRequest(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, []string{stored.ID, dead.ID, waiting.ID}, ids)
-	ids, err = db.EventsOfRequest(t.Context(), other.RequestID)
+	ids, err = db.Read.EventsOfRequest(t.Context(), other.RequestID)
 	require.NoError(t, err)
 	require.Equal(t, []string{other.ID}, ids)
 }
@@ -53,15 +53,15 @@ func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
 	db.process(stored, parsed())
 	db.record(deadLetter(dead))
 	for _, id := range []string{stored.ID, dead.ID} {
-		found, err := db.EventsEndingWith(t.Context(), id[len(id)-8:])
+		found, err := db.Read.EventsEndingWith(t.Context(), id[len(id)-8:])
 		require.NoError(t, err)
 		require.Equal(t, []string{id}, found)
 	}
-	providers, types, err := db.RecentTypes(t.Context())
+	providers, types, err := db.Read.RecentTypes(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{stored.Provider}, providers)
 	require.Len(t, types, 1)
-	found, err := db.EventsEndingWith(t.Context(), "00000000")
+	found, err := db.Read.EventsEndingWith(t.Context(), "00000000")
 	require.NoError(t, err)
 	require.Empty(t, found)
 }

@@ -71,11 +71,11 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 		db.mustProcess(r, parsed())
 	}
 	waiting := receipt()
-	_, err := db.Persist(ctx, waiting, body, parsed(), runOf(waiting))
+	_, err := db.Writer.Persist(ctx, waiting, body, parsed(), runOf(waiting))
 	require.NoError(t, err)
 	passed := receipt()
 	db.mustProcess(passed, parsed())
-	_, err = db.Expunge(ctx, passed.ID, 0, ada)
+	_, err = db.Upkeep.Expunge(ctx, passed.ID, 0, ada)
 	require.NoError(t, err)
 	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}, Filter: `.body.id == "evt_1" and .body.data.n > 1`})
 	db.settled()
@@ -169,7 +169,7 @@ func TestAResendIsAnOperation(t *testing.T) {
 	require.NoError(t, db.Resends.Cancel(ctx, "two"))
 	require.Equal(t, operation.Canceled, db.resend("two", 1).State)
 	db.createResend("three", "crm", false)
-	require.NoError(t, second(db.DeleteSubscription(ctx, "crm", ada)))
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "crm", ada)))
 	require.Equal(t, operation.Canceled, db.resend("three", 1).State, "its subscription is gone")
 	for code, wrong := range map[string]operation.Resend{
 		"invalid_time": {Subscription: "crm", Since: time.Now().Add(time.Hour)},

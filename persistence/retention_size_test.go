@@ -22,7 +22,7 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 	db.purgeable(events, entities)
 
 	for range 3 {
-		n, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
+		n, err := db.Upkeep.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 		require.EqualValues(t, 500, n)
 	}
@@ -44,7 +44,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	db.purgeable(events, 1000)
 	pages := func() int {
 		seen.forget()
-		n, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
+		n, err := db.Upkeep.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 		require.EqualValues(t, 500, n)
 		return blocksRead(t, seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
@@ -52,7 +52,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	}
 	first := pages()
 	for range 40 {
-		_, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
+		_, err := db.Upkeep.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 	}
 	require.Less(t, pages(), first+30)

@@ -37,7 +37,7 @@ func (d *database) purge(kept retention.Kept, before time.Time) (total int64) {
 	d.t.Helper()
 	d.ended()
 	for {
-		n, err := d.PurgeBatch(d.t.Context(), kept, before)
+		n, err := d.Upkeep.PurgeBatch(d.t.Context(), kept, before)
 		require.NoError(d.t, err)
 		total += n
 		if n == 0 {
@@ -95,11 +95,11 @@ func (d *database) requireEntities(all []stored, when string) {
 		ref := thing(fmt.Sprint(id))
 		want := foldOf(d.t.(*testing.T), ref, all)
 		if want.Last.EventID == "" {
-			_, err := d.Entity(d.t.Context(), ref)
+			_, err := d.Read.Entity(d.t.Context(), ref)
 			require.ErrorIs(d.t, err, event.ErrNotFound, when)
 			continue
 		}
-		got, err := d.Entity(d.t.Context(), ref)
+		got, err := d.Read.Entity(d.t.Context(), ref)
 		require.NoError(d.t, err, when)
 		require.JSONEq(d.t, string(want.State), string(got.State), "%s: %+v", when, ref)
 		require.Equal(d.t, want.Deleted, got.Deleted, when)
@@ -167,14 +167,14 @@ func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 	old := noon.Add(-1000 * time.Hour)
 	stuck, dead, given := receiptAt(old), receiptAt(old), receiptAt(old)
 	for _, r := range []event.Receipt{stuck, dead, given} {
-		_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	for _, r := range []event.Receipt{dead, given} {
-		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(r)))
+		require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(r)))
 	}
 	id := value[int64](db, `SELECT id FROM dead_letters WHERE event_id = $1`, given.ID)
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 
 	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM events WHERE id IN ($1, $2)`, stuck.ID, dead.ID))
@@ -195,7 +195,7 @@ func TestAPurgeLeavesWhatIsStillDelivered(t *testing.T) {
 	require.Empty(t, db.queued(old))
 	requireKept := func(while string) {
 		db.ended()
-		outdated, err := db.Outdated(t.Context(), retention.Events, noon)
+		outdated, err := db.Upkeep.Outdated(t.Context(), retention.Events, noon)
 		require.NoError(t, err)
 		require.Empty(t, outdated, while)
 		require.Zero(t, db.purge(retention.Events, noon), while)
@@ -203,7 +203,7 @@ func TestAPurgeLeavesWhatIsStillDelivered(t *testing.T) {
 	requireKept("its deliveries are to be queued")
 	for more := true; more; {
 		var err error
-		more, err = db.FanOut(t.Context())
+		more, err = db.Subscriptions.FanOut(t.Context())
 		require.NoError(t, err)
 	}
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_fanouts`))
@@ -226,13 +226,13 @@ func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	db := open(t)
 	brief := receipt()
 	brief.DedupeWindow = event.Duration(time.Hour)
-	_, err := db.Persist(t.Context(), brief, body, parsed(), runOf(brief))
+	_, err := db.Writer.Persist(t.Context(), brief, body, parsed(), runOf(brief))
 	require.NoError(t, err)
 	require.Zero(t, db.purge(retention.Keys, noon.Add(59*time.Minute)))
 	require.EqualValues(t, 1, db.purge(retention.Keys, noon.Add(61*time.Minute)))
 
 	for age := range 21 {
-		require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
+		require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
 	}
 	require.EqualValues(t, 10, db.purge(retention.Errors, noon.Add(-10*time.Hour)))
 	require.Equal(t, 11, value[int](db, `SELECT count(*) FROM error_log`))
@@ -253,7 +253,7 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 	}
 	db.ended()
 	for want, kept := range []retention.Kept{retention.Errors, retention.Events} {
-		_, err := db.PurgeBatchBy(t.Context(), kept, noon, ada)
+		_, err := db.Upkeep.PurgeBatchBy(t.Context(), kept, noon, ada)
 		require.NoError(t, err)
 		require.Len(t, db.audit(), want)
 	}
@@ -287,16 +287,16 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	db.process(first, parsed(snapshot("1", `{"name":"Ada"}`)))
 	p := parsed(patch("1", `{"iban":"hush-hush"}`), snapshot("9", `{"iban":"hush-hush"}`))
 	p.OccurredAt = noon.Add(time.Minute)
-	_, err := db.Persist(t.Context(), secret, []byte(`{"iban":"hush-hush"}`), p, runOf(secret))
+	_, err := db.Writer.Persist(t.Context(), secret, []byte(`{"iban":"hush-hush"}`), p, runOf(secret))
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), secret, p, runOf(secret)))
 	db.process(other, parsed(snapshot("2", `{}`)))
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: secret.ID}}))
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: secret.ID}}))
 
-	workflows, err := db.WorkflowsOf(t.Context(), secret.ID)
+	workflows, err := db.Upkeep.WorkflowsOf(t.Context(), secret.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{secret.WorkflowID()}, workflows)
-	gone, err := db.Expunge(t.Context(), secret.ID, 0, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), secret.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, retention.Expunged{EventID: secret.ID, Provider: "acme", WorkflowIDs: workflows, Events: 1, Changes: 2,
 		Errors: 1, Entities: 2}, gone)
@@ -307,15 +307,15 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 		text := value[string](db, fmt.Sprintf(`SELECT coalesce(string_agg(t::text, ' '), '') FROM %s AS t`, table))
 		require.False(t, strings.Contains(text, "hush") || strings.Contains(text, `\x7b226962616e`), table)
 	}
-	entity, err := db.Entity(t.Context(), thing("1"))
+	entity, err := db.Read.Entity(t.Context(), thing("1"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"Ada"}`, string(entity.State))
-	_, err = db.Entity(t.Context(), thing("9"))
+	_, err = db.Read.Entity(t.Context(), thing("9"))
 	require.ErrorIs(t, err, event.ErrNotFound)
 
 	again := secret
 	again.ID = receipt().ID
-	persisted, err := db.Persist(t.Context(), again, body, p, runOf(again))
+	persisted, err := db.Writer.Persist(t.Context(), again, body, p, runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{Duplicate: true, Owner: secret.ID}, persisted)
 	audit := value[string](db, `SELECT actor || ' ' || action || ' ' || object FROM audit_log`)
@@ -327,8 +327,8 @@ func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	dead := receipt()
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(dead)))
-	gone, err := db.Expunge(t.Context(), dead.ID, 0, ada)
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(dead)))
+	gone, err := db.Upkeep.Expunge(t.Context(), dead.ID, 0, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.DeadLetters)
 	require.Equal(t, dead.ID, value[string](db, `SELECT event_id::text FROM idempotency_keys WHERE key = $1`, dead.Key))
@@ -336,21 +336,21 @@ func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 	old := receiptAt(noon.Add(-time.Hour))
 	db.process(old, parsed(snapshot("1", `{"n":1}`)))
 	require.EqualValues(t, 1, db.purge(retention.Events, noon))
-	id, err := db.EventOfWorkflow(t.Context(), old.WorkflowID())
+	id, err := db.Upkeep.EventOfWorkflow(t.Context(), old.WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, old.ID, id)
 	row := receiptAt(noon.Add(time.Hour))
 	db.process(row, parsed())
-	ids, err := db.EventsOfWorkflows(t.Context(), []string{old.WorkflowID(), dead.WorkflowID(), "thing:never", row.WorkflowID()})
+	ids, err := db.Upkeep.EventsOfWorkflows(t.Context(), []string{old.WorkflowID(), dead.WorkflowID(), "thing:never", row.WorkflowID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{old.WorkflowID(): old.ID, dead.WorkflowID(): dead.ID, row.WorkflowID(): row.ID}, ids)
-	workflows, err := db.WorkflowsOf(t.Context(), old.ID)
+	workflows, err := db.Upkeep.WorkflowsOf(t.Context(), old.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{old.WorkflowID()}, workflows)
-	gone, err = db.Expunge(t.Context(), old.ID, 0, ada)
+	gone, err = db.Upkeep.Expunge(t.Context(), old.ID, 0, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.Changes)
-	_, err = db.Entity(t.Context(), thing("1"))
+	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -397,16 +397,16 @@ func TestAnEventStaysWhileItsLastRunCanBeReset(t *testing.T) {
 	}
 	db.ended()
 	db.exec(`UPDATE events SET processed_at = now() WHERE id = $1`, slow.ID)
-	_, err := db.Process(t.Context(), reset, body, parsed(), anotherRun(reset))
+	_, err := db.Writer.Process(t.Context(), reset, body, parsed(), anotherRun(reset))
 	require.NoError(t, err)
 
 	for _, want := range []int64{1, 0} {
-		removed, err := db.PurgeBatch(t.Context(), retention.Events, noon)
+		removed, err := db.Upkeep.PurgeBatch(t.Context(), retention.Events, noon)
 		require.NoError(t, err)
 		require.Equal(t, want, removed)
 	}
 	require.Zero(t, value[int](db, `SELECT count(*) FROM events WHERE id = $1`, old.ID))
-	outdated, err := db.Outdated(t.Context(), retention.Events, noon)
+	outdated, err := db.Upkeep.Outdated(t.Context(), retention.Events, noon)
 	require.NoError(t, err)
 	require.Empty(t, outdated, "nor do they go to an archive")
 }

@@ -52,7 +52,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	lanes := map[string]func(r event.Receipt){
 		"in a group": func(r event.Receipt) { db.mustProcess(r, p) },
 		"in two steps": func(r event.Receipt) {
-			_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 			require.NoError(t, err)
 			require.Empty(t, db.queued(r), "it is not processed yet")
 			require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
@@ -78,7 +78,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 			db.exec(`DELETE FROM delivery_queue`) // they were delivered
 			db.mustProcess(r, p)
 			require.NoError(t, db.UpsertEntities(t.Context(), r, p, anotherRun(r)))
-			_, err := db.Process(t.Context(), r, body, parsed(snapshot("2", `{"n":2}`)), anotherRun(r))
+			_, err := db.Writer.Process(t.Context(), r, body, parsed(snapshot("2", `{"n":2}`)), anotherRun(r))
 			require.NoError(t, err)
 			again := sameKey(r, time.Minute)
 			db.mustProcess(again, p)
@@ -95,7 +95,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 
 	ignored := receipt()
-	_, err := db.Process(t.Context(), ignored, body, event.Parsed{Type: "thing.changed", OccurredAt: noon, Outcome: event.OutcomeIgnored},
+	_, err := db.Writer.Process(t.Context(), ignored, body, event.Parsed{Type: "thing.changed", OccurredAt: noon, Outcome: event.OutcomeIgnored},
 		runOf(ignored))
 	require.NoError(t, err)
 	require.Empty(t, db.queued(ignored))
@@ -123,16 +123,16 @@ func TestDeliveriesOutliveTheProcessThatMadeThem(t *testing.T) {
 	r := receipt()
 	db.mustProcess(r, parsed())
 	select {
-	case <-db.Wakes():
+	case <-db.Outbox.Wakes():
 	case <-t.Context().Done():
 	}
 	db.Close()
 	other := db.another()
-	jobs, _, err := other.Lease(t.Context(), delivery.Want{Limit: 10})
+	jobs, _, err := other.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, jobs)
-	require.NoError(t, other.Rearm(t.Context()))
-	jobs, _, err = other.Lease(t.Context(), delivery.Want{Limit: 10})
+	require.NoError(t, other.Outbox.Rearm(t.Context()))
+	jobs, _, err = other.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
 	require.Equal(t, delivery.Key{EventID: r.ID, SubscriptionID: s.ID}, jobs[0].Key)
@@ -146,12 +146,12 @@ func TestACommitWakesItsDestinations(t *testing.T) {
 	idle := db.subscribe("idle", delivery.Events{Types: []string{"never"}})
 	db.exec(`UPDATE destination_states SET next_at = 'infinity'`)
 	select {
-	case <-db.Wakes():
+	case <-db.Outbox.Wakes():
 	default:
 	}
 	db.mustProcess(receipt(), parsed())
 	select {
-	case <-db.Wakes():
+	case <-db.Outbox.Wakes():
 	case <-t.Context().Done():
 		require.Fail(t, "nobody was woken")
 	}
@@ -170,7 +170,7 @@ func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 			db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
 			gone := db.subscribe("gone", delivery.Events{})
 			r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-			_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 			require.NoError(t, err)
 			db.mustProcess(receipt(), p) // all that there is now is known
 			holder := connect(t, db.url)
@@ -181,7 +181,7 @@ func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 			db.onBlock(holder)
 			other := db.another()
 			made := other.subscribe("made", delivery.Events{Filter: filter})
-			require.NoError(t, second(other.DeleteSubscription(t.Context(), "gone", ada)))
+			require.NoError(t, second(other.Subscriptions.DeleteSubscription(t.Context(), "gone", ada)))
 			require.NoError(t, holder.Close(t.Context()))
 			require.NoError(t, <-done)
 			require.Equal(t, []int64{made.ID}, db.queued(r), "and not %d", gone.ID)
@@ -206,7 +206,7 @@ func TestAConfirmedChangeCountsFromThenOn(t *testing.T) {
 				default:
 				}
 				r := receipt()
-				if _, err := db.Process(t.Context(), r, body, parsed(), runOf(r)); err != nil {
+				if _, err := db.Writer.Process(t.Context(), r, body, parsed(), runOf(r)); err != nil {
 					return err
 				}
 			}
@@ -250,7 +250,7 @@ SELECT status || ' ' || code FROM deliveries WHERE event_id = $1::uuid AND subsc
 SELECT concat_ws(' ', state, step, error_class, error_code, left(key, 3)) FROM dead_letters
  WHERE event_id = $1::uuid AND subscription_id = $2`, r.ID, broken.ID))
 	require.Equal(t, event.StatusProcessed, db.status(r.ID))
-	again, err := db.SendAgain(t.Context(), delivery.Key{EventID: r.ID, SubscriptionID: broken.ID}, ada)
+	again, err := db.Outbox.SendAgain(t.Context(), delivery.Key{EventID: r.ID, SubscriptionID: broken.ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Pending, again.Status)
 }
@@ -267,7 +267,7 @@ func TestASubscriptionThatCannotBeReadStopsNoEvent(t *testing.T) {
 	r := receipt()
 	db.mustProcess(r, parsed())
 	require.Equal(t, []int64{fine.ID}, db.queued(r))
-	names, err := db.Unreadable(t.Context())
+	names, err := db.Subscriptions.Unreadable(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"odd"}, names)
 }
@@ -309,17 +309,17 @@ func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 	require.Empty(t, db.queued(r))
 	require.Equal(t, n, value[int](db, `SELECT cardinality(subscription_ids) FROM delivery_fanouts WHERE event_id = $1::uuid`, r.ID))
 	select {
-	case <-db.Wakes():
+	case <-db.Outbox.Wakes():
 	case <-t.Context().Done():
 		require.Fail(t, "nobody was woken")
 	}
-	require.NoError(t, second(db.DeleteSubscription(t.Context(), "s2400", ada)))
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(t.Context(), "s2400", ada)))
 	other := db.another()
 	var workers errgroup.Group
 	for _, d := range []*database{db, other, db} {
 		workers.Go(func() error {
 			for {
-				if more, err := d.FanOut(t.Context()); err != nil || !more {
+				if more, err := d.Subscriptions.FanOut(t.Context()); err != nil || !more {
 					return err
 				}
 			}
@@ -327,7 +327,7 @@ func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 	}
 	require.NoError(t, workers.Wait())
 	for { // whoever came while another had the row has left
-		more, err := db.FanOut(t.Context())
+		more, err := db.Subscriptions.FanOut(t.Context())
 		require.NoError(t, err)
 		if !more {
 			break
@@ -351,7 +351,7 @@ func TestTenThousandSubscriptions(t *testing.T) {
 				account := 100*worker + n + 1
 				r := receipt()
 				text := fmt.Appendf(nil, `{"account": "a%d"}`, account)
-				if _, err := db.Process(t.Context(), r, text, parsed(), runOf(r)); err != nil {
+				if _, err := db.Writer.Process(t.Context(), r, text, parsed(), runOf(r)); err != nil {
 					return err
 				}
 				mu.Lock()
@@ -381,7 +381,7 @@ func TestDeliveriesCostNoRoundTrip(t *testing.T) {
 	t.Cleanup(store.Close)
 	once := func() {
 		r := receipt()
-		_, err := store.Process(t.Context(), r, body, parsed(), runOf(r))
+		_, err := store.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	once() // it reads the subscriptions, and prepares the statements
@@ -400,19 +400,19 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	s := db.subscribe("crm", delivery.Events{Filter: `.body.id == "evt_1"`})
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
 	db.mustProcess(r, p)
-	jobs, _, err := db.Lease(ctx, delivery.Want{Limit: 10})
+	jobs, _, err := db.Outbox.Lease(ctx, delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
-	target, err := db.Target(ctx, jobs[0].SubscriptionID)
+	target, err := db.Subscriptions.Target(ctx, jobs[0].SubscriptionID)
 	require.NoError(t, err)
 	require.Equal(t, s, target.Subscription)
-	messages, _, err := db.Messages(ctx, []string{jobs[0].EventID}, 1<<20)
+	messages, _, err := db.Subscriptions.Messages(ctx, []string{jobs[0].EventID}, 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, body, messages[r.ID].Body)
-	_, err = db.Settle(ctx, []delivery.Settled{{Job: jobs[0], Result: delivery.Result{Code: "200", At: time.Now()}}})
+	_, err = db.Outbox.Settle(ctx, []delivery.Settled{{Job: jobs[0], Result: delivery.Result{Code: "200", At: time.Now()}}})
 	require.NoError(t, err)
 	db.mustProcess(r, p)
-	of, err := db.DeliveriesOf(ctx, r.ID)
+	of, err := db.Outbox.DeliveriesOf(ctx, r.ID)
 	require.NoError(t, err)
 	require.Len(t, of, 1)
 	require.Equal(t, delivery.Delivered, of[0].Status)
@@ -420,7 +420,7 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	db.settled()
 	db.createResend("again", "crm", true)
 	require.EqualValues(t, 1, db.resend("again", 10).Queued)
-	jobs, _, err = db.Lease(ctx, delivery.Want{Limit: 10})
+	jobs, _, err = db.Outbox.Lease(ctx, delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, jobs, 1, "a resend wakes its destination")
 	require.Equal(t, jobs[0].Key.ID()+"-1", jobs[0].ID())
@@ -443,7 +443,7 @@ func TestADeliveryHasAnIDOfItsOwn(t *testing.T) {
 		require.EqualValues(t, 5, uuid.MustParse(j.ID()).Version())
 	}
 	db.settle(each(jobs, delivery.OK, "200")...)
-	_, err := db.SendAgain(t.Context(), jobs[0].Key, ada)
+	_, err := db.Outbox.SendAgain(t.Context(), jobs[0].Key, ada)
 	require.NoError(t, err)
 	require.Equal(t, jobs[0].Key.ID()+"-1", db.lease(10, 10)[0].ID())
 

@@ -29,17 +29,17 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 		db.record(deadLetter(r))
 		letters = append(letters, db.deadLetterOf(r))
 	}
-	known, err := db.SourcesOf(t.Context(), "acme", 100)
+	known, err := db.Read.SourcesOf(t.Context(), "acme", 100)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"shop-a", "shop-b"}, known)
-	stored, err := db.Events(t.Context(), event.RecordQuery{Provider: "acme", Source: "shop-a"})
+	stored, err := db.Read.Events(t.Context(), event.RecordQuery{Provider: "acme", Source: "shop-a"})
 	require.NoError(t, err)
 	require.Len(t, stored, 2)
 	for _, record := range stored {
 		require.Equal(t, "shop-a", record.Receipt.Source)
 	}
 	dead := func(source string) (ids []int64) {
-		page, err := db.DeadLetters(t.Context(), event.DeadLetterQuery{Provider: "acme", Source: source})
+		page, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{Provider: "acme", Source: source})
 		require.NoError(t, err)
 		for _, d := range page {
 			ids = append(ids, d.ID)
@@ -57,7 +57,7 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	require.EqualValues(t, 2, db.createRedrive("one", filter).Total)
 	require.Equal(t, []int64{letters[0].ID, letters[3].ID}, db.takeAll("one", 10))
 
-	edited, err := db.EditDeadLetter(t.Context(),
+	edited, err := db.DeadLetters.EditDeadLetter(t.Context(),
 		operation.Edit{DeadLetter: letters[1].ID, EventID: receipt().ID, Body: []byte(`{}`)}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, []int64{edited.ID, letters[1].ID}, dead("shop-b"))

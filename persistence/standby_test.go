@@ -77,7 +77,7 @@ func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
 	require.NoError(t, d.standby.Stop())
-	w := d.NewInboxWriter()
+	w := d.Inbox.NewInboxWriter()
 	first, second := receipt(), receipt()
 	second.Key = first.Key
 	spool := func(r event.Receipt) (bool, error) { return w.Spool(t.Context(), event.LaneOverflow, r, body, false) }
@@ -104,15 +104,15 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 	d := openReplicated(t)
 	steps := map[string]func(context.Context, event.Receipt) error{
 		"process": func(ctx context.Context, r event.Receipt) error {
-			_, err := d.Process(ctx, r, body, parsed(), runOf(r))
+			_, err := d.Writer.Process(ctx, r, body, parsed(), runOf(r))
 			return err
 		},
 		"persist": func(ctx context.Context, r event.Receipt) error {
-			_, err := d.Persist(ctx, r, body, parsed(), runOf(r))
+			_, err := d.Writer.Persist(ctx, r, body, parsed(), runOf(r))
 			return err
 		},
 		"record dead letter": func(ctx context.Context, r event.Receipt) error {
-			return d.RecordDeadLetter(ctx, deadLetter(r))
+			return d.DeadLetters.RecordDeadLetter(ctx, deadLetter(r))
 		},
 	}
 	for name, step := range steps {
@@ -131,10 +131,10 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 	d := openReplicated(t)
 	r, id := d.letter()
 	require.NoError(t, d.standby.Stop())
-	d.isVisible(func(ctx context.Context) error { return d.DiscardDeadLetter(ctx, id, ada) })
+	d.isVisible(func(ctx context.Context) error { return d.DeadLetters.DiscardDeadLetter(ctx, id, ada) })
 	for _, step := range []func() error{
-		func() error { _, err := d.Persist(t.Context(), r, body, parsed(), runOf(r)); return err },
-		func() error { return d.RecordDeadLetter(t.Context(), deadLetter(r)) },
+		func() error { _, err := d.Writer.Persist(t.Context(), r, body, parsed(), runOf(r)); return err },
+		func() error { return d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
 	} {
 		ended := d.waits(step)
 		require.NoError(t, d.standby.Start())
@@ -152,12 +152,12 @@ func TestACommitThatIsNotAwaitedFails(t *testing.T) {
 	require.NoError(t, d.standby.Stop())
 	for name, do := range map[string]func() error{
 		"transaction": func() error {
-			_, err := d.Persist(t.Context(), receipt(), body, parsed(), runOf(receipt()))
+			_, err := d.Writer.Persist(t.Context(), receipt(), body, parsed(), runOf(receipt()))
 			return err
 		},
-		"batch": func() error { r := receipt(); return d.RecordDeadLetter(t.Context(), deadLetter(r)) },
+		"batch": func() error { r := receipt(); return d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
 		"rows": func() error {
-			_, err := d.RemoveFromInbox(t.Context(), []string{waits.WorkflowID()}, []string{waits.ID})
+			_, err := d.Inbox.RemoveFromInbox(t.Context(), []string{waits.WorkflowID()}, []string{waits.ID})
 			return err
 		},
 	} {
@@ -196,7 +196,7 @@ func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
 	kept := d.another().subscribe("kept", delivery.Events{Types: []string{"thing.*"}})
 	r = receipt()
 	require.Eventually(t, func() bool { // its connections have broken
-		_, err := d.Process(t.Context(), r, body, parsed(), runOf(r))
+		_, err := d.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
 	require.Contains(t, d.queued(r), kept.ID)

@@ -23,8 +23,9 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// What whoever opens a store has to name.
+// Types that whoever opens a store has to name.
 type (
+
 	// Config says which database to use, and what bounds its use.
 	Config = postgres.Config
 	// Pooling says what stands between a store and PostgreSQL.
@@ -48,44 +49,27 @@ const (
 	PoolingTransaction = postgres.PoolingTransaction
 )
 
-// The rooms, each under a name of its own.
-type (
-	folds     = entities.Store
-	writes    = writer.Store
-	letters   = deadletters.Store
-	inboxes   = inbox.Store
-	reads     = read.Store
-	audits    = audit.Store
-	errorlogs = errorlog.Store
-	upkeeps   = upkeep.Store
-	comparers = ledgers.Store
-	outboxes  = outbox.Store
-	routes    = subscriptions.Store
-	feeds     = changes.Store
-	limits    = rates.Store
-)
-
-// Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
+// Store joins the stores of one database. It is safe for concurrent use.
 type Store struct {
 	db *postgres.DB
-	*folds
-	*writes
-	*letters
-	*inboxes
-	*reads
-	*audits
-	*errorlogs
-	*upkeeps
-	*comparers
-	*outboxes
-	*routes
-	*feeds
-	*limits
 
-	Redrives *deadletters.Redrives
-	Rebuilds *rebuilds.Store
-	Resends  *subscriptions.Resends
-	Imports  *imports.Store
+	Audit         *audit.Store
+	Changes       *changes.Store
+	DeadLetters   *deadletters.Store
+	Entities      *entities.Store
+	Errors        *errorlog.Store
+	Imports       *imports.Store
+	Inbox         *inbox.Store
+	Ledgers       *ledgers.Store
+	Outbox        *outbox.Store
+	Rates         *rates.Store
+	Read          *read.Store
+	Rebuilds      *rebuilds.Store
+	Redrives      *deadletters.Redrives
+	Resends       *subscriptions.Resends
+	Subscriptions *subscriptions.Store
+	Upkeep        *upkeep.Store
+	Writer        *writer.Store
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -104,11 +88,10 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
 	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db),
-		reads: read.New(db), audits: audit.New(db), errorlogs: errorlog.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		routes: to, feeds: changes.New(db), limits: rates.New(db),
-		Redrives: deadletters.NewRedrives(db), Rebuilds: rebuilds.New(db, w), Resends: subscriptions.NewResends(db, to),
-		Imports: imports.New(db, w),
+		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w), Entities: e,
+		Errors: errorlog.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db), Ledgers: ledgers.New(db), Outbox: o,
+		Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Redrives: deadletters.NewRedrives(db),
+		Resends: subscriptions.NewResends(db, to), Subscriptions: to, Upkeep: upkeep.New(db, w, e), Writer: w,
 	}, nil
 }
 

@@ -46,8 +46,8 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	process := func(occurred time.Time) (persist, upsert int64) {
 		r, p := receipt(), parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
 		p.OccurredAt = occurred
-		persist = trips(func() error { _, err := store.Persist(t.Context(), r, body, p, runOf(r)); return err })
-		upsert = trips(func() error { _, err := store.UpsertEntities(t.Context(), r, p, runOf(r)); return err })
+		persist = trips(func() error { _, err := store.Writer.Persist(t.Context(), r, body, p, runOf(r)); return err })
+		upsert = trips(func() error { _, err := store.Writer.UpsertEntities(t.Context(), r, p, runOf(r)); return err })
 		return persist, upsert
 	}
 	process(noon)                   // prepares the statements
@@ -59,7 +59,7 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 		r := receipt()
 		p := parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
 		p.OccurredAt = time.Now()
-		_, err := store.Process(t.Context(), r, body, p, runOf(r))
+		_, err := store.Writer.Process(t.Context(), r, body, p, runOf(r))
 		return err
 	}
 	require.NoError(t, once()) // prepares the statements
@@ -68,9 +68,9 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	require.EqualValues(t, 3, late)
 
 	r := receipt()
-	require.NoError(t, store.RecordDeadLetter(t.Context(), deadLetter(r))) // prepares the statements
-	require.EqualValues(t, 2, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }), "its key comes first")
-	_, err = store.DeadLetterOfEvent(t.Context(), r.ID)
+	require.NoError(t, store.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r))) // prepares the statements
+	require.EqualValues(t, 2, trips(func() error { return store.DeadLetters.RecordDeadLetter(t.Context(), died(r, noon)) }), "its key comes first")
+	_, err = store.DeadLetters.DeadLetterOfEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 }
 

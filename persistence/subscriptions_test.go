@@ -26,21 +26,21 @@ func taskQueue(name string) delivery.Destination {
 // subscribe makes a subscription to a destination of the same name.
 func (d *database) subscribe(name string, e delivery.Events) delivery.Subscription {
 	d.t.Helper()
-	_, err := d.ApplyDestination(d.t.Context(), endpoint(name), nil, ada)
+	_, err := d.Subscriptions.ApplyDestination(d.t.Context(), endpoint(name), nil, ada)
 	require.NoError(d.t, err)
 	return d.apply(delivery.Subscription{Name: name, To: name, Events: e, Active: true})
 }
 
 func (d *database) apply(s delivery.Subscription) delivery.Subscription {
 	d.t.Helper()
-	s, err := d.ApplySubscription(d.t.Context(), s, ada)
+	s, err := d.Subscriptions.ApplySubscription(d.t.Context(), s, ada)
 	require.NoError(d.t, err)
 	return s
 }
 
 func (d *database) audited() (actions []string) {
 	d.t.Helper()
-	entries, err := d.AuditLog(d.t.Context(), oversight.AuditQuery{})
+	entries, err := d.Audit.AuditLog(d.t.Context(), oversight.AuditQuery{})
 	require.NoError(d.t, err)
 	for _, e := range entries {
 		actions = append(actions, fmt.Sprintf("%s %s", e.Action, e.Object))
@@ -56,43 +56,43 @@ func TestADestinationIsApplied(t *testing.T) {
 	crm := endpoint("crm")
 	crm.HTTP.Headers = map[string]string{"x-key": "1"}
 	crm.HTTP.Signature = []byte(`{"hmac": {"header": "x"}, "a": 1}`)
-	made, err := db.ApplyDestination(ctx, crm, nil, ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
 	require.NoError(t, err)
 	require.Positive(t, made.ID)
 	require.Equal(t, "ready", value[string](db, `SELECT state FROM destination_states WHERE destination_id = $1`, made.ID))
-	again, err := db.ApplyDestination(ctx, crm, nil, ada)
+	again, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
 	require.NoError(t, err)
 	require.Equal(t, made.Version, again.Version)
 	require.Equal(t, []string{"destination.apply destination:crm"}, db.audited())
 
 	crm.InFlight = 3
-	changed, err := db.ApplyDestination(ctx, crm, nil, ada)
+	changed, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
 	require.NoError(t, err)
 	require.Equal(t, made.ID, changed.ID)
 	require.Greater(t, changed.Version, made.Version)
 	for _, nameOrID := range []string{"crm", fmt.Sprint(made.ID)} {
-		got, err := db.Destination(ctx, nameOrID)
+		got, err := db.Subscriptions.Destination(ctx, nameOrID)
 		require.NoError(t, err)
 		require.Equal(t, 3, got.InFlight)
 		require.Equal(t, changed.Version, got.Version)
 		require.JSONEq(t, string(crm.HTTP.Signature), string(got.HTTP.Signature))
 	}
-	_, err = db.ApplyDestination(ctx, delivery.Destination{Name: "crm"}, nil, ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, delivery.Destination{Name: "crm"}, nil, ada)
 	require.Equal(t, "invalid_destination", event.CodeOf(err))
 
 	db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
-	require.Equal(t, "destination_in_use", event.CodeOf(db.DeleteDestination(ctx, "crm", ada)))
-	_, err = db.ApplyDestination(ctx, taskQueue("crm"), nil, ada)
+	require.Equal(t, "destination_in_use", event.CodeOf(db.Subscriptions.DeleteDestination(ctx, "crm", ada)))
+	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("crm"), nil, ada)
 	require.Equal(t, "invalid_subscription", event.CodeOf(err), "it would not fit its subscriptions")
-	require.NoError(t, second(db.DeleteSubscription(ctx, "s", ada)))
-	require.NoError(t, db.DeleteDestination(ctx, "crm", ada))
-	require.ErrorIs(t, db.DeleteDestination(ctx, "crm", ada), event.ErrNotFound)
-	_, err = db.Destination(ctx, "crm")
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)))
+	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", ada))
+	require.ErrorIs(t, db.Subscriptions.DeleteDestination(ctx, "crm", ada), event.ErrNotFound)
+	_, err = db.Subscriptions.Destination(ctx, "crm")
 	require.ErrorIs(t, err, event.ErrNotFound)
-	all, err := db.Destinations(ctx)
+	all, err := db.Subscriptions.Destinations(ctx)
 	require.NoError(t, err)
 	require.Empty(t, all)
-	anew, err := db.ApplyDestination(ctx, crm, nil, ada)
+	anew, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
 	require.NoError(t, err)
 	require.NotEqual(t, made.ID, anew.ID, "a name may be used again")
 }
@@ -102,34 +102,34 @@ func TestASubscriptionIsApplied(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	s := delivery.Subscription{Name: "s", To: "crm", Active: true, Events: delivery.Events{Types: []string{"a.*"}}, Body: "envelope"}
-	_, err := db.ApplySubscription(ctx, s, ada)
+	_, err := db.Subscriptions.ApplySubscription(ctx, s, ada)
 	require.Equal(t, "invalid_subscription", event.CodeOf(err))
 	require.ErrorContains(t, err, "there is no destination crm")
 	for _, d := range []delivery.Destination{endpoint("crm"), endpoint("erp"), taskQueue("orders")} {
-		_, err := db.ApplyDestination(ctx, d, nil, ada)
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, ada)
 		require.NoError(t, err)
 	}
 	made := db.apply(s)
 	require.Equal(t, made, db.apply(s), "nothing has changed")
 	require.Len(t, db.audited(), 4)
 	s.To = "orders"
-	_, err = db.ApplySubscription(ctx, s, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, s, ada)
 	require.ErrorContains(t, err, "body is for an HTTP endpoint")
 
 	s.To, s.Active = "erp", false
 	changed := db.apply(s)
 	require.Equal(t, made.ID, changed.ID)
 	for _, nameOrID := range []string{"s", fmt.Sprint(made.ID)} {
-		got, err := db.Subscription(ctx, nameOrID)
+		got, err := db.Subscriptions.Subscription(ctx, nameOrID)
 		require.NoError(t, err)
 		require.Equal(t, changed, got)
 	}
-	all, err := db.Subscriptions(ctx)
+	all, err := db.Subscriptions.Subscriptions(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []delivery.Subscription{changed}, all)
-	require.NoError(t, second(db.DeleteSubscription(ctx, "s", ada)))
-	require.ErrorIs(t, second(db.DeleteSubscription(ctx, "s", ada)), event.ErrNotFound)
-	_, err = db.Subscription(ctx, "s")
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)))
+	require.ErrorIs(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)), event.ErrNotFound)
+	_, err = db.Subscriptions.Subscription(ctx, "s")
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -140,15 +140,15 @@ func TestANameThatIsANumber(t *testing.T) {
 	ctx := t.Context()
 	crm := db.subscribe("crm", delivery.Events{})
 	place, number := fmt.Sprint(crm.DestinationID), fmt.Sprint(crm.ID)
-	_, err := db.ApplySubscription(ctx, delivery.Subscription{Name: "s", To: place}, ada)
+	_, err := db.Subscriptions.ApplySubscription(ctx, delivery.Subscription{Name: "s", To: place}, ada)
 	require.ErrorContains(t, err, "there is no destination")
-	other, err := db.ApplyDestination(ctx, endpoint(place), nil, ada)
+	other, err := db.Subscriptions.ApplyDestination(ctx, endpoint(place), nil, ada)
 	require.NoError(t, err)
 	require.NotEqual(t, crm.DestinationID, other.ID)
 	named := db.apply(delivery.Subscription{Name: number, To: place})
 	require.NotEqual(t, crm.ID, named.ID)
 	require.Equal(t, other.ID, named.DestinationID)
-	got, err := db.Subscription(ctx, number)
+	got, err := db.Subscriptions.Subscription(ctx, number)
 	require.NoError(t, err)
 	require.Equal(t, named, got)
 }
@@ -157,18 +157,18 @@ func TestANameThatIsANumber(t *testing.T) {
 func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, err := db.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, oversight.Actor{})
+	_, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, oversight.Actor{})
 	require.NoError(t, err)
 	db.exec(`UPDATE destinations SET settings = '[7]', version = version + 1`)
-	d, err := db.Destination(t.Context(), "crm")
+	d, err := db.Subscriptions.Destination(t.Context(), "crm")
 	require.Equal(t, delivery.CodeUnreadable, event.CodeOf(err))
 	require.NotZero(t, d.ID)
-	_, err = db.ApplyDestination(t.Context(), endpoint("crm"), nil, oversight.Actor{})
+	_, err = db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), nil, oversight.Actor{})
 	require.NoError(t, err)
-	repaired, err := db.Destination(t.Context(), "crm")
+	repaired, err := db.Subscriptions.Destination(t.Context(), "crm")
 	require.NoError(t, err)
 	require.Equal(t, d.ID, repaired.ID)
-	secrets, err := db.SecretsOf(t.Context(), d.ID)
+	secrets, err := db.Subscriptions.SecretsOf(t.Context(), d.ID)
 	require.NoError(t, err)
 	require.Equal(t, []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, secrets)
 }
@@ -178,7 +178,7 @@ func TestWhatWaitsGoesWithItsSubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := db.subscribe("crm", delivery.Events{})
-	erp, err := db.ApplyDestination(t.Context(), endpoint("erp"), nil, ada)
+	erp, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("erp"), nil, ada)
 	require.NoError(t, err)
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 2500)`,
 		s.ID, s.DestinationID)
@@ -186,10 +186,10 @@ func TestWhatWaitsGoesWithItsSubscription(t *testing.T) {
 	s.To = "erp"
 	db.apply(s)
 	require.Equal(t, 2499, value[int](db, `SELECT count(*) FROM delivery_queue WHERE destination_id = $1`, erp.ID))
-	require.NoError(t, second(db.DeleteSubscription(t.Context(), "crm", ada)))
+	require.NoError(t, second(db.Subscriptions.DeleteSubscription(t.Context(), "crm", ada)))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 	require.Equal(t, 2500, value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled' AND code = 'deleted'`))
-	_, err = db.Target(t.Context(), s.ID)
+	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -219,11 +219,11 @@ func TestSecretsAreRotated(t *testing.T) {
 		c.Secrets = func(name string) []string { return []string{"of " + name} }
 	})
 	ctx := t.Context()
-	made, err := db.ApplyDestination(ctx, endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
 	require.NoError(t, err)
 	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	signedWith := func() []string {
-		target, err := db.Target(ctx, s.ID)
+		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
 		require.Equal(t, "crm", target.Destination.Name)
 		require.Equal(t, "s", target.Subscription.Name)
@@ -232,22 +232,22 @@ func TestSecretsAreRotated(t *testing.T) {
 	require.Equal(t, []string{"whsec_one"}, signedWith())
 	db.exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
 	require.WithinDuration(t, time.Now().Add(-400*24*time.Hour), *oldestSecret(db), time.Minute)
-	require.NoError(t, db.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_two"}, time.Hour, ada))
+	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_two"}, time.Hour, ada))
 	require.Equal(t, []string{"whsec_two", "whsec_one"}, signedWith())
 	require.WithinDuration(t, time.Now(), *oldestSecret(db), time.Minute)
-	kept, err := db.SecretsOf(ctx, made.ID)
+	kept, err := db.Subscriptions.SecretsOf(ctx, made.ID)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Hour), *kept[1].Until, time.Minute)
-	require.NoError(t, db.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada))
+	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada))
 	require.Equal(t, []string{"whsec_three"}, signedWith(), "the others are out of use at once")
-	require.Equal(t, "same_secret", event.CodeOf(db.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada)))
-	require.Equal(t, "invalid_secret", event.CodeOf(db.RotateSecret(ctx, "crm", delivery.Secret{}, 0, ada)))
-	require.ErrorIs(t, db.RotateSecret(ctx, "none", delivery.Secret{Value: "x"}, 0, ada), event.ErrNotFound)
+	require.Equal(t, "same_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada)))
+	require.Equal(t, "invalid_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{}, 0, ada)))
+	require.ErrorIs(t, db.Subscriptions.RotateSecret(ctx, "none", delivery.Secret{Value: "x"}, 0, ada), event.ErrNotFound)
 
 	crm := endpoint("crm")
 	crm.InFlight = 2
 	db.exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
-	_, err = db.ApplyDestination(ctx, crm, nil, ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(-400*24*time.Hour), *oldestSecret(db), time.Minute, "another bound makes no secret new")
 	require.Equal(t, []string{"whsec_three"}, signedWith(), "nil keeps them")
@@ -255,18 +255,18 @@ func TestSecretsAreRotated(t *testing.T) {
 	require.NotContains(t, value[string](db, `SELECT encode(secrets, 'escape') FROM destinations`), "whsec_")
 
 	crm.HTTP.Secrets = "CRM_SECRET"
-	_, err = db.ApplyDestination(ctx, crm, []delivery.Secret{}, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, []delivery.Secret{}, admin)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
 	require.Nil(t, oldestSecret(db), "nobody here knows the age of a variable")
-	require.Equal(t, "secrets_of_variable", event.CodeOf(db.RotateSecret(ctx, "crm", delivery.Secret{Value: "x"}, 0, ada)))
-	_, err = db.ApplyDestination(ctx, taskQueue("orders"), []delivery.Secret{{Value: "x"}}, ada)
+	require.Equal(t, "secrets_of_variable", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "x"}, 0, ada)))
+	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("orders"), []delivery.Secret{{Value: "x"}}, ada)
 	require.Equal(t, "no_secrets", event.CodeOf(err))
 }
 
 // oldestSecret is since when the secret is in use that was changed least recently; nil where none is kept here.
 func oldestSecret(db *database) *time.Time {
-	stats, err := db.DeliveryStats(db.t.Context())
+	stats, err := db.Outbox.DeliveryStats(db.t.Context())
 	require.NoError(db.t, err)
 	return stats.OldestSecret
 }
@@ -275,15 +275,15 @@ func oldestSecret(db *database) *time.Time {
 func TestSecretsWithoutTheirKey(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.Sealer = mirror{} })
-	made, err := db.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
+	made, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
 	require.NoError(t, err)
 	for _, broken := range []string{`UPDATE destinations SET secrets = '\x00ff'`, `UPDATE destinations SET secrets = 'x'`} {
 		db.exec(broken)
-		_, err = db.SecretsOf(t.Context(), made.ID)
+		_, err = db.Subscriptions.SecretsOf(t.Context(), made.ID)
 		require.Equal(t, "unreadable_secrets", event.CodeOf(err))
 	}
 	db.exec(`UPDATE destinations SET secrets = '[{"value":"in clear"}]'`)
-	kept, err := db.SecretsOf(t.Context(), made.ID)
+	kept, err := db.Subscriptions.SecretsOf(t.Context(), made.ID)
 	require.NoError(t, err)
 	require.Equal(t, "in clear", kept[0].Value, "it is older than the keys")
 }
@@ -299,21 +299,21 @@ func TestATargetIsNeverOld(t *testing.T) {
 	for n := range 3 {
 		crm := endpoint("crm")
 		crm.InFlight = n + 1
-		_, err = other.ApplyDestination(t.Context(), crm, nil, ada)
+		_, err = other.Subscriptions.ApplyDestination(t.Context(), crm, nil, ada)
 		require.NoError(t, err)
-		target, err := db.Target(t.Context(), s.ID)
+		target, err := db.Subscriptions.Target(t.Context(), s.ID)
 		require.NoError(t, err)
 		require.Equal(t, n+1, target.Destination.InFlight)
 	}
 	db.exec(`UPDATE subscriptions SET settings = '{"events": 7}', version = 100`)
 	db.exec(`UPDATE subscriptions_head SET version = 100`)
-	_, err = db.Target(t.Context(), s.ID)
+	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.Equal(t, "unreadable_subscription", event.CodeOf(err))
-	names, err := db.Unreadable(t.Context())
+	names, err := db.Subscriptions.Unreadable(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"crm"}, names)
-	require.NoError(t, second(other.DeleteSubscription(t.Context(), "crm", ada)))
-	_, err = db.Target(t.Context(), s.ID)
+	require.NoError(t, second(other.Subscriptions.DeleteSubscription(t.Context(), "crm", ada)))
+	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -322,13 +322,13 @@ func TestAVersionThatGoesBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	kept, lost := db.subscribe("kept", delivery.Events{}), db.subscribe("lost", delivery.Events{})
-	_, err := db.Target(t.Context(), lost.ID)
+	_, err := db.Subscriptions.Target(t.Context(), lost.ID)
 	require.NoError(t, err)
 	db.exec(`DELETE FROM subscriptions WHERE id = $1`, lost.ID)
 	db.exec(`UPDATE subscriptions_head SET version = 2`)
-	_, err = db.Target(t.Context(), lost.ID)
+	_, err = db.Subscriptions.Target(t.Context(), lost.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
-	_, err = db.Target(t.Context(), kept.ID)
+	_, err = db.Subscriptions.Target(t.Context(), kept.ID)
 	require.NoError(t, err)
 }
 
@@ -342,7 +342,7 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := db.ApplyDestination(context.WithoutCancel(t.Context()), endpoint("two"), nil, ada)
+		_, err := db.Subscriptions.ApplyDestination(context.WithoutCancel(t.Context()), endpoint("two"), nil, ada)
 		done <- err
 	}()
 	db.onBlock(holder)
@@ -361,33 +361,33 @@ func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
 	d := endpoint("crm")
 	d.Version = delivery.MustBeNew
 	secret := func(s string) []delivery.Secret { return []delivery.Secret{{Value: s}} }
-	made, err := db.ApplyDestination(ctx, d, secret("the first one's"), ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, d, secret("the first one's"), ada)
 	require.NoError(t, err)
-	_, err = db.ApplyDestination(ctx, d, secret("the second one's"), ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, d, secret("the second one's"), ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 
 	edit := made
 	edit.InFlight = 3
-	changed, err := db.ApplyDestination(ctx, edit, nil, ada)
+	changed, err := db.Subscriptions.ApplyDestination(ctx, edit, nil, ada)
 	require.NoError(t, err)
 	edit.InFlight = 4
-	_, err = db.ApplyDestination(ctx, edit, nil, ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, edit, nil, ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
-	got, err := db.Destination(ctx, "crm")
+	got, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, changed.Version, got.Version)
 
 	s := delivery.Subscription{Name: "s", To: "crm", Active: true, Version: delivery.MustBeNew}
-	first, err := db.ApplySubscription(ctx, s, ada)
+	first, err := db.Subscriptions.ApplySubscription(ctx, s, ada)
 	require.NoError(t, err)
 	s.Active = false
-	_, err = db.ApplySubscription(ctx, s, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, s, ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 	first.Active = false
-	_, err = db.ApplySubscription(ctx, first, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, first, ada)
 	require.NoError(t, err)
 	first.Events = delivery.Events{Types: []string{"x"}}
-	_, err = db.ApplySubscription(ctx, first, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, first, ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 }
 
@@ -398,22 +398,22 @@ func TestWhatGoesWithASubscription(t *testing.T) {
 	ctx := t.Context()
 	db.subscribe("crm", delivery.Events{})
 	db.apply(delivery.Subscription{Name: "other", To: "crm", Active: true})
-	gone, err := db.DeleteSubscription(ctx, "crm", ada)
+	gone, err := db.Subscriptions.DeleteSubscription(ctx, "crm", ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{}, gone, "another one goes there")
 	db.apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
-	gone, err = db.DeleteSubscription(ctx, "other", ada)
+	gone, err = db.Subscriptions.DeleteSubscription(ctx, "other", ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{}, gone, "it has another name")
 
 	crm := db.apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
 SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 700)`, crm.ID, crm.DestinationID)
-	gone, err = db.DeleteSubscription(ctx, "crm", ada)
+	gone, err = db.Subscriptions.DeleteSubscription(ctx, "crm", ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{Canceled: 700, Destination: "crm"}, gone)
 	require.Equal(t, 700, value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled'`))
-	_, err = db.Destination(ctx, "crm")
+	_, err = db.Subscriptions.Destination(ctx, "crm")
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Contains(t, db.audited(), "destination.delete destination:crm")
 }
@@ -427,24 +427,24 @@ func TestDestinationsArePaged(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		ids = append(ids, db.subscribe(name, delivery.Events{}).DestinationID)
 	}
-	page, err := db.DestinationsAfter(ctx, "a", 1)
+	page, err := db.Subscriptions.DestinationsAfter(ctx, "a", 1)
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Equal(t, "b", page[0].Name)
-	subscriptions, err := db.SubscriptionsAfter(ctx, "b", 5)
+	subscriptions, err := db.Subscriptions.SubscriptionsAfter(ctx, "b", 5)
 	require.NoError(t, err)
 	require.Len(t, subscriptions, 1)
 	require.Equal(t, "c", subscriptions[0].Name)
 
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id, queued_at, due_at)
 SELECT gen_random_uuid(), 1, $1, now(), now() + n * interval '1 s' FROM generate_series(1, 1200) AS n`, ids[0])
-	conditions, err := db.Conditions(ctx, ids)
+	conditions, err := db.Subscriptions.Conditions(ctx, ids)
 	require.NoError(t, err)
 	require.Len(t, conditions, 3)
 	require.EqualValues(t, 1000, conditions[ids[0]].Waiting)
 	require.True(t, conditions[ids[0]].AtLeast)
 	require.False(t, conditions[ids[1]].AtLeast)
-	one, err := db.Condition(ctx, ids[0])
+	one, err := db.Subscriptions.Condition(ctx, ids[0])
 	require.NoError(t, err)
 	require.EqualValues(t, 1200, one.Waiting)
 	require.False(t, one.AtLeast)

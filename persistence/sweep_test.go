@@ -19,7 +19,7 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	db.process(purged, parsed())
 	db.process(held, parsed())
 	db.exec(`DELETE FROM events WHERE id = ANY ($1)`, []string{purged.ID, held.ID})
-	_, err := db.Persist(t.Context(), stored, body, parsed(), runOf(stored))
+	_, err := db.Writer.Persist(t.Context(), stored, body, parsed(), runOf(stored))
 	require.NoError(t, err)
 	db.record(deadLetter(dead))
 	died := db.deadLetterOf(dead).LastFailed
@@ -43,11 +43,11 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 		nameless,
 		foreign,
 	}
-	got, err := db.Unrecorded(t.Context(), all)
+	got, err := db.DeadLetters.Unrecorded(t.Context(), all)
 	require.NoError(t, err)
 	require.Equal(t, all[5:], got)
 
-	rows, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID, "nobody", ""})
+	rows, err := db.DeadLetters.StoredEvents(t.Context(), []string{processed.ID, lost.ID, "nobody", ""})
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{processed.ID: true}, rows)
 }
@@ -59,19 +59,19 @@ func TestAStaleRedriveIsReleased(t *testing.T) {
 	db.record(deadLetter(r))
 	id := db.deadLetterOf(r).ID
 	db.take(id)
-	stale, err := db.StaleRedrives(t.Context(), 0, 10)
+	stale, err := db.DeadLetters.StaleRedrives(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
-	require.NoError(t, db.ReleaseStale(t.Context(), id))
+	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))
 	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '16 minutes'`)
-	stale, err = db.StaleRedrives(t.Context(), 0, 10)
+	stale, err = db.DeadLetters.StaleRedrives(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Len(t, stale, 1)
-	behind, err := db.StaleRedrives(t.Context(), id, 10)
+	behind, err := db.DeadLetters.StaleRedrives(t.Context(), id, 10)
 	require.NoError(t, err)
 	require.Empty(t, behind)
-	require.NoError(t, db.ReleaseStale(t.Context(), id))
+	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))
 	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(r).State)
 }

@@ -17,15 +17,15 @@ func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(*database, event.Receipt) error{
 		"discard": func(d *database, r event.Receipt) error {
-			return d.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
+			return d.DeadLetters.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
 		},
 		"edit": func(d *database, r event.Receipt) error {
-			return second(d.EditDeadLetter(d.t.Context(), operation.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
+			return second(d.DeadLetters.EditDeadLetter(d.t.Context(), operation.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
 		},
-		"expunge": func(d *database, r event.Receipt) error { return second(d.Expunge(d.t.Context(), r.ID, 0, ada)) },
+		"expunge": func(d *database, r event.Receipt) error { return second(d.Upkeep.Expunge(d.t.Context(), r.ID, 0, ada)) },
 		"enforce": func(d *database, r event.Receipt) error {
 			d.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'x')`, r.ID)
-			return second(d.EnforceVerdicts(d.t.Context()))
+			return second(d.Writer.EnforceVerdicts(d.t.Context()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,23 +39,23 @@ func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, re
 	before := value[string](d, all)
 	ctx, run := d.t.Context(), anotherRun(r)
 	for _, p := range []event.Parsed{parsed(snapshot("other", `{"n":1}`)), parsed(patch("1", `{"n":1}`)), parsed()} {
-		_, err := d.Persist(ctx, r, body, p, run)
+		_, err := d.Writer.Persist(ctx, r, body, p, run)
 		requireVerdict(d.t, err, outcome, reason)
 		requireVerdict(d.t, d.UpsertEntities(ctx, r, p, run), outcome, reason)
 		p.Outcome = event.OutcomeIgnored
-		_, err = d.Persist(ctx, r, body, p, run)
+		_, err = d.Writer.Persist(ctx, r, body, p, run)
 		requireVerdict(d.t, err, outcome, reason)
 	}
-	_, err := d.Process(ctx, r, body, parsed(snapshot("other", `{}`)), run)
+	_, err := d.Writer.Process(ctx, r, body, parsed(snapshot("other", `{}`)), run)
 	requireVerdict(d.t, err, outcome, reason)
-	requireVerdict(d.t, d.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
+	requireVerdict(d.t, d.DeadLetters.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
 	require.Empty(d.t, d.unrecorded(r), "the sweep has no business with it")
 	require.Equal(d.t, before, value[string](d, all))
 }
 
 func (d *database) unrecorded(r event.Receipt) []operation.ClosedRun {
 	d.t.Helper()
-	runs, err := d.Unrecorded(d.t.Context(), []operation.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}})
+	runs, err := d.DeadLetters.Unrecorded(d.t.Context(), []operation.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}})
 	require.NoError(d.t, err)
 	return runs
 }
@@ -67,7 +67,7 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 	for name, die := range map[string]func(*database, event.Receipt){
 		"before it had a row": func(*database, event.Receipt) {},
 		"stored": func(d *database, r event.Receipt) {
-			_, err := d.Persist(d.t.Context(), r, body, parsed(patch("1", `{"n":1}`)), runOf(r))
+			_, err := d.Writer.Persist(d.t.Context(), r, body, parsed(patch("1", `{"n":1}`)), runOf(r))
 			require.NoError(d.t, err)
 		},
 		"processed, and dead since": func(d *database, r event.Receipt) { d.process(r, parsed(patch("1", `{"n":1}`))) },
@@ -78,16 +78,16 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 			r := receipt()
 			die(db, r)
 			db.record(died(r, time.Now().Add(time.Second)))
-			require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 			db.requireUntouchable(r, event.OutcomeDiscarded, ada.Reason)
 
 			again := r
 			again.ID = receipt().ID
-			persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+			persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
 			require.NoError(t, err)
 			require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
 
-			require.NoError(t, db.DeleteDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+			require.NoError(t, db.DeadLetters.DeleteDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 			db.exec(`DELETE FROM idempotency_keys`)
 			db.exec(`DELETE FROM events`)
 			db.requireUntouchable(r, event.OutcomeDiscarded, ada.Reason)
@@ -103,7 +103,7 @@ func TestABatchLeavesAnEventWithAVerdict(t *testing.T) {
 			t.Parallel()
 			db := open(t)
 			r, id := db.letter()
-			require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 			db.exec(keep)
 			other := db.bulk(receipt())
 			db.bulk(r)
@@ -129,9 +129,9 @@ func TestADiscardedEventHasNoEffect(t *testing.T) {
 	db.record(died(r, time.Now().Add(time.Second))) // it was reset, and died
 	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`, "2": `{"c":3}`})
 
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 	db.requireStates(map[string]string{"1": `{"a":1}`})
-	_, err := db.Entity(t.Context(), thing("2"))
+	_, err := db.Read.Entity(t.Context(), thing("2"))
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_entities WHERE event_id = $1`, r.ID))
 	var detail struct{ Changes, Entities int }
@@ -140,7 +140,7 @@ func TestADiscardedEventHasNoEffect(t *testing.T) {
 
 	db.process(receipt(), at(5, patch("1", `{"d":4}`)))
 	db.requireStates(map[string]string{"1": `{"a":1,"d":4}`})
-	was, err := db.EntityAsOf(t.Context(), thing("1"), noon.Add(time.Hour))
+	was, err := db.Entities.EntityAsOf(t.Context(), thing("1"), noon.Add(time.Hour))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1,"d":4}`, string(was.State))
 }
@@ -150,10 +150,10 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	edit, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+	edit, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
 	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
-	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err = db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
 	require.ErrorContains(t, err, "its replacement is event "+edit.Receipt.ID)
 	require.NoError(t, db.UpsertEntitiesAfterPersist(edit.Receipt))
 	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
@@ -164,9 +164,9 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
-	require.NoError(t, db.ReopenDeadLetter(t.Context(), id, ada))
+	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada))
 	require.Equal(t, []oversight.AuditAction{"dead_letter.reopen", "dead_letter.discard"},
 		[]oversight.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
 	got := db.deadLetterOf(r)
@@ -175,7 +175,7 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	db.process(r, parsed(snapshot("1", `{"n":1}`)))
 	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
 	db.requireStates(map[string]string{"1": `{"n":1}`})
-	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
+	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
 }
 
 // Of an event, its edit and the edit of that one counts at most, in whatever order they are discarded and reopened.
@@ -184,26 +184,26 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	db := open(t)
 	_, first := db.letter()
 	edit := func(id int64) int64 {
-		d, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+		d, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 		require.NoError(t, err)
-		require.NoError(t, db.GiveBack(t.Context(), "", d.ID))
+		require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", d.ID))
 		return d.ID
 	}
 	second := edit(first)
-	requireState(t, db.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
 	third := edit(second)
-	requireState(t, db.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
 
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), third, ada))
-	require.NoError(t, db.ReopenDeadLetter(t.Context(), third, ada), "its original is still replaced by it")
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), third, ada))
-	require.NoError(t, db.ReopenDeadLetter(t.Context(), second, ada))
-	requireState(t, db.ReopenDeadLetter(t.Context(), third, ada), event.DeadLetterDiscarded)
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), second, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), third, ada))
+	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), third, ada), "its original is still replaced by it")
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), third, ada))
+	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), second, ada))
+	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), third, ada), event.DeadLetterDiscarded)
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), second, ada))
 
 	var group errgroup.Group
 	for _, id := range []int64{first, second, third} {
-		group.Go(func() error { _ = db.ReopenDeadLetter(t.Context(), id, ada); return nil })
+		group.Go(func() error { _ = db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada); return nil })
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
@@ -219,10 +219,10 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 		entity := fmt.Sprint("raced-", n)
 		var discard, process error
 		var group errgroup.Group
-		group.Go(func() error { discard = db.DiscardDeadLetter(t.Context(), id, ada); return nil })
+		group.Go(func() error { discard = db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada); return nil })
 		group.Go(func() error {
 			p := parsed(snapshot(entity, `{"n":1}`))
-			if _, process = db.Persist(t.Context(), r, body, p, runOf(r)); process == nil {
+			if _, process = db.Writer.Persist(t.Context(), r, body, p, runOf(r)); process == nil {
 				process = db.UpsertEntities(t.Context(), r, p, runOf(r))
 			}
 			return nil
@@ -248,20 +248,20 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	r := receipt()
 	db.process(r, parsed(snapshot("1", `{"n":1}`)))
 	db.record(died(r, time.Now().Add(time.Second)))
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
 	last := func() (e retention.Expunged) {
 		require.NoError(t, json.Unmarshal(db.audit()[0].Detail, &e))
 		return e
 	}
-	gone, err := db.Expunge(t.Context(), r.ID, 3, ada)
+	gone, err := db.Upkeep.Expunge(t.Context(), r.ID, 3, ada)
 	require.NoError(t, err)
 	require.Equal(t, retention.Expunged{EventID: r.ID, Provider: "acme", WorkflowIDs: []string{r.WorkflowID()}, Events: 1,
 		DeadLetters: 1, Changes: 1, Errors: 1, Entities: 1, Runs: 3}, gone)
 	require.Equal(t, gone, last())
 	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)
 
-	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
-	gone, err = db.Expunge(t.Context(), r.ID, 0, oversight.Actor{Name: "eve", Reason: "again"})
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	gone, err = db.Upkeep.Expunge(t.Context(), r.ID, 0, oversight.Actor{Name: "eve", Reason: "again"})
 	require.NoError(t, err)
 	require.NotNil(t, gone.Earlier)
 	require.Equal(t, "ada", gone.Earlier.By)
@@ -270,7 +270,7 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	require.Equal(t, gone, last())
 	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)
 
-	_, err = db.Expunge(t.Context(), receipt().ID, 0, ada)
+	_, err = db.Upkeep.Expunge(t.Context(), receipt().ID, 0, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -313,13 +313,13 @@ func TestClosedLettersGetTheirVerdict(t *testing.T) {
 	}
 	require.Equal(t, edit.ID, value[string](db, `SELECT replaced_by::text FROM verdicts WHERE event_id = $1`, replaced.ID))
 	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`})
-	n, err := db.EnforceVerdicts(t.Context())
+	n, err := db.Writer.EnforceVerdicts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	db.requireStates(map[string]string{"1": `{"b":2}`})
 	db.requireUntouchable(linked, event.OutcomeDiscarded, "x")
 	db.requireUntouchable(replaced, event.OutcomeReplaced, "x")
-	n, err = db.EnforceVerdicts(t.Context())
+	n, err = db.Writer.EnforceVerdicts(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n)
 }

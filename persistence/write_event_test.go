@@ -16,7 +16,7 @@ import (
 
 func (d *database) mustProcess(r event.Receipt, p event.Parsed) event.Persisted {
 	d.t.Helper()
-	persisted, err := d.Process(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Process(d.t.Context(), r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	persisted.Entities = nil // TestProcessNamesEntities
 	return persisted
@@ -28,7 +28,7 @@ func TestProcessNamesEntities(t *testing.T) {
 	db := open(t)
 	said := func(changes ...event.Change) []string {
 		r := receipt()
-		persisted, err := db.Process(t.Context(), r, body, parsed(changes...), runOf(r))
+		persisted, err := db.Writer.Process(t.Context(), r, body, parsed(changes...), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 		return persisted.Entities
@@ -42,7 +42,7 @@ func TestProcessNamesEntities(t *testing.T) {
 		said(patch("3", `{}`), patch("4", `{}`), patch("5", `{}`), patch("6", `{}`), patch("7", `{}`)))
 
 	r := receipt()
-	persisted, err := db.Persist(t.Context(), r, body, parsed(snapshot("8", `{}`)), runOf(r))
+	persisted, err := db.Writer.Persist(t.Context(), r, body, parsed(snapshot("8", `{}`)), runOf(r))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{}, persisted, "the upsert step has yet to come")
 }
@@ -53,13 +53,13 @@ func TestProcessKnowsHowAnEventStands(t *testing.T) {
 	db := open(t)
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
-	record, err := db.Event(t.Context(), r.ID)
+	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, event.OutcomeProcessed, record.Outcome)
 	require.NotNil(t, record.ProcessedAt)
 	require.Equal(t, body, record.Body)
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p), "again, it changes nothing")
-	again, err := db.Event(t.Context(), r.ID)
+	again, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, record, again)
 
@@ -69,14 +69,14 @@ func TestProcessKnowsHowAnEventStands(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
 
 	stored := receipt()
-	_, err = db.Persist(t.Context(), stored, body, p, runOf(stored))
+	_, err = db.Writer.Persist(t.Context(), stored, body, p, runOf(stored))
 	require.NoError(t, err)
 	require.Equal(t, event.StatusPersisted, db.status(stored.ID))
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(stored, p))
 	require.Equal(t, event.StatusProcessed, db.status(stored.ID))
 
 	dead := receipt()
-	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(dead)))
+	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(dead)))
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(dead, p))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`))
 }
@@ -111,7 +111,7 @@ func TestProcessFoldsWhatComesLate(t *testing.T) {
 
 func (d *database) requireStates(want map[string]string) {
 	for id, state := range want {
-		e, err := d.Entity(d.t.Context(), thing(id))
+		e, err := d.Read.Entity(d.t.Context(), thing(id))
 		require.NoError(d.t, err)
 		require.JSONEq(d.t, state, string(e.State))
 	}
@@ -130,10 +130,10 @@ func TestProcessWaitsShortly(t *testing.T) {
 	require.NoError(t, err)
 
 	r := receipt()
-	_, err = db.Process(t.Context(), r, body, p, runOf(r))
+	_, err = db.Writer.Process(t.Context(), r, body, p, runOf(r))
 	require.Equal(t, event.ClassTransient, event.ClassOf(err))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
-	_, err = db.Persist(t.Context(), r, body, p, runOf(r))
+	_, err = db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 }
 
@@ -156,7 +156,7 @@ func TestNobodyWaitsInCompany(t *testing.T) {
 				id = "held"
 			}
 			r := receipt()
-			_, err := db.Process(t.Context(), r, body, parsed(snapshot(id, `{"n":2}`)), runOf(r))
+			_, err := db.Writer.Process(t.Context(), r, body, parsed(snapshot(id, `{"n":2}`)), runOf(r))
 			if i == 20 {
 				require.Equal(t, event.ClassTransient, event.ClassOf(err))
 				return nil
@@ -180,7 +180,7 @@ func TestOneThatIsRefusedLeavesItsCompany(t *testing.T) {
 				p.OccurredAt = time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC) // beyond timestamptz
 			}
 			r := receipt()
-			_, err := db.Process(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 			if i == 20 {
 				require.Error(t, err)
 				return nil
@@ -199,7 +199,7 @@ func TestTheSameEventFiftyTimesAtOnceIsProcessedOnce(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			persisted, err := db.Process(t.Context(), r, body, p, runOf(r))
+			persisted, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 			persisted.Entities = nil
 			require.Equal(t, event.Persisted{Processed: true}, persisted)
 			return err
@@ -229,10 +229,10 @@ func TestProcessFoldsUnderConcurrency(t *testing.T) {
 		ref := thing(id)
 		all[ref] = append(all[ref], event.OrderedChange{Order: event.OrderOf(r, p, change), Change: change})
 		group.Go(func() error {
-			if _, err := db.Process(t.Context(), r, body, p, runOf(r)); err == nil {
+			if _, err := db.Writer.Process(t.Context(), r, body, p, runOf(r)); err == nil {
 				return nil
 			}
-			if _, err := db.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
+			if _, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
 				return err
 			}
 			return db.UpsertEntities(t.Context(), r, p, runOf(r))
@@ -242,7 +242,7 @@ func TestProcessFoldsUnderConcurrency(t *testing.T) {
 	for ref, changes := range all {
 		want, err := fold.Of(ref, changes)
 		require.NoError(t, err)
-		got, err := db.Entity(t.Context(), ref)
+		got, err := db.Read.Entity(t.Context(), ref)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want.State), string(got.State))
 		require.Zero(t, want.Last.Compare(got.Last))

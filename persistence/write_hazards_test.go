@@ -42,7 +42,7 @@ func TestAnEventThatLosesEveryRaceIsNotAtFault(t *testing.T) {
 		require.NoError(t, err)
 		makers = append(makers, maker)
 	}
-	_, err := db.Persist(t.Context(), r, body, parsed(changes...), runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, parsed(changes...), runOf(r))
 	require.NoError(t, err)
 	failed := make(chan error, 1)
 	go func() { failed <- db.UpsertEntities(t.Context(), r, parsed(changes...), runOf(r)) }()
@@ -62,7 +62,7 @@ func TestAKeyIsNoRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 	db.exec(`DELETE FROM events`)
 	require.Equal(t, "not_persisted", event.CodeOf(db.UpsertEntities(t.Context(), r, p, runOf(r))))
@@ -78,7 +78,7 @@ func TestAnIDInAnotherFormIsTheSameEvent(t *testing.T) {
 	r.ID = r.ID[0:8] + r.ID[9:13] + r.ID[14:18] + r.ID[19:23] + r.ID[24:]
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
 	r.ID = "no UUID"
-	_, err := db.Process(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }
 
@@ -105,7 +105,7 @@ func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 	db.mustProcess(receipt(), p) // the first one reads where events go, for itself
 	for range 3 {                // and it keeps no connection
 		tracer.armed.Store(true)
-		_, err := db.Process(t.Context(), r, body, p, runOf(r))
+		_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 		require.Equal(t, "panic", event.CodeOf(err))
 	}
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
@@ -122,7 +122,7 @@ func TestNobodyQueuesForALock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r := receipt()
-	_, err := db.Process(ctx, r, body, parsed(snapshot("held", `{"n":2}`)), runOf(r))
+	_, err := db.Writer.Process(ctx, r, body, parsed(snapshot("held", `{"n":2}`)), runOf(r))
 	require.Equal(t, "lock_not_available", event.CodeOf(err))
 }
 
@@ -134,7 +134,7 @@ func TestAnEventThatCannotLeaveItsBatch(t *testing.T) {
 	r := db.bulk(receipt())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err := db.ProcessBatch(ctx, 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+	_, err := db.Writer.ProcessBatch(ctx, 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
 		return event.Parsed{}, event.Rejectf("poison", "it cannot be parsed")
 	})
 	require.Equal(t, "check_violation", event.CodeOf(err))
@@ -157,7 +157,7 @@ func TestAnExpungeWaitsForKeysBeforeItHoldsEntities(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := db.Expunge(t.Context(), r.ID, 0, ada)
+		_, err := db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 		done <- err
 	}()
 	db.onBlock(claimer)
@@ -175,7 +175,7 @@ func TestAVerdictKeepsTheFingerprint(t *testing.T) {
 	r := receipt()
 	r.Fingerprint = "sha256:a"
 	db.record(deadLetter(r)) // it has died before it had its key
-	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 	other := sameKey(r, time.Minute)
 	other.Fingerprint = "sha256:b"
 	require.NotNil(t, db.mustProcess(other, parsed()).Conflict)
@@ -190,13 +190,13 @@ func TestDrainBuriesNoConflictWithoutATrace(t *testing.T) {
 	db.process(owner, parsed())
 	other := sameKey(owner, time.Minute)
 	other.Fingerprint = "sha256:b"
-	_, err := db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, other, body, false)
+	_, err := db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, other, body, false)
 	require.NoError(t, err)
 	dead := event.Settled{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: "too large", Attempts: 1, At: noon,
 	}}
 	var seen []event.Waiting
-	_, err = db.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
+	_, err = db.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
 	require.NoError(t, err)
 	require.Len(t, db.conflicts(), 1)
 }

@@ -166,11 +166,11 @@ func (s *eventSource) send(db *database, group []incoming) {
 		all.Go(func() error {
 			r, p := a.receipt, a.parsed
 			if way == 1 {
-				if _, err := db.Process(ctx, r, a.body, p, runOf(r)); err == nil {
+				if _, err := db.Writer.Process(ctx, r, a.body, p, runOf(r)); err == nil {
 					return nil
 				}
 			}
-			persisted, err := db.Persist(ctx, r, a.body, p, runOf(r))
+			persisted, err := db.Writer.Persist(ctx, r, a.body, p, runOf(r))
 			if err != nil || persisted.Duplicate || p.Outcome == event.OutcomeIgnored {
 				return err
 			}
@@ -181,14 +181,14 @@ func (s *eventSource) send(db *database, group []incoming) {
 }
 
 func (s *eventSource) sendInBulk(db *database, group []incoming) {
-	inbox, parsed := db.NewInboxWriter(), map[string]event.Parsed{}
+	inbox, parsed := db.Inbox.NewInboxWriter(), map[string]event.Parsed{}
 	for _, a := range group {
 		parsed[a.receipt.ID] = a.parsed
 		_, err := inbox.Spool(s.t.Context(), event.LaneBulk, a.receipt, a.body, false)
 		require.NoError(s.t, err)
 	}
 	for {
-		batch, err := db.ProcessBatch(s.t.Context(), 20, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+		batch, err := db.Writer.ProcessBatch(s.t.Context(), 20, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 			return parsed[r.ID], nil
 		})
 		require.NoError(s.t, err)

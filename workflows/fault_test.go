@@ -73,7 +73,7 @@ func (f *faulty) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
 	return faultyCall(ctx, f, "persist", func(ctx context.Context) (event.Persisted, error) {
-		return f.Store.Persist(ctx, r, body, p, run)
+		return f.Store.Writer.Persist(ctx, r, body, p, run)
 	})
 }
 
@@ -81,21 +81,25 @@ func (f *faulty) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
 	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Persisted, error) {
-		return f.Store.Process(ctx, r, body, p, run)
+		return f.Store.Writer.Process(ctx, r, body, p, run)
 	})
 }
 
 func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (int, error) {
 	return faultyCall(ctx, f, "upsert", func(ctx context.Context) (int, error) {
-		return f.Store.UpsertEntities(ctx, r, p, run)
+		return f.Store.Writer.UpsertEntities(ctx, r, p, run)
 	})
 }
 
 func (f *faulty) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	_, err := faultyCall(ctx, f, "record", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, f.Store.RecordDeadLetter(ctx, d)
+		return struct{}{}, f.Store.DeadLetters.RecordDeadLetter(ctx, d)
 	})
 	return err
+}
+
+func (f *faulty) DeadLetterID(ctx context.Context, eventID, runID string) (int64, error) {
+	return f.Store.DeadLetters.DeadLetterID(ctx, eventID, runID)
 }
 
 // maxInRow is less than the ten attempts after which the test environment gives up an activity that a server would go on with.
@@ -274,7 +278,7 @@ func (s *schedule) requireConsistent(when string) {
 		if dead[r.ID] {
 			deadKeys[r.Key] = true
 		}
-		record, err := s.store.Event(ctx, r.ID)
+		record, err := s.store.Read.Event(ctx, r.ID)
 		if errors.Is(err, event.ErrNotFound) {
 			continue
 		}
@@ -298,7 +302,7 @@ func (s *schedule) requireConsistent(when string) {
 }
 
 func (s *schedule) requireFold(when string, changes []event.OrderedChange) {
-	entity, err := s.store.Entity(s.t.Context(), s.entity)
+	entity, err := s.store.Read.Entity(s.t.Context(), s.entity)
 	if len(changes) == 0 {
 		require.ErrorIs(s.t, err, event.ErrNotFound, "%s: %s", when, s.told())
 		return
@@ -314,7 +318,7 @@ func (s *schedule) requireFold(when string, changes []event.OrderedChange) {
 func (s *schedule) openDeadLetters() map[string]bool {
 	all := map[string]bool{}
 	for i, r := range s.receipts {
-		d, err := s.store.DeadLetterOfEvent(s.t.Context(), r.ID)
+		d, err := s.store.DeadLetters.DeadLetterOfEvent(s.t.Context(), r.ID)
 		if errors.Is(err, event.ErrNotFound) {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 const metricEventDuration = "holdfast_event_duration"
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {
-	took := report(ctx, r, p.Type, string(result.Outcome))
+	took := report(ctx, r, p.Type, string(result.Outcome)).Milliseconds()
 	fields := []any{
 		"event_id", r.ID, "provider", r.Provider, "event_type", p.Type, "outcome", string(result.Outcome),
 		"entities", len(p.Changes), "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took,
@@ -29,18 +29,14 @@ func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, resu
 }
 
 func reportDeadLetter(ctx workflow.Context, r event.Receipt, f event.Failure) {
-	took := report(ctx, r, r.Type, "dead")
-	workflow.GetLogger(ctx).Error("event.dead_lettered",
-		"event_id", r.ID, "provider", r.Provider, "event_type", r.Type, "outcome", "dead",
-		"step", string(f.Step), "error_class", string(f.Class), "error_code", f.Code, "error", f.Message,
-		"attempts", f.Attempts, "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took)
+	event.LogDeadLetter(workflow.GetLogger(ctx), r, f, report(ctx, r, r.Type, "dead"))
 }
 
-func report(ctx workflow.Context, r event.Receipt, eventType, outcome string) (milliseconds int64) {
+func report(ctx workflow.Context, r event.Receipt, eventType, outcome string) time.Duration {
 	took := workflow.Now(ctx).Sub(r.ReceivedAt)
 	tags := map[string]string{"provider": r.Provider, "event_type": eventType, "outcome": outcome}
 	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record(took)
-	return int64(took / time.Millisecond)
+	return took
 }
 
 func reportBatch(ctx workflow.Context, r BatchResult, took time.Duration) {

@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -31,10 +32,7 @@ func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPa
 
 func reportSwept(ctx context.Context, status string, d *event.DeadLetter) {
 	sweptDeadLetter(ctx, status)
-	slog.ErrorContext(ctx, "event.dead_lettered", "event_id", d.Receipt.ID, "provider", d.Receipt.Provider,
-		"event_type", d.Receipt.Type, "outcome", "dead", "step", string(d.Failure.Step),
-		"error_class", string(d.Failure.Class), "error_code", d.Failure.Code, "error", d.Failure.Message,
-		"request_id", d.Receipt.RequestID, "correlation_id", d.Receipt.CorrelationID)
+	event.LogDeadLetter(event.ContextLogger{Context: ctx}, d.Receipt, d.Failure, time.Since(d.Receipt.ReceivedAt))
 }
 
 // reportUnswept tells of a run whose event may be lost: acknowledged, not processed, and without a dead letter.

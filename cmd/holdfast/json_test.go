@@ -60,16 +60,16 @@ func install(t *testing.T) (in installed) {
 		Type: "customer.updated", OccurredAt: in.processed.ReceivedAt, Outcome: event.OutcomeProcessed,
 		Changes: []event.Change{{Kind: "customer", ExternalID: "cus_1", Op: event.OpSnapshot, State: json.RawMessage(`{"name":"Ada"}`)}},
 	}
-	_, err = store.Process(ctx, in.processed, []byte(`{"id":"evt_1"}`), parsed, run)
+	_, err = store.Writer.Process(ctx, in.processed, []byte(`{"id":"evt_1"}`), parsed, run)
 	require.NoError(t, err)
-	require.NoError(t, store.RecordDeadLetter(ctx, event.DeadLetter{
+	require.NoError(t, store.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt: in.dead, Body: []byte("{"), Run: event.Run{WorkflowID: "stripe:evt_2", RunID: uuid.NewString()},
 		Failure: event.Failure{
 			Step: event.StepParse, Class: event.ClassRejected, Code: "bad_state", Attempts: 1, At: time.Now(),
 			Message: "bad_state: the state of an entity is not an object: evaluate entities[0].state",
 		},
 	}))
-	require.NoError(t, store.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
+	require.NoError(t, store.Writer.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
 	_, err = store.Redrives.Create(ctx, operation.Redrive{Base: operation.Base{ID: "one", Rate: 5}}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	return in

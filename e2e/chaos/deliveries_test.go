@@ -19,7 +19,7 @@ import (
 func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
-		_, err := s.ApplyDestination(ctx, delivery.Destination{
+		_, err := s.Subscriptions.ApplyDestination(ctx, delivery.Destination{
 			Name: name, HTTP: &delivery.HTTP{URL: r.url()},
 			Timeout: event.Duration(20 * time.Second),
 			Retry:   delivery.Retry{Attempts: 1000, Initial: event.Duration(200 * time.Millisecond), Maximum: event.Duration(2 * time.Second)},
@@ -28,7 +28,7 @@ func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 		if err != nil {
 			return err
 		}
-		_, err = s.ApplySubscription(ctx, delivery.Subscription{Name: name, To: name, Active: true, Events: events},
+		_, err = s.Subscriptions.ApplySubscription(ctx, delivery.Subscription{Name: name, To: name, Active: true, Events: events},
 			oversight.Actor{Name: "chaos"})
 		return err
 	})
@@ -49,7 +49,7 @@ func (w *world) inStore(f func(context.Context, *persistence.Store) error) {
 func (w *world) setDestination(name string, to delivery.DestinationState) {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
-		_, err := s.SetDestinationState(ctx, name, to, oversight.Actor{Name: "chaos", Reason: "chaos"})
+		_, err := s.Subscriptions.SetDestinationState(ctx, name, to, oversight.Actor{Name: "chaos", Reason: "chaos"})
 		return err
 	})
 }
@@ -59,11 +59,11 @@ func (w *world) setDestination(name string, to delivery.DestinationState) {
 func (w *world) checkDeliveries() {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
-		everything, err := s.Subscription(ctx, "everything")
+		everything, err := s.Subscriptions.Subscription(ctx, "everything")
 		if err != nil {
 			return err
 		}
-		found, err := s.CheckDeliveries(ctx, ledgers.Receiver{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
+		found, err := s.Ledgers.CheckDeliveries(ctx, ledgers.Receiver{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
 		for _, f := range found {
 			if f.Broken() {
 				w.t.Errorf("%s: %d, such as %v", f.Invariant, f.Count, f.Examples)

@@ -176,13 +176,13 @@ func (i *isolation) drips() string {
 // destination makes one with the defaults, but that it never gives up.
 func (i *isolation) destination(name, url, kind string) {
 	i.inStore(func(ctx context.Context, s *persistence.Store) error {
-		_, err := s.ApplyDestination(ctx, delivery.Destination{
+		_, err := s.Subscriptions.ApplyDestination(ctx, delivery.Destination{
 			Name: name, HTTP: &delivery.HTTP{URL: url + "/" + name}, Retry: delivery.Retry{Attempts: 1000},
 		}, []delivery.Secret{{Value: standardSecret}}, oversight.Actor{Name: "chaos"})
 		if err != nil {
 			return err
 		}
-		_, err = s.ApplySubscription(ctx, delivery.Subscription{
+		_, err = s.Subscriptions.ApplySubscription(ctx, delivery.Subscription{
 			Name: name, To: name, Active: true, Events: delivery.Events{Types: []string{kind}},
 		}, oversight.Actor{Name: "chaos"})
 		return err
@@ -265,11 +265,11 @@ func (i *isolation) end() {
 	i.sending.Wait()
 	i.inStore(func(ctx context.Context, s *persistence.Store) error {
 		for _, name := range i.names {
-			if _, err := s.DeleteSubscription(ctx, name, oversight.Actor{Name: "chaos", Reason: "chaos"}); err != nil {
+			if _, err := s.Subscriptions.DeleteSubscription(ctx, name, oversight.Actor{Name: "chaos", Reason: "chaos"}); err != nil {
 				return err
 			}
 		}
-		s.CancelAllDeleted(ctx)
+		s.Outbox.CancelAllDeleted(ctx)
 		return nil
 	})
 	i.t.Cleanup(func() {

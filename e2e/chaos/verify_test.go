@@ -13,7 +13,7 @@ func (w *world) verify(l ledger.Ledger) ledger.Report {
 	store, err := persistence.Open(w.t.Context(), persistence.Config{URL: w.sql.url(w.name), MaxConns: 2})
 	require.NoError(w.t, err)
 	defer store.Close()
-	found, err := store.CheckLedger(w.t.Context(), l)
+	found, err := store.Ledgers.CheckLedger(w.t.Context(), l)
 	require.NoError(w.t, err)
 	return found
 }

@@ -159,28 +159,28 @@ func sampleWords(_ *cobra.Command, before []string) []string {
 }
 
 func recentEvents(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Events(ctx, event.RecordQuery{Limit: completions})
+	all, _ := s.Read.Events(ctx, event.RecordQuery{Limit: completions})
 	return each(all, func(e event.Record) string { return e.Receipt.ID + "\t" + e.Receipt.Provider + " " + e.Type })
 }
 
 func waitingEvents(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Inbox(ctx, event.InboxQuery{Limit: completions})
+	all, _ := s.Inbox.Inbox(ctx, event.InboxQuery{Limit: completions})
 	return each(all, func(e event.Waiting) string { return e.Receipt.ID + "\t" + e.Receipt.Provider })
 }
 
 func waitingLetters(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.DeadLetters(ctx, event.DeadLetterQuery{Limit: completions})
+	all, _ := s.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Limit: completions})
 	return each(all, func(d event.DeadLetter) string {
 		return strconv.FormatInt(d.ID, 10) + "\t" + string(d.State) + ": " + d.Receipt.Provider + " " + d.Failure.Code
 	})
 }
 
 func subscriptionNames(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Subscriptions(ctx)
+	all, _ := s.Subscriptions.Subscriptions(ctx)
 	return each(all, func(one delivery.Subscription) string { return one.Name })
 }
 
 func destinationNames(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Destinations(ctx)
+	all, _ := s.Subscriptions.Destinations(ctx)
 	return each(all, func(one delivery.Destination) string { return one.Name })
 }

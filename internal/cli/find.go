@@ -29,7 +29,7 @@ func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(for
 func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 	var unsearched string
 	for _, find := range []func(context.Context, string) ([]string, error){
-		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest, t.acceptedByKey,
+		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.Read.EventsOfRequest, t.acceptedByKey,
 	} {
 		ids, err := find(ctx, text)
 		switch {
@@ -77,7 +77,7 @@ func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	letters, err := t.Store.DeadLetters(ctx, event.DeadLetterQuery{EventID: id, Limit: 1})
+	letters, err := t.Store.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: id, Limit: 1})
 	if err == nil && len(letters) == 0 {
 		err = Missing("event %s has no dead letter", id)
 	}
@@ -97,7 +97,7 @@ func (t *Tools) byNumber(ctx context.Context, text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := t.Store.DeadLetter(ctx, n)
+	d, err := t.Store.DeadLetters.DeadLetter(ctx, n)
 	switch {
 	case errors.Is(err, event.ErrNotFound):
 		return ids, nil
@@ -113,16 +113,16 @@ func (t *Tools) byWorkflow(ctx context.Context, text string) ([]string, error) {
 		return nil, event.ErrNotFound
 	}
 	for _, one := range []string{key, event.CanonicalKey(provider, key)} {
-		record, err := t.Store.EventByKey(ctx, provider, one)
+		record, err := t.Store.Read.EventByKey(ctx, provider, one)
 		if !errors.Is(err, event.ErrNotFound) {
 			return []string{record.Receipt.ID}[:count(err)], err
 		}
 	}
-	waiting, err := t.Store.WaitingByWorkflow(ctx, text)
+	waiting, err := t.Store.Inbox.WaitingByWorkflow(ctx, text)
 	if !errors.Is(err, event.ErrNotFound) {
 		return []string{waiting.Receipt.ID}[:count(err)], err
 	}
-	id, err := t.Store.EventOfWorkflow(ctx, text)
+	id, err := t.Store.Upkeep.EventOfWorkflow(ctx, text)
 	if errors.Is(err, event.ErrNotFound) {
 		return t.acceptedOf(ctx, text)
 	}
@@ -152,7 +152,7 @@ func (t *Tools) byKey(ctx context.Context, text string) (ids []string, err error
 	if uuid.Validate(text) == nil {
 		return nil, event.ErrNotFound
 	}
-	found, err := t.Store.Events(ctx, event.RecordQuery{Key: text, Limit: completions})
+	found, err := t.Store.Read.Events(ctx, event.RecordQuery{Key: text, Limit: completions})
 	for _, r := range found {
 		ids = append(ids, r.Receipt.ID)
 	}
@@ -163,7 +163,7 @@ func (t *Tools) byID(ctx context.Context, text string) ([]string, error) {
 	if uuid.Validate(text) != nil {
 		return nil, event.ErrNotFound
 	}
-	_, err := t.Store.WorkflowsOf(ctx, text)
+	_, err := t.Store.Upkeep.WorkflowsOf(ctx, text)
 	return []string{text}[:count(err)], err
 }
 

@@ -44,8 +44,8 @@ func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 		Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON", Attempts: 1, At: time.Now(),
 	}
 	letter := event.DeadLetter{Receipt: dead, Body: []byte("{"), Run: died, Failure: failed}
-	require.NoError(t, store.RecordDeadLetter(t.Context(), letter))
-	letters, err := store.DeadLetters(t.Context(), event.DeadLetterQuery{Limit: 1})
+	require.NoError(t, store.DeadLetters.RecordDeadLetter(t.Context(), letter))
+	letters, err := store.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{Limit: 1})
 	require.NoError(t, err)
 	number := strconv.FormatInt(letters[0].ID, 10)
 	found, err := tools.FindEvent(t.Context(), number)
@@ -53,7 +53,7 @@ func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 	require.Equal(t, dead.ID, found)
 
 	other, ran := keyed(number)
-	_, err = store.Process(t.Context(), other, []byte("{}"), event.Parsed{
+	_, err = store.Writer.Process(t.Context(), other, []byte("{}"), event.Parsed{
 		Type: "order", OccurredAt: time.Now(), Outcome: event.OutcomeProcessed,
 	}, ran)
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 	_, err = tools.FindEvent(t.Context(), number+"000")
 	require.ErrorIs(t, err, event.ErrNotFound)
 	alone, ran := keyed(number + "000")
-	_, err = store.Process(t.Context(), alone, []byte("{}"), event.Parsed{
+	_, err = store.Writer.Process(t.Context(), alone, []byte("{}"), event.Parsed{
 		Type: "order", OccurredAt: time.Now(), Outcome: event.OutcomeProcessed,
 	}, ran)
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func (t *Tools) Redrives() *redrive.Redrives {
 
 // Replays is what runs one dead letter again.
 func (t *Tools) Replays() *redrive.Replays {
-	return &redrive.Replays{Letters: t.Store, Runs: t.starter()}
+	return &redrive.Replays{Letters: t.Store.ReplayView(), Runs: t.starter()}
 }
 
 func (t *Tools) starter() *runs.Starter {

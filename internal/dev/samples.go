@@ -143,17 +143,17 @@ func (s sample) apply(ctx context.Context, store *persistence.Store, secret stri
 		secrets = []delivery.Secret{{Value: secret}}
 	}
 	if !first {
-		if _, err := store.Destination(ctx, s.destination.Name); err != nil {
+		if _, err := store.Subscriptions.Destination(ctx, s.destination.Name); err != nil {
 			if errors.Is(err, event.ErrNotFound) {
 				return nil
 			}
 			return err
 		}
 	}
-	if _, err := store.ApplyDestination(ctx, s.destination, secrets, actor); err != nil || !first {
+	if _, err := store.Subscriptions.ApplyDestination(ctx, s.destination, secrets, actor); err != nil || !first {
 		return err
 	}
-	_, err := store.ApplySubscription(ctx, s.subscription, actor)
+	_, err := store.Subscriptions.ApplySubscription(ctx, s.subscription, actor)
 	return err
 }
 

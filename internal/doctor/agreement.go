@@ -26,7 +26,7 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 	if d.store == nil {
 		return
 	}
-	compare := reconcile.Service{Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store}
+	compare := reconcile.Service{Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store.DeadLetters}
 	now := time.Now()
 	page := operation.SweepPage{Since: now.Add(-comparedTime), Until: now, Restored: true, DryRun: true, Limit: compared}
 	missing := 0
@@ -58,7 +58,7 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 		return
 	}
 	compare := reconcile.Service{
-		Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store, Rows: d.store,
+		Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store.DeadLetters, Rows: d.store.DeadLetters,
 	}
 	page := operation.RowPage{
 		After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(-unfinishedFor)), Limit: compared,

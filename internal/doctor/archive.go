@@ -17,7 +17,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	const check = "archive"
 	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
 	defer cancel()
-	stats, err := d.store.ArchiveStats(ctx)
+	stats, err := d.store.Upkeep.ArchiveStats(ctx)
 	if err != nil {
 		d.failed(check, err, "run `holdfast migrate`")
 		return

@@ -70,7 +70,7 @@ func (d *doctor) examineFacts(ctx context.Context, isMigrated bool) (f persisten
 		return f, false
 	}
 	begin := time.Now()
-	f, err := d.store.Facts(ctx)
+	f, err := d.store.Read.Facts(ctx)
 	if err != nil {
 		d.failed(database, err, "give the user of DATABASE_URL the rights of the owner of the tables")
 		return f, serverOf(err) != ""

@@ -19,7 +19,7 @@ const (
 
 // examineDeliveries: destinations that need somebody, and deliveries that nobody makes.
 func (d *doctor) examineDeliveries(ctx context.Context) {
-	stats, err := d.store.DeliveryStats(ctx)
+	stats, err := d.store.Outbox.DeliveryStats(ctx)
 	if err != nil {
 		d.failed("deliveries", err, "run `holdfast migrate`")
 		return
@@ -45,7 +45,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 // examineVariables: a destination may have named one of Holdfast's own variables, or a secret itself, before either was refused;
 // and one that isn't listed signs nothing. What was pasted is never repeated.
 func (d *doctor) examineVariables(ctx context.Context) {
-	named, err := d.store.NamedVariables(ctx)
+	named, err := d.store.Subscriptions.NamedVariables(ctx)
 	if err != nil {
 		d.failed("destination secrets", err, "run `holdfast migrate`")
 		return
@@ -69,7 +69,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 
 // examineSubscriptions: one that this release cannot read is given nothing.
 func (d *doctor) examineSubscriptions(ctx context.Context) {
-	names, err := d.store.Unreadable(ctx)
+	names, err := d.store.Subscriptions.Unreadable(ctx)
 	if err != nil {
 		d.failed("subscriptions", err, "run `holdfast migrate`")
 		return
@@ -86,7 +86,7 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	for _, c := range stats.Open {
 		open += c.Count
 	}
-	overdue, fanouts, err := d.store.Overdue(ctx)
+	overdue, fanouts, err := d.store.Outbox.Overdue(ctx)
 	if err != nil {
 		d.failed("deliveries", err, "run `holdfast migrate`")
 		return

@@ -17,7 +17,7 @@ const (
 
 // examineFeed names the transactions for which the change feed waits.
 func (d *doctor) examineFeed(ctx context.Context) {
-	lag, err := d.store.FeedLag(ctx)
+	lag, err := d.store.Changes.FeedLag(ctx)
 	if err != nil {
 		d.failed("change feed", err, "run `holdfast migrate`")
 		return

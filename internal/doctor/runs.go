@@ -31,7 +31,7 @@ func (d *doctor) examineRuns(ctx context.Context) {
 			ids = append(ids, run.EventID)
 		}
 	}
-	stored, err := d.store.StoredEvents(ctx, ids)
+	stored, err := d.store.DeadLetters.StoredEvents(ctx, ids)
 	if err != nil {
 		d.failed(checkRuns, err, "run `holdfast migrate`")
 		return

@@ -23,7 +23,7 @@ const (
 )
 
 func (d *doctor) examineInbox(ctx context.Context) {
-	depths, err := d.store.InboxDepth(ctx)
+	depths, err := d.store.Inbox.InboxDepth(ctx)
 	if err != nil {
 		d.failed("inbox", err, "run `holdfast migrate`")
 		return
@@ -42,7 +42,7 @@ const unattendedFor = 24 * time.Hour
 
 // examineDeadLetters: those that are exhausted, or have waited for long, wait for nobody but an operator.
 func (d *doctor) examineDeadLetters(ctx context.Context) {
-	stats, err := d.store.Stats(ctx, time.Minute)
+	stats, err := d.store.Read.Stats(ctx, time.Minute)
 	if err != nil {
 		d.failed("dead letters", err, "run `holdfast migrate`")
 		return

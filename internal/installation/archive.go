@@ -24,7 +24,7 @@ type Purger interface {
 func NewPurger(cfg config.Config, store *persistence.Store) (Purger, error) {
 	keeper, err := NewArchiveKeeper(cfg, store)
 	if keeper == nil || err != nil {
-		return store, err
+		return store.Upkeep, err
 	}
 	return keeper, nil
 }
@@ -38,5 +38,5 @@ func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Kee
 	if err != nil {
 		return nil, fmt.Errorf("HOLDFAST_ARCHIVE: %w", err)
 	}
-	return &archive.Keeper{Store: store, Bucket: bucket}, nil
+	return &archive.Keeper{Store: store.Upkeep, Bucket: bucket}, nil
 }

@@ -36,10 +36,10 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 	})
 	return &Desk{
 		Desk: &desk.Desk{
-			Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
+			Books: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
 		},
-		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
+		Trials:   &desk.Trials{Books: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,
 	}
 }

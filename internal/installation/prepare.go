@@ -53,9 +53,9 @@ func finish(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer store.Close()
-	if _, err = store.EnforceVerdicts(ctx); err != nil {
+	if _, err = store.Writer.EnforceVerdicts(ctx); err != nil {
 		return err
 	}
-	_, err = store.SealHeaders(ctx)
+	_, err = store.Subscriptions.SealHeaders(ctx)
 	return err
 }

@@ -34,11 +34,11 @@ const queuesTimeout = 2 * time.Second
 // Stats counts the events and errors of the window and what waits to be delivered, and reads the backlog of each task queue
 // and how schedules do.
 func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.Stats, error) {
-	stats, err := s.store.Stats(ctx, window)
+	stats, err := s.store.Read.Stats(ctx, window)
 	if err != nil {
 		return oversight.Stats{}, err
 	}
-	deliveries, err := s.store.DeliveryStats(ctx)
+	deliveries, err := s.store.Outbox.DeliveryStats(ctx)
 	if err != nil {
 		return oversight.Stats{}, err
 	}
@@ -65,15 +65,15 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.
 
 // Report counts what a time has brought, and what waits now. Temporal need not answer.
 func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
-	report, err := s.store.Report(ctx, since, until)
+	report, err := s.store.Read.Report(ctx, since, until)
 	if err != nil {
 		return report, err
 	}
-	now, err := s.store.Stats(ctx, time.Minute)
+	now, err := s.store.Read.Stats(ctx, time.Minute)
 	if err != nil {
 		return report, err
 	}
-	deliveries, err := s.store.DeliveryStats(ctx)
+	deliveries, err := s.store.Outbox.DeliveryStats(ctx)
 	if err != nil {
 		return report, err
 	}

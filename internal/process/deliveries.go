@@ -50,7 +50,7 @@ func (p *process) startDispatcher() error {
 	})
 	p.closeSenders = func() { http.Close(); temporal.Close() }
 	d, err := dispatch.New(dispatch.Options{
-		Queue: p.store, HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors, Chores: p.deliveryChores(),
+		Queue: p.store.QueueView(), HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors, Chores: p.deliveryChores(),
 	})
 	if err != nil {
 		return err
@@ -74,12 +74,12 @@ func (p *process) stopDispatcher(ctx context.Context) error {
 
 func (p *process) deliveryChores() []dispatch.Chore {
 	return []dispatch.Chore{
-		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Rearm(ctx) }},
-		{Name: "fan out", Every: fanOutEvery, Do: p.store.FanOut},
-		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.ExpireDeliveries)},
-		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.CancelDeleted)},
+		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Outbox.Rearm(ctx) }},
+		{Name: "fan out", Every: fanOutEvery, Do: p.store.Subscriptions.FanOut},
+		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.Outbox.ExpireDeliveries)},
+		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.Outbox.CancelDeleted)},
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {
-			return false, p.store.KeepPartitions(ctx)
+			return false, p.store.Outbox.KeepPartitions(ctx)
 		}},
 		{Name: "receivers", Every: receiverEvery, Do: p.lookAfterReceivers},
 	}
@@ -96,7 +96,7 @@ func untilDone(piece func(context.Context) (int64, error)) func(context.Context)
 // without it, nobody is notified and the destination is never disabled. It begins with destinations that are new to this process,
 // and goes on with those whose turn was longest ago.
 func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error) {
-	troubled, err := p.store.Troubled(ctx, troubleAfter)
+	troubled, err := p.store.Subscriptions.Troubled(ctx, troubleAfter)
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +111,7 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 	starter := p.starter()
 	for _, c := range troubled[:min(len(troubled), troubledAtOnce)] {
 		p.watched[c.DestinationID] = time.Now()
-		d, err := p.store.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
+		d, err := p.store.Subscriptions.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
 		if err != nil {
 			return false, err
 		}
@@ -124,7 +124,7 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 
 // observeDeliveries makes what waits a metric of the processes that deliver. Each gives the same figures.
 func (p *process) observeDeliveries() error {
-	look := recently(queuesAge, p.store.DeliveryStats)
+	look := recently(queuesAge, p.store.Outbox.DeliveryStats)
 	return p.telemetry.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
 		stats, err := look()
 		f := telemetry.DeliveryFigures{

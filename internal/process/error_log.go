@@ -33,10 +33,10 @@ func (p *process) startErrorLog(ctx context.Context) error {
 		p.side = store
 		p.onStop("database", func(context.Context) error { store.Close(); return nil })
 	}
-	recorder := p.side.NewErrorRecorder()
+	recorder := p.side.Errors.NewErrorRecorder()
 	p.errors = recorder
 	p.onStop("error log", recorder.Stop)
-	counter := p.side.NewDuplicateCounter()
+	counter := p.side.Writer.NewDuplicateCounter()
 	p.duplicates = counter
 	p.onStop("count of duplicates", counter.Stop)
 	return p.telemetry.ObserveErrorLog(recorder.Dropped)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/internal/installation"
-	"holdfast/persistence"
 	"holdfast/runs"
 )
 
@@ -23,7 +23,7 @@ func (p *process) openInbox(ctx context.Context) error {
 		return err
 	}
 	p.inbox = store
-	p.inboxDepth = intake.NewInboxDepth(store.InboxDepth)
+	p.inboxDepth = intake.NewInboxDepth(store.Inbox.InboxDepth)
 	p.onStop("inbox", func(context.Context) error { store.Close(); return nil })
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
@@ -47,7 +47,7 @@ func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := intake.NewDrain(p.inbox, p.starter(), p.inbox, p.breaker, p.cfg.Ingress.StartTimeout)
+	drain, err := intake.NewDrain(p.inbox.Inbox, p.starter(), p.inbox.Writer, p.breaker, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ const batchSize = 100
 
 // batchStore shows the starter of batches what its batches have taken.
 type batchStore struct {
-	*persistence.Store
+	activities.BatchStore
 
 	starter *intake.BulkStarter
 }
@@ -72,7 +72,7 @@ type batchStore struct {
 func (s batchStore) ProcessBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) ([]event.Batched, error) {
-	events, err := s.Store.ProcessBatch(ctx, limit, run, parse)
+	events, err := s.BatchStore.ProcessBatch(ctx, limit, run, parse)
 	if err == nil {
 		s.starter.Took(events)
 	}
@@ -83,5 +83,5 @@ func (s batchStore) ProcessBatch(
 func (p *process) newBulkStarter() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
 	batches.Eager = !p.cfg.Temporal.Versioned()
-	return intake.NewBulkStarter(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
+	return intake.NewBulkStarter(p.store.Writer, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }

@@ -23,7 +23,8 @@ func (p *process) startIngress(ctx context.Context) error {
 	}
 	var rates ingress.RateStore
 	if p.inbox != nil {
-		options.Inbox, options.Remover, options.Conflicts, rates = p.inbox.NewInboxWriter(), p.inbox, p.inbox, p.inbox
+		options.Inbox, options.Remover = p.inbox.Inbox.NewInboxWriter(), p.inbox.Inbox
+		options.Conflicts, rates = p.inbox.Writer, p.inbox.Rates
 	}
 	in, err := intake.New(options)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *process) selfTest() *ingress.SelfTest {
 		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
 	if p.inboxDepth != nil {
-		test.Inbox, test.Failures = p.inboxDepth.Read, p.inbox.RecentFailures
+		test.Inbox, test.Failures = p.inboxDepth.Read, p.inbox.Errors.RecentFailures
 	}
 	return test
 }

@@ -23,10 +23,10 @@ func (p *process) openStore(ctx context.Context) error {
 	}
 	p.store = store
 	p.onStop("database", func(context.Context) error { store.Close(); return nil })
-	count := recently(deadLettersAge, store.OpenDeadLetters)
+	count := recently(deadLettersAge, store.DeadLetters.OpenDeadLetters)
 	return errors.Join(p.telemetry.ObservePool(store.Pool()),
 		p.telemetry.ObserveDeadLetters(func(context.Context) (map[string]int64, error) { return count() }),
-		p.telemetry.ObserveFeed(store.FeedBehind))
+		p.telemetry.ObserveFeed(store.Changes.FeedBehind))
 }
 
 // probeTemporal looks whether Temporal answers and, until it once was so, whether the namespace is prepared.

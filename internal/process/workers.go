@@ -58,7 +58,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	upkeep := &operations.Upkeep{
-		Retention: purger, Keep: installation.Retention(p.cfg), Runs: p.namespace(), Alerts: p.store, Notifier: p.notifier,
+		Retention: purger, Keep: installation.Retention(p.cfg), Runs: p.namespace(), Alerts: p.store.Errors, Notifier: p.notifier,
 		Reports: installation.NewStatistics(p.cfg, p.store, p.temporal), ReportPeriod: p.cfg.Notify.Report.Length(),
 		From: "holdfast " + p.cfg.Temporal.Namespace,
 	}
@@ -106,17 +106,18 @@ func (p *process) warnOfRetention(ctx context.Context) {
 
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
-		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
-		Batches: batchStore{p.store, p.bulkStarter}, Duplicates: p.duplicates,
+		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
+		Batches: batchStore{p.store.Writer, p.bulkStarter}, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()),
 	}
 }
 
 func (p *process) operations() *operations.Activities {
 	return &operations.Activities{
-		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store,
-		Replays: p.store, Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds, Resends: p.store.Resends, Imports: p.store.Imports,
-		Receivers: p.store, Due: p.store, Sweeps: p.store,
+		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
+		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
+		Resends: p.store.Resends, Imports: p.store.Imports,
+		Receivers: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }

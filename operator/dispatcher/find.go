@@ -64,7 +64,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 		return detail, err
 	}
 	detail, err = s.API.EventDetail(ctx, id, false)
-	var verdict *event.VerdictError
+	var verdict *event.DecisionError
 	var refused *exchange.RefusalError
 	if errors.As(err, &verdict) || errors.As(err, &refused) || err == nil && detail.Provider != Provider {
 		return api.EventDetail{}, event.ErrNotFound

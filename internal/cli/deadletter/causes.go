@@ -16,7 +16,7 @@ func causesCommand() *cobra.Command {
 		Short:   "Group the dead letters that wait by why they failed",
 		Example: "  holdfast dlq causes\n  holdfast dlq causes --provider stripe --json | jq '.items[].code'",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
-			return t.Store.Causes(c.Context(), provider)
+			return t.Store.DeadLetters.Causes(c.Context(), provider)
 		},
 		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REDRIVING+", "PROVIDER", "STEP", "SUBSCRIPTION", "CLASS+", "CODE", "RULE",
 			"OLDEST+~", "NEWEST/AGE~", "EXAMPLE!"},

@@ -20,7 +20,7 @@ func discardCommand() *cobra.Command {
 		"Give an event up, and take back what it did to entities",
 		"  holdfast dlq discard 7 --reason 'a test of the sender'",
 		"discarded dead letter %d\n",
-		func(t *cli.Tools) change { return t.Store.DiscardDeadLetter })
+		func(t *cli.Tools) change { return t.Store.DeadLetters.DiscardDeadLetter })
 	_ = command.MarkFlagRequired(cli.ReasonFlag)
 	return command
 }
@@ -29,13 +29,13 @@ func reopenCommand() *cobra.Command {
 	return changeCommand("reopen ID", "Take a discard back: the dead letter is open again",
 		"  holdfast dlq reopen 7 --reason 'it was real'",
 		"reopened dead letter %[1]d: holdfast dlq replay %[1]d runs it\n",
-		func(t *cli.Tools) change { return t.Store.ReopenDeadLetter })
+		func(t *cli.Tools) change { return t.Store.DeadLetters.ReopenDeadLetter })
 }
 
 func deleteCommand() *cobra.Command {
 	return changeCommand("delete ID", "Remove a dead letter that is resolved or discarded",
 		"  holdfast dlq delete 7", "deleted dead letter %d\n",
-		func(t *cli.Tools) change { return t.Store.DeleteDeadLetter })
+		func(t *cli.Tools) change { return t.Store.DeadLetters.DeleteDeadLetter })
 }
 
 // change changes one dead letter.
@@ -57,7 +57,7 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 				_, err := fmt.Fprintf(c.OutOrStdout(), done, id)
 				return err
 			}
-			letter, err := t.Store.DeadLetter(c.Context(), id)
+			letter, err := t.Store.DeadLetters.DeadLetter(c.Context(), id)
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Print(c, map[string]int64{"id": id}, nil)
 			}
@@ -86,7 +86,7 @@ func cleanupCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			var all int64
 			for {
-				removed, err := t.Store.CleanUpDeadLetters(c.Context(), cleanup, cli.ActorOf(c))
+				removed, err := t.Store.DeadLetters.CleanUpDeadLetters(c.Context(), cleanup, cli.ActorOf(c))
 				if err != nil {
 					return err
 				}

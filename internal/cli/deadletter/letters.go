@@ -46,7 +46,7 @@ func listCommand() *cobra.Command {
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
 			}
-			return t.Store.DeadLetters(c.Context(), query)
+			return t.Store.DeadLetters.DeadLetters(c.Context(), query)
 		},
 		View: func(d event.DeadLetter) any { return api.ViewDeadLetter(d) },
 		Heading: []string{"ID!", "STATE", "PROVIDER", "SOURCE+", "TYPE", "STEP", "CLASS+", "CODE", "FAILURES+", "LAST FAILED/AGE~",
@@ -98,7 +98,7 @@ func showCommand() *cobra.Command {
 		Example: "  holdfast dlq show 7\n  holdfast dlq show stripe:evt_123",
 		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
-			d, err := t.Store.DeadLetter(c.Context(), id)
+			d, err := t.Store.DeadLetters.DeadLetter(c.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func Print(c *cobra.Command, d event.DeadLetter) error {
 
 // WriteWhole writes one dead letter, as Print does in text.
 func WriteWhole(ctx context.Context, w io.Writer, t *cli.Tools, id int64) error {
-	d, err := t.Store.DeadLetter(ctx, id)
+	d, err := t.Store.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
 	ticker := time.NewTicker(cli.ProgressInterval)
 	defer ticker.Stop()
 	for {
-		d, err := t.Store.DeadLetter(ctx, id)
+		d, err := t.Store.DeadLetters.DeadLetter(ctx, id)
 		switch {
 		case err != nil:
 			return err

@@ -199,7 +199,7 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 		return err
 	}
 	defer store.Close()
-	check, err := store.OpenLedgerCheck(c.Context(), l)
+	check, err := store.Ledgers.OpenLedgerCheck(c.Context(), l)
 	if err != nil {
 		return err
 	}

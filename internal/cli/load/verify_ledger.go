@@ -35,7 +35,7 @@ func VerifyLedgerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			check, err := t.Store.OpenLedgerCheck(c.Context(), l)
+			check, err := t.Store.Ledgers.OpenLedgerCheck(c.Context(), l)
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func auditListCommand() *cobra.Command {
 		Limit: 50, Place: func(e oversight.AuditEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]oversight.AuditEntry, error) {
 			query.Limit, query.Before = limit, cli.Behind(after)
-			return t.Store.AuditLog(c.Context(), query)
+			return t.Store.Audit.AuditLog(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "ACTOR", "ROLE+", "ACTION", "OBJECT", "REASON", "DETAIL+"},
 		Cells: func(e oversight.AuditEntry) []string {

@@ -32,7 +32,7 @@ func errorShowCommand() *cobra.Command {
 			if err != nil || n < 1 {
 				return cli.Misuse(c, fmt.Errorf("%q is no number: `holdfast error list` has them", args[0]))
 			}
-			rows, err := t.Store.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
+			rows, err := t.Store.Errors.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
 			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
 				err = cli.Missing("there is no error %d: `holdfast error list` has them", n)
 			}
@@ -72,7 +72,7 @@ func errorListCommand() *cobra.Command {
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
 			}
-			return t.Store.Errors(c.Context(), query)
+			return t.Store.Errors.Errors(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "PHASE", "PROVIDER", "CLASS+", "CODE", "COUNT", "EVENT+", "MESSAGE"},
 		Cells: func(e oversight.ErrorEntry) []string {

@@ -38,7 +38,7 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, 
 	if err != nil {
 		return err
 	}
-	gone, err := t.Store.ExpungeWith(c.Context(), archived, id, runs, by)
+	gone, err := t.Store.Upkeep.ExpungeWith(c.Context(), archived, id, runs, by)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 }
 
 func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {
-	workflowIDs, err := t.Store.WorkflowsOf(ctx, id)
+	workflowIDs, err := t.Store.Upkeep.WorkflowsOf(ctx, id)
 	if err != nil && !errors.Is(err, event.ErrNotFound) {
 		return 0, err // not found: its rows are purged, what it did to entities may be left
 	}

@@ -18,7 +18,7 @@ import (
 
 // planExpunge says what an expunge would do. The archive is read only for entities that can't be folded without it.
 func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expunged, of retention.Archived, err error) {
-	if plan, err = t.Store.PlanExpunge(c.Context(), nil, id); err != nil {
+	if plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), nil, id); err != nil {
 		return plan, nil, err
 	}
 	var refs []event.EntityRef
@@ -35,7 +35,7 @@ func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expu
 		return plan, nil, fmt.Errorf("nothing was expunged: read the archive, from which %d entities are to be recomputed: %w",
 			len(refs), err)
 	}
-	plan, err = t.Store.PlanExpunge(c.Context(), of, id)
+	plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), of, id)
 	return plan, of, err
 }
 
@@ -47,7 +47,7 @@ func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Keeper, refs []event
 	}
 	var all []event.Entity
 	for _, ref := range refs {
-		e, err := t.Store.Entity(c.Context(), ref)
+		e, err := t.Store.Read.Entity(c.Context(), ref)
 		if err != nil {
 			return nil, err
 		}

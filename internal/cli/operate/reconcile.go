@@ -15,7 +15,6 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/reconcile"
-	"holdfast/runs"
 )
 
 // ReconcileCommand is `holdfast reconcile`.
@@ -58,9 +57,8 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if o.until.IsZero() {
 		o.until = time.Now().UTC()
 	}
-	s := &reconcile.Service{
-		Runs: runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter()), Events: t.Store, Rows: t.Store, Keys: t.Store,
-	}
+	letters := t.Store.DeadLetters
+	s := &reconcile.Service{Runs: t.Runs(), Events: letters, Rows: letters, Keys: letters}
 	plan, err := s.Compare(c.Context(), o.since, o.until, true)
 	if err != nil {
 		return err
@@ -79,7 +77,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 	if err != nil {
 		return err
 	}
-	if err := t.Store.Audit(c.Context(), cli.ActorOf(c).Did(oversight.AuditReconcile, "events", detail)); err != nil {
+	if err := t.Store.Audit.Audit(c.Context(), cli.ActorOf(c).Did(oversight.AuditReconcile, "events", detail)); err != nil {
 		return err
 	}
 	done, err := s.Compare(c.Context(), o.since, o.until, false)

@@ -101,15 +101,15 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 // that both compare as the same.
 func readStored(ctx context.Context, t *tools, f file) (there stored, err error) {
 	for name, d := range f.Destinations {
-		if f.Destinations[name], err = t.Store.MaskHeaders(ctx, d); err != nil {
+		if f.Destinations[name], err = t.Store.Subscriptions.MaskHeaders(ctx, d); err != nil {
 			return there, err
 		}
 	}
-	destinations, err := t.Store.Destinations(ctx)
+	destinations, err := t.Store.Subscriptions.Destinations(ctx)
 	if err != nil {
 		return there, err
 	}
-	subscriptions, err := t.Store.Subscriptions(ctx)
+	subscriptions, err := t.Store.Subscriptions.Subscriptions(ctx)
 	if err != nil {
 		return there, err
 	}
@@ -120,7 +120,7 @@ func readStored(ctx context.Context, t *tools, f file) (there stored, err error)
 func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err error) {
 	for i, c := range p.Changes {
 		if c.Op == opDelete && c.Kind == kindSubscription {
-			if p.Changes[i].Canceled, err = t.Store.CountWaiting(ctx, there.subscriptions[c.Name].ID); err != nil {
+			if p.Changes[i].Canceled, err = t.Store.Outbox.CountWaiting(ctx, there.subscriptions[c.Name].ID); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (s
 func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[string]string, by oversight.Actor) (err error) {
 	switch {
 	case c.Op == opDelete && c.Kind == kindSubscription:
-		gone, err := t.Store.DeleteSubscription(ctx, c.Name, by)
+		gone, err := t.Store.Subscriptions.DeleteSubscription(ctx, c.Name, by)
 		c.Canceled = gone.Canceled
 		return err
 	case c.Op == opDelete:
@@ -153,7 +153,7 @@ func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[stri
 		}
 		return err
 	case c.Kind == kindSubscription:
-		_, err = t.Store.ApplySubscription(ctx, f.Subscriptions[c.Name].Subscription, by)
+		_, err = t.Store.Subscriptions.ApplySubscription(ctx, f.Subscriptions[c.Name].Subscription, by)
 		return err
 	}
 	_, secret, err := t.Apply(ctx, f.Destinations[c.Name], f.secrets[c.Name], by)

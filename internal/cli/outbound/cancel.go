@@ -16,7 +16,7 @@ import (
 // cancelCommand cancels one delivery, which two arguments name, or those that flags select.
 func cancelCommand() *cobra.Command {
 	command := changeDeliveryCommand("cancel", "Do not deliver what is pending or retrying", "is canceled",
-		func(t *tools) changeDelivery { return t.Store.CancelDelivery })
+		func(t *tools) changeDelivery { return t.Store.Outbox.CancelDelivery })
 	one, many := command.RunE, canceling{}
 	command.Use = "cancel [EVENT SUBSCRIPTION]"
 	command.Long = fmt.Sprintf(`Do not deliver what is pending or retrying: one delivery, or those that flags select.
@@ -68,7 +68,7 @@ func (o *canceling) run(c *cobra.Command, t *tools) (err error) {
 	if err := o.resolve(c, t); err != nil {
 		return err
 	}
-	n, err := t.Store.CountCancelable(c.Context(), o.query)
+	n, err := t.Store.Outbox.CountCancelable(c.Context(), o.query)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (o *canceling) run(c *cobra.Command, t *tools) (err error) {
 	if err != nil || !agreed {
 		return err
 	}
-	found.Canceled, err = t.Store.CancelWaiting(c.Context(), o.query, found.Waiting, cli.ActorOf(c))
+	found.Canceled, err = t.Store.Outbox.CancelWaiting(c.Context(), o.query, found.Waiting, cli.ActorOf(c))
 	if err != nil && found.Canceled == 0 {
 		return err
 	}
@@ -102,7 +102,7 @@ func (o *canceling) resolve(c *cobra.Command, t *tools) (err error) {
 	if o.query.SubscriptionID, err = subscriptionID(c.Context(), t.Tools, o.subscription); err != nil {
 		return err
 	}
-	o.query.DestinationID, err = resolve(c.Context(), kindDestination, o.destination, t.Store.Destination,
+	o.query.DestinationID, err = resolve(c.Context(), kindDestination, o.destination, t.Store.Subscriptions.Destination,
 		func(d delivery.Destination) int64 { return d.ID })
 	if o.query.Until.IsZero() {
 		o.query.Until = time.Now()

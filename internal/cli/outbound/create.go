@@ -76,16 +76,16 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 			return err
 		}
 	} else {
-		there, err := t.Store.Destination(c.Context(), s.To)
+		there, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
 		if err != nil {
 			return notFound(err, kindDestination, s.To)
 		}
 		to = &there
 	}
-	if made.Subscription, err = t.Store.ApplySubscription(c.Context(), s, by); err != nil {
+	if made.Subscription, err = t.Store.Subscriptions.ApplySubscription(c.Context(), s, by); err != nil {
 		return notFound(err, kindDestination, s.To)
 	}
-	if made.Condition, err = t.Store.Condition(c.Context(), made.DestinationID); err != nil {
+	if made.Condition, err = t.Store.Subscriptions.Condition(c.Context(), made.DestinationID); err != nil {
 		return err
 	}
 	made.Warnings = t.Warnings(to, &s)
@@ -141,13 +141,13 @@ func (o *createOptions) declareForm(s *delivery.Subscription) {
 
 // mustBeNew refuses names that are taken: to change what is there, apply a file.
 func mustBeNew(ctx context.Context, t *tools, s delivery.Subscription, to *delivery.Destination) error {
-	if _, err := t.Store.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
+	if _, err := t.Store.Subscriptions.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
 		return errors.Join(err, fmt.Errorf("there is a subscription %s: holdfast subscription apply changes it", s.Name))
 	}
 	if to == nil {
 		return nil
 	}
-	if _, err := t.Store.Destination(ctx, to.Name); !errors.Is(err, event.ErrNotFound) {
+	if _, err := t.Store.Subscriptions.Destination(ctx, to.Name); !errors.Is(err, event.ErrNotFound) {
 		return errors.Join(err, fmt.Errorf("there is a destination %s: name it by --to", to.Name))
 	}
 	return nil

@@ -25,7 +25,7 @@ func DeliveryCommand() *cobra.Command {
 			"  holdfast delivery send stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
 		changeDeliveryCommand("send", "Send a processed event to a subscription, with a new ID", "is sent again",
-			func(t *tools) changeDelivery { return t.Store.SendAgain }),
+			func(t *tools) changeDelivery { return t.Store.Outbox.SendAgain }),
 		cancelCommand())
 }
 
@@ -51,12 +51,12 @@ func listDeliveriesCommand() *cobra.Command {
 			if query.SubscriptionID, err = subscriptionID(c.Context(), t, subscription); err != nil {
 				return nil, err
 			}
-			query.DestinationID, err = resolve(c.Context(), kindDestination, destination, t.Store.Destination,
+			query.DestinationID, err = resolve(c.Context(), kindDestination, destination, t.Store.Subscriptions.Destination,
 				func(d delivery.Destination) int64 { return d.ID })
 			if err != nil {
 				return nil, err
 			}
-			return t.Store.Deliveries(c.Context(), query)
+			return t.Store.Outbox.Deliveries(c.Context(), query)
 		},
 		Heading: []string{"EVENT!", "SUBSCRIPTION", "DESTINATION+", "TYPE+", "STATUS", "CODE", "ATTEMPTS+", "WAITS+", "NEXT~"},
 		Cells: func(d delivery.Delivery) []string {
@@ -76,7 +76,8 @@ func listDeliveriesCommand() *cobra.Command {
 }
 
 func subscriptionID(ctx context.Context, t *cli.Tools, name string) (int64, error) {
-	return resolve(ctx, kindSubscription, name, t.Store.Subscription, func(s delivery.Subscription) int64 { return s.ID })
+	of := func(s delivery.Subscription) int64 { return s.ID }
+	return resolve(ctx, kindSubscription, name, t.Store.Subscriptions.Subscription, of)
 }
 
 // keyOf is the delivery that two arguments name.
@@ -117,11 +118,11 @@ func showDeliveryCommand() *cobra.Command {
 }
 
 func readDelivery(ctx context.Context, t *tools, k delivery.Key) (shown deliveryShown, err error) {
-	all, err := t.Store.DeliveriesOf(ctx, k.EventID)
+	all, err := t.Store.Outbox.DeliveriesOf(ctx, k.EventID)
 	if err != nil {
 		return shown, err
 	}
-	attempts, err := t.Store.AttemptsOf(ctx, k.EventID)
+	attempts, err := t.Store.Outbox.AttemptsOf(ctx, k.EventID)
 	if err != nil {
 		return shown, err
 	}

@@ -34,7 +34,7 @@ func listDestinationsCommand() *cobra.Command {
 		Example: "  holdfast destination list\n" +
 			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]outgoing.DestinationView, error) {
-			all, err := t.Store.Destinations(c.Context())
+			all, err := t.Store.Subscriptions.Destinations(c.Context())
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +67,7 @@ func conditionsOf[T any](
 	for i, one := range all {
 		ids[i] = id(one)
 	}
-	return t.Store.Conditions(c.Context(), ids)
+	return t.Store.Subscriptions.Conditions(c.Context(), ids)
 }
 
 func kindOf(d delivery.Destination) string {
@@ -91,14 +91,14 @@ func showDestinationCommand() *cobra.Command {
 
 func readDestination(c *cobra.Command, t *tools, name string) (shown outgoing.DestinationView, err error) {
 	ctx := c.Context()
-	if shown.Destination, err = t.Store.Destination(ctx, name); err != nil {
+	if shown.Destination, err = t.Store.Subscriptions.Destination(ctx, name); err != nil {
 		return shown, notFound(err, kindDestination, name)
 	}
-	if shown.Condition, err = t.Store.Condition(ctx, shown.ID); err != nil {
+	if shown.Condition, err = t.Store.Subscriptions.Condition(ctx, shown.ID); err != nil {
 		return shown, err
 	}
 	shown.Destination = shown.Shown()
-	secrets, err := t.Store.SecretsOf(ctx, shown.ID)
+	secrets, err := t.Store.Subscriptions.SecretsOf(ctx, shown.ID)
 	for _, s := range secrets {
 		shown.Secrets = append(shown.Secrets, outgoing.SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})
 	}
@@ -194,11 +194,11 @@ func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, other
 	if kind == kindDestination {
 		return name, "", nil
 	}
-	s, err := t.Store.Subscription(c.Context(), name)
+	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
 	if err != nil {
 		return "", "", notFound(err, kindSubscription, name)
 	}
-	all, err := t.Store.Subscriptions(c.Context())
+	all, err := t.Store.Subscriptions.Subscriptions(c.Context())
 	var names []string
 	for _, other := range all {
 		if other.DestinationID == s.DestinationID && other.ID != s.ID {

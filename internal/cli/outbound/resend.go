@@ -94,7 +94,7 @@ func startResendCommand() *cobra.Command {
 }
 
 func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
-	s, err := t.Store.Subscription(c.Context(), name)
+	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
 	if err != nil {
 		return notFound(err, kindSubscription, name)
 	}

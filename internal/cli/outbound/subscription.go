@@ -31,7 +31,7 @@ func listSubscriptionsCommand() *cobra.Command {
 	return cli.Listing[outgoing.SubscriptionView, string]{
 		Short: "List subscriptions, and how their destinations do", Example: "  holdfast subscription list",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]outgoing.SubscriptionView, error) {
-			all, err := t.Store.Subscriptions(c.Context())
+			all, err := t.Store.Subscriptions.Subscriptions(c.Context())
 			if err != nil {
 				return nil, err
 			}
@@ -63,7 +63,7 @@ func viewsOf(
 	for i, s := range all {
 		ids[i] = s.DestinationID
 	}
-	to, err := t.Store.DestinationsOf(c.Context(), ids)
+	to, err := t.Store.Subscriptions.DestinationsOf(c.Context(), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +100,15 @@ func showSubscriptionCommand() *cobra.Command {
 	return named(kindSubscription, "show", "Show one subscription, and how its destination does",
 		"  holdfast subscription show customers-to-crm",
 		func(c *cobra.Command, t *tools, name string) error {
-			s, err := t.Store.Subscription(c.Context(), name)
+			s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
-			to, err := t.Store.Destination(c.Context(), s.To)
+			to, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
 			if err != nil {
 				return err
 			}
-			how, err := t.Store.Condition(c.Context(), s.DestinationID)
+			how, err := t.Store.Subscriptions.Condition(c.Context(), s.DestinationID)
 			if err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func deleteSubscriptionCommand() *cobra.Command {
 	command := named(kindSubscription, "delete", "Delete a subscription, and a destination of its name",
 		"  holdfast subscription delete customers-to-crm --reason 'gone'",
 		func(c *cobra.Command, t *tools, name string) error {
-			gone, err := t.Store.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
+			gone, err := t.Store.Subscriptions.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}

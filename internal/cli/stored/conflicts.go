@@ -27,7 +27,7 @@ func conflictListCommand() *cobra.Command {
 		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {
 			query.Limit, query.Before = limit, cli.Behind(after)
-			return t.Store.Conflicts(c.Context(), query)
+			return t.Store.Read.Conflicts(c.Context(), query)
 		},
 		Heading: []string{"ID!", "LAST SEEN/AGE~", "TIMES", "PROVIDER", "SOURCE+", "KEY", "OWNER!", "OWNER'S FINGERPRINT+",
 			"FINGERPRINT+", "FIRST SEEN+~"},

@@ -85,7 +85,7 @@ func readEntity(
 	if entity, err = readState(ctx, t, ref, at); err != nil {
 		return entity, nil, err
 	}
-	timeline, err = t.Store.Timeline(ctx, ref)
+	timeline, err = t.Store.Read.Timeline(ctx, ref)
 	return entity, slices.DeleteFunc(timeline, func(l event.Link) bool {
 		return !at.IsZero() && l.OccurredAt.After(at)
 	}), err
@@ -93,9 +93,9 @@ func readEntity(
 
 func readState(ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	if at.IsZero() {
-		return t.Store.Entity(ctx, ref)
+		return t.Store.Read.Entity(ctx, ref)
 	}
-	return t.Store.EntityAsOf(ctx, ref, at)
+	return t.Store.Entities.EntityAsOf(ctx, ref, at)
 }
 
 // readRelated reads what the definition says the entity leads to. What is not there, or was not there yet, is left out.

@@ -27,7 +27,7 @@ func entityListCommand() *cobra.Command {
 			if query.Kind != "" && query.Provider == "" || query.Prefix != "" && query.Kind == "" {
 				return nil, cli.Misuse(c, errors.New("want --provider beside --kind, and --kind beside --prefix"))
 			}
-			found, err := t.Store.EntityList(c.Context(), query)
+			found, err := t.Store.Read.EntityList(c.Context(), query)
 			lookedTo = found.LookedTo
 			sayWhatIsMissing(c, query, found)
 			return found.Entities, err

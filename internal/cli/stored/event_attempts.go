@@ -23,7 +23,7 @@ func eventAttemptsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := t.Store.AttemptsOf(c.Context(), id)
+			all, err := t.Store.Outbox.AttemptsOf(c.Context(), id)
 			if err != nil {
 				return err
 			}

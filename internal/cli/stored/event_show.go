@@ -59,7 +59,8 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 // reader reads events as the operator API does.
 func reader(t *cli.Tools) *api.API {
 	a := &api.API{
-		Events: t.Store, Accepted: t.Runs(), DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
+		Events: t.Store.EventView(), Accepted: t.Runs(), DeadLetters: t.Store.DeadLetters, Errors: t.Store.Errors,
+		Outbound: &outgoing.API{Deliveries: t.Store.Outbox},
 	}
 	if web := t.Cfg.Operator.TemporalWeb; len(web) > 0 {
 		a.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], t.Cfg.Temporal.Namespace, run) }
@@ -75,7 +76,7 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 		return showRest(c, t, id, err)
 	}
 	return cli.Print(c, detail, func(w io.Writer) error {
-		if waiting, err := t.Store.WaitingEvent(c.Context(), id); err == nil {
+		if waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id); err == nil {
 			return writeWaiting(w, waiting)
 		}
 		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
@@ -91,7 +92,7 @@ func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
 	if errors.As(err, &verdict) {
 		return cli.Print(c, verdict.Decision, func(w io.Writer) error { return writeVerdict(w, verdict.Decision) })
 	}
-	if conflict, err := t.Store.ConflictOfEvent(c.Context(), id); err == nil {
+	if conflict, err := t.Store.Read.ConflictOfEvent(c.Context(), id); err == nil {
 		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
 	}
 	if !errors.Is(err, event.ErrNotFound) {

@@ -28,7 +28,7 @@ func inboxListCommand() *cobra.Command {
 		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
 			query.Limit, query.After = limit, cli.Behind(after)
-			return t.Store.Inbox(c.Context(), query)
+			return t.Store.Inbox.Inbox(c.Context(), query)
 		},
 		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
 		Cells: func(e event.Waiting) []string {
@@ -54,7 +54,7 @@ func inboxShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			waiting, err := t.Store.WaitingEvent(c.Context(), id)
+			waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id)
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Missing("event %s does not wait: `holdfast event show %s` says where it is", id, id)
 			}

@@ -63,13 +63,14 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	outbound, closeDesk := s.outbound(store)
 	all = &api.API{
-		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
+		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
+		Errors: store.Errors, Conflicts: store.Read,
 		Stats:    installation.NewStatistics(s.Config, store, s.Temporal),
-		Replays:  &redrive.Replays{Letters: store, Runs: s.Starter},
+		Replays:  &redrive.Replays{Letters: store.ReplayView(), Runs: s.Starter},
 		Redrives: redrive.NewRedrives(store.Redrives, s.Starter),
 		Rebuilds: redrive.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
 		Imports:  redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
-		Outbound: outbound, Changes: store, Live: feed.NewHub(store, 0),
+		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
 	if web := s.Config.Operator.TemporalWeb; len(web) > 0 {
@@ -83,7 +84,7 @@ func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk f
 	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
 	return &outgoing.API{
-		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store,
+		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: redrive.NewResends(store.Resends, s.Starter),
 	}, d.Close
 }

@@ -22,7 +22,7 @@ import (
 // Console is the API as pages.
 func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
-		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store, Receivers: store,
+		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Receivers: store.Outbox,
 		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
 		Definitions: s.Catalogue, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,

@@ -27,9 +27,9 @@ func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Se
 	return dispatcher.New(dispatcher.Options{
 		API: all,
 		Sources: func(ctx context.Context, limit int) ([]string, error) {
-			return store.SourcesOf(ctx, dispatcher.Provider, limit)
+			return store.Read.SourcesOf(ctx, dispatcher.Provider, limit)
 		},
-		EventsOfWorkflows: store.EventsOfWorkflows,
+		EventsOfWorkflows: store.Upkeep.EventsOfWorkflows,
 		Authenticate: func(header string) error {
 			return token.Authenticate(&auth.Request{Header: map[string][]string{"authorization": {header}}}, time.Now())
 		},

@@ -29,10 +29,10 @@ func TestPagesSayThatTheDatabaseIsUnavailable(t *testing.T) {
 		temporal error
 		says     string
 	}{{nil, accepting}, {errors.New("down"), "Database and Temporal unavailable. Events are answered with 503"}} {
-		shown := &api.API{Events: store, DeadLetters: store}
+		shown := &api.API{Events: store.EventView(), DeadLetters: store.DeadLetters}
 		log := slog.New(slog.DiscardHandler)
 		server := operator.New(operator.Options{
-			API: shown, Log: log, Site: console.New(console.Options{API: shown, Log: log, Finder: store}).Site(),
+			API: shown, Log: log, Site: console.New(console.Options{API: shown, Log: log, Finder: store.Read}).Site(),
 			Checks: []operator.Check{
 				{Name: "database", Probe: store.Ping},
 				{Name: "temporal", Probe: func(context.Context) error { return way.temporal }},
