@@ -133,13 +133,13 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 
 	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REDRIVE_INTERVAL=1s")
 	// The shadow: both get these. The dispatcher delivers one, gives one up, and is still trying two when the first file is made.
-	for _, id := range []string{"both", "lost", "fails later", "stays"} {
+	for _, id := range []string{"both", "lost", "later", "stays"} {
 		i.publish(t, id, "shop")
 	}
 	i.settle(t)
 	old.event(t, "both", "'shop'", "delivered", 1)
 	old.event(t, "lost", "'shop'", "failed", 5)
-	old.event(t, "fails later", "'shop'", "retrying", 3)
+	old.event(t, "later", "'shop'", "retrying", 3)
 	old.event(t, "stays", "'shop'", "retrying", 3)
 
 	recipe := filepath.Join(root, "docs", "moving", "dispatcher.sql")
@@ -159,13 +159,13 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	// The cut-over: the dispatcher is stopped. It has delivered one event before, and given one up. A publisher goes on.
 	stopped := time.Now().UTC()
 	old.exec(t, "UPDATE events SET status = 'delivered' WHERE id = 'under way'")
-	old.exec(t, "UPDATE events SET status = 'failed' WHERE id = 'fails later'")
+	old.exec(t, "UPDATE events SET status = 'failed' WHERE id = 'later'")
 	i.publish(t, "meanwhile", "shop")
 	i.settle(t)
 	last := i.write(t, "stopped.ndjson", old.exportStopped(t, recipe))
 	require.Equal(t, "event 1 new, 4 there; dead_letter 2 new, 5 there", counted(i.importFile(t, last)))
 	onlyProcessedHere := i.onlyProcessedHere(t, last)
-	require.ElementsMatch(t, []string{"events:shop:lost", "events:shop:fails later", "events:shop:stays"}, onlyProcessedHere)
+	require.ElementsMatch(t, []string{"events:shop:lost", "events:shop:later", "events:shop:stays"}, onlyProcessedHere)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_1' AND active"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_2' AND NOT active"))
 	for id, source := range map[string]string{"done": "shop", "bare": "", "empty": "", "under way": "erp", "both": "shop", "lost": "shop"} {
@@ -185,7 +185,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.mustRun(t, "resend", "start", "old-sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
 	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")
 	require.Equal(t, map[string]int{
-		"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1, "fails later": 1, "stays": 1, "meanwhile": 1,
+		"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1, "later": 1, "stays": 1, "meanwhile": 1,
 	}, crm.all())
 	require.Empty(t, erp.all())
 
