@@ -148,6 +148,25 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 	})
 }
 
+// However many batches are full, no more runs are under way than may be.
+func TestRunsUnderWayAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := lane{taken: make(chan int), running: make(chan int, 9), waits: &atomic.Bool{}}
+		fake.waits.Store(true)
+		p := NewBulkStarter(fake, fake, 10, 2)
+		p.Start()
+		defer p.Stop()
+		for range 5 {
+			p.Took(lateBatch(10, time.Minute))
+			synctest.Wait()
+		}
+		p.Wake()
+		synctest.Wait()
+		require.Len(t, fake.running, 2)
+	})
+}
+
 // What one run has taken is no reason for another one, however often its arrival was told; nor does a run that found nothing, since
 // somebody else was faster, make the next one at once.
 func TestNoRunStartsForNothing(t *testing.T) {

@@ -156,7 +156,7 @@ func (k *keyRule) contentOf(scope string, body []byte) (sum string, ofValue bool
 	return hex.EncodeToString(h.Sum(nil)), false
 }
 
-// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON, or not the same
+// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON, or not one
 // value for every reader.
 func (k *keyRule) valueHash(scope string, body []byte) (sum string, ofValue bool) {
 	v, err := decode.JSONUnambiguously(body)
