@@ -40,7 +40,7 @@ func (a *Activities) recordDeadLetter(
 ) (*Recorded, error) {
 	run := currentRun(ctx)
 	if f.Class == event.ClassConflict && r.ConflictsWith == "" {
-		r = r.Apart(unknownOwner) // otherwise a replay meets the same conflict
+		r = r.WithConflictKey(unknownOwner) // otherwise a replay meets the same conflict
 	}
 	recorded, eventID, err := a.keepDeadLetter(ctx, event.DeadLetter{
 		Receipt: r, Body: body, State: event.DeadLetterOpen, Run: run, Failure: f, Failures: 1, FirstFailed: f.At, LastFailed: f.At,

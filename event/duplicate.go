@@ -67,9 +67,9 @@ func (r Receipt) ConflictWith(owner, fingerprint string) *Conflict {
 	}
 }
 
-// Apart assigns a new key to an event whose certain key belongs to another event. Redeliveries with the same content get the same
+// WithConflictKey assigns a new key to an event whose certain key belongs to another event. Redeliveries with the same content get the same
 // key.
-func (r Receipt) Apart(owner string) Receipt {
+func (r Receipt) WithConflictKey(owner string) Receipt {
 	sum := sha256.Sum256([]byte(r.Fingerprint))
 	r.Earlier = &EarlierKey{Key: r.Key, Fingerprint: r.Fingerprint}
 	r.Key = CanonicalKey(r.Provider, r.Key+":conflict:"+hex.EncodeToString(sum[:8]))
@@ -84,9 +84,9 @@ func (r Receipt) IsConflict(c *Conflict) bool { return c != nil && r.Certain && 
 // and it has no delivery ID.
 func (r Receipt) IsUndecidable() bool { return r.Content != "" && r.DedupeWindow > 0 }
 
-// ApartFrom reports whether an event with the same key, received at the given time, is at least a dedupe window away, so that the
+// OutsideWindowOf reports whether an event with the same key, received at the given time, is at least a dedupe window away, so that the
 // two are distinct events.
-func (r Receipt) ApartFrom(receivedAt time.Time) bool {
+func (r Receipt) OutsideWindowOf(receivedAt time.Time) bool {
 	return r.DedupeWindow > 0 && r.ReceivedAt.Sub(receivedAt).Abs() >= time.Duration(r.DedupeWindow)
 }
 

@@ -43,15 +43,15 @@ func TestAConflictIsOfTwoEventsWithOtherContent(t *testing.T) {
 	guessed := r
 	guessed.Certain = false
 	require.False(t, guessed.IsConflict(conflict), "a guessed key says nothing")
-	apart := r.Apart("a")
+	apart := r.WithConflictKey("a")
 	require.False(t, apart.IsConflict(conflict), "it has a key of its own by now")
 	require.Equal(t, "a", apart.ConflictsWith)
 	require.Equal(t, &event.EarlierKey{Key: "k", Fingerprint: "sha256:2"}, apart.Earlier)
 	require.NotEqual(t, r.Key, apart.Key)
-	require.Equal(t, apart.Key, r.Apart("a").Key, "another delivery of the same content gets the same key")
+	require.Equal(t, apart.Key, r.WithConflictKey("a").Key, "another delivery of the same content gets the same key")
 	other := r
 	other.Fingerprint = "sha256:3"
-	require.NotEqual(t, apart.Key, other.Apart("a").Key)
+	require.NotEqual(t, apart.Key, other.WithConflictKey("a").Key)
 }
 
 // Two events of a guessed key are one within the dedupe window, and two from its end on. Without a window they are always one.
@@ -74,10 +74,10 @@ func TestADedupeWindow(t *testing.T) {
 		{other: -time.Hour, apart: true},
 	} {
 		other := at.Add(c.other)
-		require.Equal(t, c.apart, r.ApartFrom(other), c.other)
+		require.Equal(t, c.apart, r.OutsideWindowOf(other), c.other)
 		require.Equal(t, c.before, r.BeforeWindowOf(other), c.other)
 		require.Equal(t, c.late, late.BeforeWindowOf(other), c.other)
-		require.False(t, forever.ApartFrom(other))
+		require.False(t, forever.OutsideWindowOf(other))
 		require.False(t, forever.BeforeWindowOf(other))
 	}
 	imported := r

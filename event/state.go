@@ -30,7 +30,7 @@ const (
 	OutcomeIgnored Outcome = "ignored"
 	// OutcomeDuplicate: another event owns the key; nothing was changed.
 	OutcomeDuplicate Outcome = "duplicate"
-	// OutcomeDiscarded, OutcomeReplaced and OutcomeExpunged: an operator decided about the event, so nothing changed. See Verdict.
+	// OutcomeDiscarded, OutcomeReplaced and OutcomeExpunged: an operator decided about the event, so nothing changed. See Decision.
 	OutcomeDiscarded Outcome = "discarded"
 	OutcomeReplaced  Outcome = "replaced"
 	OutcomeExpunged  Outcome = "expunged"

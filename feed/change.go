@@ -92,17 +92,17 @@ type Filter struct {
 	Kind     string
 }
 
-// Wants reports whether the filter selects the change.
-func (f Filter) Wants(c Change) bool {
+// Matches reports whether the filter selects the change.
+func (f Filter) Matches(c Change) bool {
 	return (f.Provider == "" || f.Provider == c.Provider) && (f.Subject == "" || f.Subject == c.Subject) &&
 		(f.Kind == "" || f.Kind == c.Kind)
 }
 
-// Sift returns the matching changes.
-func (f Filter) Sift(all []Change) []Change {
+// Select returns the matching changes.
+func (f Filter) Select(all []Change) []Change {
 	some := make([]Change, 0, len(all))
 	for _, c := range all {
-		if f.Wants(c) {
+		if f.Matches(c) {
 			some = append(some, c)
 		}
 	}

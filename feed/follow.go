@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Beat is the interval of empty batches while nothing changes.
-const Beat = 15 * time.Second
+// Heartbeat is the interval of empty batches while nothing changes.
+const Heartbeat = 15 * time.Second
 
 // Batch is a batch of changes for a follower.
 type Batch struct {
@@ -77,7 +77,7 @@ func (o *Follower) Run(ctx context.Context, send func(Batch) error) error {
 
 func (o *Follower) deliver(p Page, send func(Batch) error) error {
 	o.after = p.Next
-	return send(Batch{Items: o.l.filter.Sift(p.Items), Next: p.Next})
+	return send(Batch{Items: o.l.filter.Select(p.Items), Next: p.Next})
 }
 
 // catchUp sends the changes before the position from which the listener gets all.
@@ -96,7 +96,7 @@ func (o *Follower) catchUp(ctx context.Context, send func(Batch) error) error {
 
 // follow sends new changes, except those already sent.
 func (l *listener) follow(ctx context.Context, last Cursor, send func(Batch) error) error {
-	beat := time.NewTicker(Beat)
+	beat := time.NewTicker(Heartbeat)
 	defer beat.Stop()
 	for {
 		select {

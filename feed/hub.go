@@ -185,7 +185,7 @@ func newListener(f Filter) *listener {
 }
 
 func (l *listener) take(p Page) {
-	wanted := l.filter.Sift(p.Items)
+	wanted := l.filter.Select(p.Items)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	free := max(maxBuffered-len(l.batch.Items), 0)

@@ -201,7 +201,7 @@ func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (r
 		return started, err
 	}
 	found := started.Conflict
-	started, err = starter.Start(ctx, row.Receipt.Apart(found.Owner), row.Body, row.Reject)
+	started, err = starter.Start(ctx, row.Receipt.WithConflictKey(found.Owner), row.Body, row.Reject)
 	started.Conflict = found
 	return started, err
 }

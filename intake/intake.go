@@ -151,7 +151,7 @@ func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error
 		return started, err
 	}
 	found := started.Conflict
-	a.Receipt = a.Receipt.Apart(found.Owner)
+	a.Receipt = a.Receipt.WithConflictKey(found.Owner)
 	started, err = i.commitShared(ctx, a)
 	started.Conflict = found
 	return started, err

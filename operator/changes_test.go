@@ -200,7 +200,7 @@ func TestADisconnectedClientFreesItsStream(t *testing.T) {
 			require.NoError(t, err)
 			defer res.Body.Close()
 			return res.StatusCode == http.StatusOK
-		}, feed.Beat, 10*time.Millisecond)
+		}, feed.Heartbeat, 10*time.Millisecond)
 	}
 }
 

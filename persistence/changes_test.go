@@ -95,7 +95,7 @@ func TestRevisionsRiseThroughTheLivesOfAnEntity(t *testing.T) {
 	db.mustProcess(r, parsed())
 	db.mustProcess(receipt(), parsed(snapshot("1", `{"n":1}`)))
 	all, _ := db.told(feed.Cursor{}, 6)
-	of := feed.Filter{Subject: feed.Entity}.Sift(all)
+	of := feed.Filter{Subject: feed.Entity}.Select(all)
 	require.Equal(t, []string{"entity created", "entity changed", "entity removed", "entity created"}, brief(of))
 	require.Equal(t, of[0].Revision+1, of[1].Revision)
 	require.Equal(t, of[1].Revision+1, of[2].Revision)
@@ -110,13 +110,13 @@ func TestTheFeedTellsOfDeadLetters(t *testing.T) {
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada))
 	db.take(id)
-	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", id))
+	require.NoError(t, db.DeadLetters.Release(t.Context(), "", id))
 	again := died(r, time.Now())
 	again.Run = anotherRun(r)
 	db.record(again)
 	db.mustProcess(r, parsed())
 	all, _ := db.told(feed.Cursor{}, 8)
-	of := feed.Filter{Subject: feed.DeadLetter}.Sift(all)
+	of := feed.Filter{Subject: feed.DeadLetter}.Select(all)
 	require.Contains(t, brief(all), "event discarded")
 	require.Equal(t, []string{
 		"dead_letter opened", "dead_letter discarded", "dead_letter reopened", "dead_letter redriving", "dead_letter resolved",
@@ -144,7 +144,7 @@ func TestTheFeedTellsOfDeliveries(t *testing.T) {
 	_, err := db.Outbox.CancelDelivery(t.Context(), jobs[3].Key, ada)
 	require.NoError(t, err)
 	all, _ := db.told(start, 4)
-	of := feed.Filter{Subject: feed.Delivery}.Sift(all)
+	of := feed.Filter{Subject: feed.Delivery}.Select(all)
 	require.Equal(t, []string{"delivery delivered", "delivery failed", "delivery retrying", "delivery canceled"}, brief(of))
 	require.Contains(t, ids, of[0].EventID)
 	require.Equal(t, fmt.Sprintf("%s/%d", of[0].EventID, of[0].SubscriptionID), of[0].ID)
@@ -215,11 +215,11 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 		}
 		all, at = append(all, p.Items[:keep]...), p.Next
 	}
-	require.Len(t, feed.Filter{Subject: feed.Event}.Sift(all), writers*each)
+	require.Len(t, feed.Filter{Subject: feed.Event}.Select(all), writers*each)
 	once, _ := db.told(feed.Cursor{}, len(all))
 	require.Equal(t, once, all)
 	revisions := map[string][]int64{}
-	for _, c := range (feed.Filter{Subject: feed.Entity}).Sift(all) {
+	for _, c := range (feed.Filter{Subject: feed.Entity}).Select(all) {
 		revisions[c.ID] = append(revisions[c.ID], c.Revision)
 	}
 	for id, seen := range revisions {

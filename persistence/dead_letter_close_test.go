@@ -139,7 +139,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	requireState(t, err, event.DeadLetterDiscarded)
 	require.ErrorContains(t, err, "replaced by event "+revised.Receipt.ID)
 
-	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", revised.ID))
+	require.NoError(t, db.DeadLetters.Release(t.Context(), "", revised.ID))
 	again, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, r.Key+":r2", again.Receipt.Key, "an edit of an edit counts on")

@@ -141,7 +141,7 @@ func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
 
-	letter, err := db.DeadLetters.TakeForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
+	letter, err := db.DeadLetters.ClaimForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
 	require.NoError(t, err)
 	db.record(died(letter.Receipt, time.Now()))
 	require.Equal(t, 3, db.deadLetterOf(r).Failures, "a replay that fails again")

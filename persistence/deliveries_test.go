@@ -49,7 +49,7 @@ SELECT id, 'acme', '', id::text, 'event', 'thing.changed', 'processed', 'process
 
 func (d *database) lease(limit, share int) []delivery.Job {
 	d.t.Helper()
-	jobs, _, err := d.Outbox.Lease(d.t.Context(), delivery.Want{Limit: limit, Room: upTo(share)})
+	jobs, _, err := d.Outbox.Lease(d.t.Context(), delivery.LeaseRequest{Limit: limit, Room: upTo(share)})
 	require.NoError(d.t, err)
 	return jobs
 }
@@ -243,7 +243,7 @@ func TestNoMoreAreUnderWayThanMayBe(t *testing.T) {
 	for range 8 {
 		go func() {
 			for range 10 {
-				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 5, Room: upTo(3)})
+				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 5, Room: upTo(3)})
 				results <- leased{jobs, err}
 			}
 		}()
@@ -281,7 +281,7 @@ func TestManyDispatchersWorkOffAQueueBeneathItsCap(t *testing.T) {
 
 func workOff(t *testing.T, db *database) error {
 	for {
-		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 4, Room: upTo(2)})
+		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 4, Room: upTo(2)})
 		if err != nil {
 			return err
 		}
@@ -601,7 +601,7 @@ func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 	db.destination(2, delivery.Destination{})
 	db.queue(1, 5)
 	db.queue(2, 5)
-	of := func(want delivery.Want) map[int64]int {
+	of := func(want delivery.LeaseRequest) map[int64]int {
 		jobs, _, err := db.Outbox.Lease(t.Context(), want)
 		require.NoError(t, err)
 		n := map[int64]int{}
@@ -617,13 +617,13 @@ func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 		}
 		return rooms
 	}
-	require.Equal(t, map[int64]int{2: 1}, of(delivery.Want{Limit: 10, Room: roomOf}))
-	require.Equal(t, map[int64]int{1: 1}, of(delivery.Want{Limit: 1, Room: upTo(5)}), "it has waited longest")
+	require.Equal(t, map[int64]int{2: 1}, of(delivery.LeaseRequest{Limit: 10, Room: roomOf}))
+	require.Equal(t, map[int64]int{1: 1}, of(delivery.LeaseRequest{Limit: 1, Room: upTo(5)}), "it has waited longest")
 	room = map[int64]int{1: 1, 2: 1}
-	require.Equal(t, map[int64]int{2: 1}, of(delivery.Want{Limit: 10, Room: roomOf, Without: []int64{1}}))
-	require.Equal(t, map[int64]int{1: 1}, of(delivery.Want{Limit: 10, Room: roomOf, Only: []int64{1}}))
-	require.Empty(t, of(delivery.Want{Limit: 10, Room: roomOf, Only: []int64{}}))
-	require.Equal(t, map[int64]int{1: 3, 2: 3}, of(delivery.Want{Limit: 10}))
+	require.Equal(t, map[int64]int{2: 1}, of(delivery.LeaseRequest{Limit: 10, Room: roomOf, Without: []int64{1}}))
+	require.Equal(t, map[int64]int{1: 1}, of(delivery.LeaseRequest{Limit: 10, Room: roomOf, Only: []int64{1}}))
+	require.Empty(t, of(delivery.LeaseRequest{Limit: 10, Room: roomOf, Only: []int64{}}))
+	require.Equal(t, map[int64]int{1: 3, 2: 3}, of(delivery.LeaseRequest{Limit: 10}))
 }
 
 // A lease that looks at few destinations, since the last one was filled by one, says that there may be more at once.
@@ -640,7 +640,7 @@ func TestALeaseThatLooksAtFewLooksAgain(t *testing.T) {
 	var got []delivery.Job
 	for range 3 {
 		began := time.Now()
-		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 50})
+		jobs, next, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 50})
 		require.NoError(t, err)
 		if got = append(got, jobs...); len(got) == 20 {
 			return

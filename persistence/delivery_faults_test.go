@@ -226,7 +226,7 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	lease := func() []delivery.Job {
-		jobs, _, err := other.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
+		jobs, _, err := other.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 10})
 		require.NoError(t, err)
 		return jobs
 	}
@@ -257,7 +257,7 @@ func openCut(t *testing.T) (db *database, lose func()) {
 	return db, func() {
 		tap.cuts.Store(true)
 		defer tap.cuts.Store(false)
-		_, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 10})
+		_, _, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 10})
 		require.Error(t, err)
 	}
 }
@@ -467,7 +467,7 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 	require.Equal(t, event.StatusProcessed, db.status(letter.Receipt.ID))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(ctx, letter.ID, ada))
 
-	taken, err := db.DeadLetters.TakeForReplay(ctx, "one", letter.ID, ada)
+	taken, err := db.DeadLetters.ClaimForReplay(ctx, "one", letter.ID, ada)
 	require.NoError(t, err)
 	require.Equal(t, `{"id":1}`, string(taken.Body))
 	require.NoError(t, db.Outbox.Redeliver(ctx, letter.Receipt.ID, 1))
@@ -483,7 +483,7 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	unsent, sent := db.buryDelivery(1), db.buryDelivery(1)
 	for _, letter := range []event.DeadLetter{unsent, sent} {
-		_, err := db.DeadLetters.TakeForReplay(ctx, "one", letter.ID, ada)
+		_, err := db.DeadLetters.ClaimForReplay(ctx, "one", letter.ID, ada)
 		require.NoError(t, err)
 	}
 	require.NoError(t, db.Outbox.Redeliver(ctx, sent.Receipt.ID, 1))

@@ -32,7 +32,7 @@ func TestPlansSurviveAnAnalyzedEmptyQueue(t *testing.T) {
 		run      func() error
 	}{
 		{"lease", "WITH room AS", func() error {
-			return second2(db.Outbox.Lease(t.Context(), delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 50}))
 		}},
 		{"settle first successes", "'delivered', code, 1, 0", func() error {
 			return second(db.Outbox.Settle(t.Context(), each(db.lease(50, 50), delivery.OK, "200")))

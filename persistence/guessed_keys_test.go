@@ -132,7 +132,7 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	_, err = d.Writer.Process(t.Context(), letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
 	d.fail(second, event.Rejectf("malformed_json", "no JSON"), "run-1")
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	_, err = d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
@@ -208,14 +208,14 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	}
 	require.Len(t, d.conflicts(), 1)
 
-	apart := second.Apart(first.ID)
+	apart := second.WithConflictKey(first.ID)
 	require.NotEqual(t, second.Key, apart.Key)
 	_, err := d.Writer.Process(t.Context(), apart, body, parsed(), runOf(apart))
 	requireClass(t, err, event.ClassConflict, "key_conflict")
 	d.fail(apart, err, "run-1")
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
-	_, err = d.DeadLetters.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	persisted, err := d.Writer.Process(t.Context(), letter.Receipt, body, parsed(), runOf(apart))
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 
 	redelivery := sameKey(first, time.Hour)
 	redelivery.Certain, redelivery.Fingerprint = true, first.Fingerprint
-	redelivery = redelivery.Apart(second.ID)
+	redelivery = redelivery.WithConflictKey(second.ID)
 	persisted, err = d.Writer.Process(t.Context(), redelivery, body, parsed(), runOf(redelivery))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)

@@ -281,7 +281,7 @@ func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
 	before := m.everything()
 	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(dead)))
 	require.Equal(t, before, m.everything())
-	taken, err := m.DeadLetters.TakeForReplay(t.Context(), "replay", m.deadLetterOf(dead.Receipt).ID, oversight.Actor{Name: "ada"})
+	taken, err := m.DeadLetters.ClaimForReplay(t.Context(), "replay", m.deadLetterOf(dead.Receipt).ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	p, err := readImported(taken.Receipt, taken.Body)
 	require.NoError(t, err)
@@ -328,7 +328,7 @@ func TestImportedDeadLetters(t *testing.T) {
 	require.Equal(t, noon, d.LastFailed)
 	require.Equal(t, event.DeadLetterExhausted, m.deadLetterOf(given.Receipt).State)
 
-	taken, err := m.DeadLetters.TakeForReplay(t.Context(), "replay", d.ID, oversight.Actor{Name: "ada"})
+	taken, err := m.DeadLetters.ClaimForReplay(t.Context(), "replay", d.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, open.Body, taken.Body)
 	p, err := readImported(taken.Receipt, taken.Body)

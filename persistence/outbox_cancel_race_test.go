@@ -37,7 +37,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 		senders.Go(func() error {
 			for {
 				last := done.Load()
-				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.Want{Limit: 10, Room: upTo(10)})
+				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 10, Room: upTo(10)})
 				if err != nil {
 					return err
 				}

@@ -25,7 +25,7 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 	ctx := t.Context()
 	require.NoError(t, db.Outbox.Rearm(ctx))
 	ids := db.queue(2, 50)
-	jobs, _, err := db.Outbox.Lease(ctx, delivery.Want{Limit: 10})
+	jobs, _, err := db.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 10})
 	require.NoError(t, err)
 	require.NotEmpty(t, jobs)
 
@@ -35,11 +35,11 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 		run      func() error
 	}{
 		{"lease", "WITH room AS", 3000, func() error {
-			return second2(db.Outbox.Lease(ctx, delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 50}))
 		}},
 		{"look again", "SET breaker = CASE WHEN n.turns", 3000, func() error {
 			db.queue(2, 1)
-			return second2(db.Outbox.Lease(ctx, delivery.Want{Limit: 50}))
+			return second2(db.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 50}))
 		}},
 		{"read of events", "WITH sized AS", 3000, func() error { return second2(db.Subscriptions.Messages(ctx, ids, 1<<20)) }},
 		{"settle, first successes", "q.attempts = 0", 3000, func() error {

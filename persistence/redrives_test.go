@@ -92,7 +92,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	require.Equal(t, operation.Running, r.State)
 	require.Empty(t, db.takeAll("one", 2), "it never takes a row twice, also not one that has failed again")
 
-	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "one", ids[2]))
+	require.NoError(t, db.DeadLetters.Release(t.Context(), "one", ids[2]))
 	for _, rescued := range mine[3:] {
 		require.NoError(t, db.UpsertEntitiesAfterPersist(rescued))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (d *database) tryTake(id int64) error {
-	_, err := d.DeadLetters.TakeForReplay(d.t.Context(), "replay-1", id, oversight.Actor{Name: "ada"})
+	_, err := d.DeadLetters.ClaimForReplay(d.t.Context(), "replay-1", id, oversight.Actor{Name: "ada"})
 	return err
 }
 
@@ -50,9 +50,9 @@ func TestOfFiftyReplaysAtOnceOneWins(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM audit_log WHERE action = 'dead_letter.replay'`),
 		"what was refused has changed nothing")
 
-	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "replay-1", id))
+	require.NoError(t, db.DeadLetters.Release(t.Context(), "replay-1", id))
 	db.take(id)
-	require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "somebody else", id))
+	require.NoError(t, db.DeadLetters.Release(t.Context(), "somebody else", id))
 	require.Error(t, db.tryTake(id), "only its owner gives it back")
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`)

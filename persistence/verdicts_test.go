@@ -186,7 +186,7 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	edit := func(id int64) int64 {
 		d, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 		require.NoError(t, err)
-		require.NoError(t, db.DeadLetters.GiveBack(t.Context(), "", d.ID))
+		require.NoError(t, db.DeadLetters.Release(t.Context(), "", d.ID))
 		return d.ID
 	}
 	second := edit(first)

@@ -40,7 +40,7 @@ func (m *model) process(r event.Receipt, p event.Parsed) {
 	key := modelKey{r.Provider, r.Key}
 	if _, stored := m.events[r.ID]; !stored {
 		owner, taken := m.keys[key]
-		if taken && !r.ApartFrom(owner.ReceivedAt) {
+		if taken && !r.OutsideWindowOf(owner.ReceivedAt) {
 			return
 		}
 		if !taken || r.ReceivedAt.After(owner.ReceivedAt) {

@@ -15,14 +15,14 @@ import (
 
 // Letters claims dead letters.
 type Letters interface {
-	// TakeForReplay claims an open dead letter, and audits it. The error is an *event.StateError if it isn't open.
-	TakeForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
+	// ClaimForReplay claims an open dead letter, and audits it. The error is an *event.StateError if it isn't open.
+	ClaimForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
 	// EditDeadLetter replaces a dead letter with a new event, and audits it. The new dead letter is claimed, without an owner.
 	EditDeadLetter(ctx context.Context, e operation.Edit, actor oversight.Actor) (event.DeadLetter, error)
 	// MarkStarted stores run IDs by dead letter ID.
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
-	// GiveBack returns claimed dead letters to their open state.
-	GiveBack(ctx context.Context, owner string, ids ...int64) error
+	// Release returns claimed dead letters to their open state.
+	Release(ctx context.Context, owner string, ids ...int64) error
 	// Redeliver sends an event again to a subscription whose delivery failed, without processing it again.
 	Redeliver(ctx context.Context, eventID string, subscriptionID int64) error
 }

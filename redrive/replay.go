@@ -20,7 +20,7 @@ import (
 // minutes, releases it.
 func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
-	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
+	d, err := s.Letters.ClaimForReplay(ctx, owner, id, actor)
 	if err != nil {
 		return operation.Replayed{}, err
 	}
@@ -38,7 +38,7 @@ func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (
 func (s *Replays) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
 	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
 		return operation.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
-			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
+			s.Letters.Release(context.WithoutCancel(ctx), owner, d.ID))
 	}
 	err := s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: ""})
 	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
@@ -68,7 +68,7 @@ func (s *Replays) start(ctx context.Context, owner string, d event.DeadLetter) (
 	case !ok:
 		// Release the dead letter even if the caller has disconnected.
 		return run, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
-			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
+			s.Letters.Release(context.WithoutCancel(ctx), owner, d.ID))
 	case err != nil: // it stays claimed by the open run
 		err = fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, err)
 	}

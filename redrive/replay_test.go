@@ -27,7 +27,7 @@ type desk struct {
 	redelivered  string
 }
 
-func (d *desk) TakeForReplay(_ context.Context, owner string, id int64, _ oversight.Actor) (event.DeadLetter, error) {
+func (d *desk) ClaimForReplay(_ context.Context, owner string, id int64, _ oversight.Actor) (event.DeadLetter, error) {
 	d.owner = owner
 	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}, SubscriptionID: d.subscription}, nil
 }
@@ -41,7 +41,7 @@ func (d *desk) MarkStarted(_ context.Context, _ string, runs map[int64]string) e
 	return nil
 }
 
-func (d *desk) GiveBack(_ context.Context, owner string, ids ...int64) error {
+func (d *desk) Release(_ context.Context, owner string, ids ...int64) error {
 	if owner == d.owner {
 		d.given = append(d.given, ids...)
 	}

@@ -108,9 +108,9 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		switch {
 		case earlier.EventID == own:
 			return s.withOutcome(ctx, earlier.Started), nil
-		case r.ApartFrom(earlier.receivedAt) && earlier.State == StateProcessing:
+		case r.OutsideWindowOf(earlier.receivedAt) && earlier.State == StateProcessing:
 			return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrKeyBusy)
-		case r.ApartFrom(earlier.receivedAt):
+		case r.OutsideWindowOf(earlier.receivedAt):
 			r.ID, dead = own, Started{}
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 		case earlier.State == StateDead && !reject && earlier.Conflict == nil:

@@ -21,7 +21,7 @@ func RedriveDeadLetters(ctx workflow.Context, id string) (operation.Redrive, err
 	return page.Redrive, nil
 }
 
-func restOfRedrive(page operation.RedriveTurn) rest {
+func restOfRedrive(page operation.RedriveProgress) rest {
 	switch {
 	case page.Settled:
 		return rest{ended: true}

@@ -28,8 +28,8 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-func turn(state operation.State, drained, settled bool) operation.RedriveTurn {
-	return operation.RedriveTurn{Redrive: operation.Redrive{Base: operation.Base{ID: "one", State: state}}, Drained: drained, Settled: settled}
+func turn(state operation.State, drained, settled bool) operation.RedriveProgress {
+	return operation.RedriveProgress{Redrive: operation.Redrive{Base: operation.Base{ID: "one", State: state}}, Drained: drained, Settled: settled}
 }
 
 // A redrive has nothing left to start, and two of its runs are open for a while:
@@ -116,9 +116,9 @@ func TestRedriveDeadLetters_isCanceledBeforeItContinuesAsNew(t *testing.T) {
 //   - it adds up what it has done
 func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
 	env := pagedOperation(t)
-	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{Planned: 3, Started: 20, Exhausted: 1}, nil).Once()
-	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{}, nil).Once()
-	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{Started: 2, Drained: true}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueProgress{Planned: 3, Started: 20, Exhausted: 1}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueProgress{}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueProgress{Started: 2, Drained: true}, nil).Once()
 	env.ExecuteWorkflow(workflows.TypeRedriveDue)
 	require.NoError(t, env.GetWorkflowError())
 	var result workflows.RedriveDueResult

@@ -25,7 +25,7 @@ type RedriveDueResult struct {
 func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
 	var result RedriveDueResult
 	for range duePages {
-		var page operation.DueTurn
+		var page operation.DueProgress
 		if err := workflow.ExecuteActivity(withOperationOptions(ctx, "due"), operate.RedriveDue).Get(ctx, &page); err != nil {
 			return result, err
 		}

@@ -25,8 +25,8 @@ type ReplayStore interface {
 	Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error)
 	// MarkStarted keeps run IDs by the IDs of dead letters.
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
-	// GiveBack lets dead letters wait again.
-	GiveBack(ctx context.Context, owner string, ids ...int64) error
+	// Release lets dead letters wait again.
+	Release(ctx context.Context, owner string, ids ...int64) error
 	// Redeliver sends an event again to a subscription that it could not be delivered to.
 	Redeliver(ctx context.Context, eventID string, subscriptionID int64) error
 }

@@ -10,17 +10,17 @@ import (
 
 // RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
 // may be killed at any moment and run again. Where automatic redrive is off it does nothing.
-func (a *Activities) RedriveDue(ctx context.Context) (operation.DueTurn, error) {
+func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, error) {
 	policy := a.Automatic()
 	if policy.Attempts == 0 {
-		return operation.DueTurn{Drained: true}, nil
+		return operation.DueProgress{Drained: true}, nil
 	}
 	owner := activity.GetInfo(ctx).WorkflowExecution.ID
 	restart := a.newRestart(owner, policy.Rate)
 	if err := restart.leftovers(ctx); err != nil {
-		return operation.DueTurn{}, err
+		return operation.DueProgress{}, err
 	}
-	var done operation.DueTurn
+	var done operation.DueProgress
 	var err error
 	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, policy); err != nil {
 		return done, err

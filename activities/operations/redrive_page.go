@@ -11,16 +11,16 @@ import (
 
 // RedrivePage is one turn of a bulk redrive: it takes dead letters and starts their runs for some seconds, unless the
 // redrive is paused or has ended. It may be killed at any moment and run again.
-func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveTurn, error) {
+func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveProgress, error) {
 	drained, err := a.redrive(ctx, id)
 	if err != nil {
-		return operation.RedriveTurn{}, err
+		return operation.RedriveProgress{}, err
 	}
 	r, settled, err := a.Redrives.Settle(ctx, id)
 	if err == nil && settled {
 		logRedrive(ctx, r)
 	}
-	return operation.RedriveTurn{Redrive: r, Drained: drained, Settled: settled}, err
+	return operation.RedriveProgress{Redrive: r, Drained: drained, Settled: settled}, err
 }
 
 func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err error) {

@@ -39,7 +39,7 @@ func (r *restart) all(ctx context.Context, letters []event.DeadLetter, start fun
 		}
 	}
 	starting.Wait()
-	r.errs = append(r.errs, r.store.MarkStarted(ctx, r.owner, r.started), r.store.GiveBack(ctx, r.owner, r.skipped...), ctx.Err())
+	r.errs = append(r.errs, r.store.MarkStarted(ctx, r.owner, r.started), r.store.Release(ctx, r.owner, r.skipped...), ctx.Err())
 	return errors.Join(r.errs...)
 }
 

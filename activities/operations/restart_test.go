@@ -64,7 +64,7 @@ func (w *world) MarkStarted(_ context.Context, _ string, runs map[int64]string) 
 	return nil
 }
 
-func (w *world) GiveBack(_ context.Context, _ string, ids ...int64) error {
+func (w *world) Release(_ context.Context, _ string, ids ...int64) error {
 	w.given = append(w.given, ids...)
 	return nil
 }

@@ -138,7 +138,7 @@ func (d *Dispatcher) leaseLoop() {
 	}
 }
 
-func (d *Dispatcher) lease(want delivery.Want) ([]delivery.Job, time.Time, error) {
+func (d *Dispatcher) lease(want delivery.LeaseRequest) ([]delivery.Job, time.Time, error) {
 	if d.working.Err() != nil {
 		return nil, time.Time{}, nil
 	}

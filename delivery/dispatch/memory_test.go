@@ -42,7 +42,7 @@ func newMemory(jobs ...delivery.Job) *memory {
 	}
 }
 
-func (m *memory) Lease(_ context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
+func (m *memory) Lease(_ context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rooms := m.roomsOf(want)
@@ -62,7 +62,7 @@ func (m *memory) Lease(_ context.Context, want delivery.Want) (jobs []delivery.J
 }
 
 // roomsOf asks for the room of all that is due.
-func (m *memory) roomsOf(want delivery.Want) map[int64]int {
+func (m *memory) roomsOf(want delivery.LeaseRequest) map[int64]int {
 	var ids []int64
 	for _, j := range m.waiting {
 		if id := j.DestinationID; !m.due[j.Key].After(time.Now()) && !slices.Contains(ids, id) &&

@@ -12,7 +12,7 @@ import (
 type Queue interface {
 	// Lease leases due deliveries, oldest first within each destination. It skips destinations that are paused, disabled,
 	// rate-limited, at their in-flight limit, or whose breaker is open. next is when to poll again unless woken earlier.
-	Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error)
+	Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error)
 	// Messages reads the events of jobs: as many from the start as fit into maxBytes of bodies, and at least one. Purged and
 	// expunged events are missing from the map.
 	Messages(ctx context.Context, eventIDs []string, maxBytes int) (messages map[string]delivery.Message, read int, err error)

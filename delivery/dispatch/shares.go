@@ -19,9 +19,9 @@ const (
 // shares limits the concurrent attempts of each destination in this process, so that no destination slows down another.
 //
 // A destination is proven while its latest attempt succeeded within slowAfter and no attempt in flight is slow. Proven
-// destinations share as many slots as there are: each may use half of the free ones, up to its window. The window grows with each
-// success while more than half of it is used, and halves with each failure. So there is always a slot for one more destination,
-// and a destination that stops answering uses little more than it needed before.
+// destinations share as many slots as there are: each may use at most as many as stay free, and at most its window. The window
+// grows with each success while more than half of it is used, and halves with each failure. So there is always a slot for one
+// more destination, and a destination that stops answering uses little more than it needed before.
 //
 // An unproven destination gets one new slot, while all of them use at most half of the slots. A destination that was never tried
 // waits only for attempts that aren't slow yet, so that failing ones can't keep it unproven.
@@ -137,14 +137,14 @@ func (t totals) capacityOf(r *record) int {
 }
 
 // capacity returns what may be leased now. Limit is 0 if no slot is free.
-func (s *shares) capacity() delivery.Want {
+func (s *shares) capacity() delivery.LeaseRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.totals()
 	s.offered = map[int64]int{}
 	limit := max(0, min(t.proven, t.all))
 	s.limited = limit == 0 || t.untried <= 0 || t.failing <= 0
-	want := delivery.Want{Limit: limit, Room: func(ids []int64) []int { return s.offer(t, ids) }}
+	want := delivery.LeaseRequest{Limit: limit, Room: func(ids []int64) []int { return s.offer(t, ids) }}
 	if t.untried <= 0 {
 		want.Only = []int64{}
 	}

@@ -100,16 +100,16 @@ type RedrivePolicy struct {
 	Classes []event.Class
 }
 
-// RedriveTurn is the result of one page of a bulk redrive.
-type RedriveTurn struct {
+// RedriveProgress is the result of one page of a bulk redrive.
+type RedriveProgress struct {
 	Redrive Redrive `json:"redrive"`
 	// Drained: no run is left to start. Settled: all runs have ended.
 	Drained bool `json:"drained,omitempty"`
 	Settled bool `json:"settled,omitempty"`
 }
 
-// DueTurn is the result of one page of the automatic redrive.
-type DueTurn struct {
+// DueProgress is the result of one page of the automatic redrive.
+type DueProgress struct {
 	Planned   int64 `json:"planned"`
 	Exhausted int64 `json:"exhausted"`
 	Started   int   `json:"started"`

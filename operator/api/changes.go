@@ -91,7 +91,7 @@ func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Curso
 		if err != nil {
 			return err
 		}
-		for _, one := range f.Sift(read.Items) {
+		for _, one := range f.Select(read.Items) {
 			if len(p.Items) == limit {
 				p.More = true
 				return c.JSON(p)

@@ -182,7 +182,7 @@ func listenTo(conn *websocket.Conn, gone context.CancelFunc) (stop func()) {
 	heard := make(chan struct{})
 	conn.SetReadLimit(maxFrame)
 	beat := func(string) error {
-		err := conn.SetReadDeadline(time.Now().Add(2*feed.Beat + streamPatience))
+		err := conn.SetReadDeadline(time.Now().Add(2*feed.Heartbeat + streamPatience))
 		if stopped.Load() {
 			return errGone
 		}

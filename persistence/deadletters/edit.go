@@ -39,7 +39,7 @@ SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', c
 RETURNING id`
 
 // EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
-// being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
+// being redriven: the caller starts its run, or gives it back (Release, without an owner). The original is kept as discarded,
 // what it did to entities is taken back, and each of the two names the other. Nothing is lost if the caller dies: the edited
 // event is then a dead letter like any other. The error is a *event.StateError if the original is not open.
 func (s *Store) EditDeadLetter(ctx context.Context, e operation.Edit, by oversight.Actor) (event.DeadLetter, error) {

@@ -56,10 +56,10 @@ RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
 
-// TakeForReplay takes one dead letter that waits, for a replay by hand, and lets its automatic attempts begin anew. A
+// ClaimForReplay takes one dead letter that waits, for a replay by hand, and lets its automatic attempts begin anew. A
 // dead letter that does not wait is refused with an *event.StateError; one that has been redriving for 15 minutes can be
 // taken over.
-func (s *Store) TakeForReplay(
+func (s *Store) ClaimForReplay(
 	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (event.DeadLetter, error) {
 	d, err := s.takeForReplay(ctx, owner, id, actor)
@@ -118,8 +118,8 @@ func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]st
 	return postgres.Failure("mark runs of redrive "+postgres.Clean(owner)+" as started", err)
 }
 
-// GiveBack lets dead letters wait again that the owner could not start, and counts them as skipped.
-func (s *Store) GiveBack(ctx context.Context, owner string, ids ...int64) error {
+// Release lets dead letters wait again that the owner could not start, and counts them as skipped.
+func (s *Store) Release(ctx context.Context, owner string, ids ...int64) error {
 	if len(ids) == 0 {
 		return nil
 	}

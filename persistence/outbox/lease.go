@@ -171,7 +171,7 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 // again if nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
-func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
+func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
 	s.giveBackLost(ctx)
 	want.Limit = max(want.Limit, 1)
 	look := look{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}

@@ -12,7 +12,7 @@ import (
 
 // look is one look at the destinations that are due.
 type look struct {
-	want delivery.Want
+	want delivery.LeaseRequest
 	// The lease began, and its first answer came, by this machine's clock.
 	began, answered time.Time
 	at              time.Time     // by the database's, as are the others

@@ -42,7 +42,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	case w.Decision != nil:
 		return r, &event.DecisionError{Decision: *w.Decision}
 	case w.Conflict != nil && w.Held != nil:
-		apart := NewClaim(r.Apart(w.found.owner))
+		apart := NewClaim(r.WithConflictKey(w.found.owner))
 		b := &pgx.Batch{}
 		apart.Queue(b)
 		if err := t.Send(ctx, b); err != nil {

@@ -37,7 +37,7 @@ const (
 	// pause is how long to wait before the stream is opened again.
 	pause = time.Second
 	// silence is how long a stream may say nothing before it is taken for lost.
-	silence = 2*feed.Beat + 10*time.Second
+	silence = 2*feed.Heartbeat + 10*time.Second
 )
 
 // run follows until ctx ends. The error says why that is of no use.

@@ -1,7 +1,7 @@
 package delivery
 
-// Want limits what a process leases.
-type Want struct {
+// LeaseRequest limits what a process leases.
+type LeaseRequest struct {
 	Limit int
 	// Room returns how many more attempts each destination may start. It is called once, with the candidates in the order in which
 	// they are served; nil means unlimited.
