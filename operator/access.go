@@ -56,7 +56,7 @@ func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
 		case needed == access.Anyone && !isPage:
 			return c.Next()
 		}
-		if err := refuseForeignPage(c, withoutTokens, g.guests(c)); err != nil && !(isPage && isFollowedLink(c, withoutTokens)) {
+		if err := refuseForeignPage(c, withoutTokens, g.guests(c)); err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
 			return err
 		}
 		if needed == access.Anyone {
@@ -136,8 +136,8 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 // largest one that Temporal has, encrypted and in base64.
 const maxEventRequest = 8 << 20
 
-// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who may do
-// that: it is asked before the body is read.
+// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who
+// may do that: it is asked before the body is read.
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()
