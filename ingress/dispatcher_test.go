@@ -31,7 +31,7 @@ key: {parts: [.body.id], certainty: certain}
 	for path, wanted := range map[string]int{
 		"/events/homemade": http.StatusUnauthorized, "/events/evt_1": http.StatusTeapot, "/events/homemade/attempts": http.StatusTeapot,
 	} {
-		response, err := http.Post(d.url+path, "application/json", strings.NewReader(`{"type":"a"}`)) //nolint:noctx // a test
+		response, err := http.Post(d.url+path, "application/json", strings.NewReader(`{"type":"a"}`))
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, wanted, response.StatusCode, path)

@@ -16,101 +16,6 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// anyone is the role that a route needs of those who show no token.
-const anyone access.Role = "anyone"
-
-// needs says who may call which route. A route that is not named here is refused for everybody, so that one that is
-// added without a thought stays closed.
-var needs = map[string]access.Role{
-	// A probe and a scraper have no token. They tell nothing of an event.
-	"GET /healthz":         anyone,
-	"GET /readyz":          anyone,
-	"GET /metrics":         anyone,
-	"GET /metrics.json":    anyone,
-	"GET /metrics/history": anyone,
-
-	"GET /":             access.RoleViewer,
-	"GET /openapi.json": access.RoleViewer,
-
-	"GET /events":                                access.RoleViewer,
-	"GET /events/:id":                            access.RoleViewer,
-	"GET /dead-letters":                          access.RoleViewer,
-	"GET /dead-letters/causes":                   access.RoleViewer,
-	"GET /dead-letters/:id":                      access.RoleViewer,
-	"GET /entities":                              access.RoleViewer,
-	"GET /entities/:provider/:kind/:external_id": access.RoleViewer,
-	"GET /entities/:provider/:kind/:external_id/timeline": access.RoleViewer,
-	"GET /errors":                               access.RoleViewer,
-	"GET /changes":                              access.RoleViewer,
-	"GET /conflicts":                            access.RoleViewer,
-	"GET /refusals":                             access.RoleViewer,
-	"GET /stats":                                access.RoleViewer,
-	"GET /redrives":                             access.RoleViewer,
-	"GET /redrives/:id":                         access.RoleViewer,
-	"POST /redrives/plan":                       access.RoleViewer,
-	"GET /rebuilds":                             access.RoleViewer,
-	"GET /rebuilds/:id":                         access.RoleViewer,
-	"GET /audit":                                access.RoleOperator,
-	"GET /rebuilds/:id/diff":                    access.RoleOperator, // it shows states of entities as they are
-	"POST /rebuilds":                            access.RoleOperator,
-	"POST /rebuilds/:id/pause":                  access.RoleOperator,
-	"POST /rebuilds/:id/resume":                 access.RoleOperator,
-	"POST /rebuilds/:id/cancel":                 access.RoleOperator,
-	"GET /imports":                              access.RoleViewer,
-	"GET /imports/:id":                          access.RoleViewer,
-	"POST /imports/:id/pause":                   access.RoleOperator,
-	"POST /imports/:id/resume":                  access.RoleOperator,
-	"POST /imports/:id/cancel":                  access.RoleOperator,
-	"POST /codec/encode":                        access.RoleOperator,
-	"POST /codec/decode":                        access.RoleOperator,
-	"POST /dead-letters/:id/replay":             access.RoleOperator,
-	"POST /dead-letters/:id/edit":               access.RoleOperator,
-	"POST /dead-letters/:id/discard":            access.RoleOperator,
-	"POST /dead-letters/:id/reopen":             access.RoleOperator,
-	"POST /redrives":                            access.RoleOperator,
-	"POST /redrives/:id/pause":                  access.RoleOperator,
-	"POST /redrives/:id/resume":                 access.RoleOperator,
-	"POST /redrives/:id/cancel":                 access.RoleOperator,
-	"GET /events/:id/attempts":                  access.RoleViewer,
-	"GET /deliveries":                           access.RoleViewer,
-	"POST /deliveries/cancel":                   access.RoleOperator,
-	"GET /deliveries/:id/:subscription":         access.RoleViewer,
-	"POST /deliveries/:id/:subscription/send":   access.RoleOperator,
-	"POST /deliveries/:id/:subscription/cancel": access.RoleOperator,
-	"GET /resends":                              access.RoleViewer,
-	"GET /resends/:id":                          access.RoleViewer,
-	"POST /resends/plan":                        access.RoleViewer,
-	"POST /resends":                             access.RoleOperator,
-	"POST /resends/:id/pause":                   access.RoleOperator,
-	"POST /resends/:id/resume":                  access.RoleOperator,
-	"POST /resends/:id/cancel":                  access.RoleOperator,
-	"GET /destinations":                         access.RoleViewer,
-	"GET /destinations/:name":                   access.RoleViewer,
-	"POST /destinations":                        access.RoleIntegrator,
-	"PUT /destinations/:name":                   access.RoleIntegrator,
-	"PATCH /destinations/:name":                 access.RoleIntegrator,
-	"DELETE /destinations/:name":                access.RoleIntegrator,
-	"POST /destinations/:name/rotate-secret":    access.RoleIntegrator,
-	"POST /destinations/:name/pause":            access.RoleOperator,
-	"POST /destinations/:name/resume":           access.RoleOperator,
-	"POST /destinations/:name/disable":          access.RoleOperator,
-	"GET /subscriptions":                        access.RoleViewer,
-	"GET /subscriptions/:name":                  access.RoleViewer,
-	"POST /subscriptions":                       access.RoleIntegrator,
-	"PUT /subscriptions/:name":                  access.RoleIntegrator,
-	"PATCH /subscriptions/:name":                access.RoleIntegrator,
-	"DELETE /subscriptions/:name":               access.RoleIntegrator,
-	"POST /subscriptions/:name/rotate-secret":   access.RoleIntegrator,
-	"POST /subscriptions/:name/pause":           access.RoleOperator,
-	"POST /subscriptions/:name/resume":          access.RoleOperator,
-	"POST /subscriptions/:name/disable":         access.RoleOperator,
-	"POST /subscriptions/:name/test":            access.RoleOperator,
-	"GET /subscriptions/:name/check":            access.RoleOperator,
-	"POST /subscriptions/:name/check":           access.RoleOperator,
-	"DELETE /dead-letters/:id":                  access.RoleAdmin,
-	"POST /dead-letters/cleanup":                access.RoleAdmin,
-}
-
 // localCaller makes the requests of a server without tokens, which is reached from its own machine only.
 var localCaller = access.Caller{Name: "local", Role: access.RoleAdmin}
 
@@ -138,38 +43,26 @@ func newGate(o Options, log *slog.Logger) *gate {
 	}
 }
 
-// guard stands before the handler of one route.
-func (g *gate) guard(method, path string) fiber.Handler {
-	needed, ok := needs[method+" "+path]
-	return func(c *fiber.Ctx) error {
-		switch {
-		case !ok:
-			return exchange.Refuse(exchange.CodeForbidden)
-		case needed == anyone:
-			return c.Next()
-		}
-		if err := refuseForeignPage(c, len(g.tokens) == 0, g.guests(c)); err != nil {
-			return err
-		}
-		return g.admit(c, needed)
-	}
-}
-
-// guardPage stands before one page of the site. A link on another site may lead to it, for that changes nothing; whatever changes
-// something shows that it comes from a page of ours, also where there is no token.
-func (g *gate) guardPage(needed access.Role) fiber.Handler {
+// guard stands before the handler of a route, which is a page of the site or is of the API. A link on another site may lead to a
+// page, for that changes nothing; whatever changes something shows that it comes from a page of ours, also where there is no
+// token.
+func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
+	withoutTokens := len(g.tokens) == 0
 	return func(c *fiber.Ctx) error {
 		c.Locals(gateKey, g)
-		if needed == "" {
+		switch {
+		case needed == "":
 			return exchange.Refuse(exchange.CodeForbidden)
-		}
-		if err := refuseForeignPage(c, len(g.tokens) == 0, nil); err != nil && !isFollowedLink(c, len(g.tokens) == 0) {
-			return err
-		}
-		if needed == anyone {
+		case needed == access.Anyone && !isPage:
 			return c.Next()
 		}
-		if len(g.tokens) == 0 {
+		if err := refuseForeignPage(c, withoutTokens, g.guests(c)); err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
+			return err
+		}
+		if needed == access.Anyone {
+			return c.Next()
+		}
+		if isPage && withoutTokens {
 			if err := requireProof(c); err != nil {
 				return err
 			}
@@ -214,7 +107,6 @@ func (g *gate) identify(c *fiber.Ctx) (access.Caller, error) {
 	case err != nil:
 		return who, err
 	}
-	c.Locals(gateKey, g)
 	return who, requireProof(c)
 }
 
@@ -244,8 +136,8 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 // largest one that Temporal has, encrypted and in base64.
 const maxEventRequest = 8 << 20
 
-// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who may do
-// that: it is asked before the body is read.
+// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who
+// may do that: it is asked before the body is read.
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()

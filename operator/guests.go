@@ -59,7 +59,8 @@ func (g *gate) isGuest(c *fiber.Ctx) bool {
 // a subprotocol, and a password that the browser sends is for the proxy in front.
 func shownToken(c *fiber.Ctx) string {
 	header := c.Get(fiber.HeaderAuthorization)
-	if header != "" && !isForProxy(header) || c.Path() != changesPath || !strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket") {
+	isWebSocket := strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket")
+	if header != "" && !isForProxy(header) || c.Path() != changesPath || !isWebSocket {
 		return header
 	}
 	for name := range strings.SplitSeq(c.Get("Sec-WebSocket-Protocol"), ",") {

@@ -58,7 +58,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		require.True(t, documented[name], "%s is not documented", name)
 		delete(documented, name)
 		operation := document.Paths.Find(path).GetOperation(route.Method)
-		require.EqualValues(t, operator.Needed(route.Method, route.Path), operation.Extensions["x-role"], name)
+		require.EqualValues(t, access.Needs(route.Method, route.Path), operation.Extensions["x-role"], name)
 		for _, role := range []access.Role{access.RoleViewer, access.RoleAdmin} {
 			answer := ask(t, route.Method, url+target(route.Method, route.Path), sample(route.Path), bearer(texts[role])...)
 			requireDocumented(t, document, path, operation, route.Method, answer)
@@ -103,6 +103,9 @@ func TestThePagesNameRoutesThatExist(t *testing.T) {
 		for method := range item.Operations() {
 			known[method+" "+variable.ReplaceAllString(path, "{}")] = true
 		}
+	}
+	for route := range access.Routes() {
+		known[parameters.ReplaceAllString(route, "{}")] = true
 	}
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)

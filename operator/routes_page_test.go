@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
 )
 
 var update = flag.Bool("update", false, "write docs/api-routes.md")
@@ -70,8 +73,41 @@ An example answer has the fields that are always there; others are named below i
 			}
 		}
 	}
+	w.roles(&b)
 	return b.String()
 }
+
+// roles lists every route, of the console as well, with the roles that may call it.
+func (w writer) roles(b *strings.Builder) {
+	b.WriteString("\n## Routes by role\n\nEvery route of the operator API and of the console, and who may call it. " +
+		"Routes of *anyone* need no token.\n\n| Route |")
+	for _, role := range access.Roles() {
+		fmt.Fprintf(b, " %s |", role)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(access.Roles())) + "\n")
+	needed := access.Routes()
+	byPath := func(a, b string) int {
+		methodA, pathA, _ := strings.Cut(a, " ")
+		methodB, pathB, _ := strings.Cut(b, " ")
+		return cmp.Or(strings.Compare(pathA, pathB), strings.Compare(methodA, methodB))
+	}
+	for _, route := range slices.SortedFunc(maps.Keys(needed), byPath) {
+		fmt.Fprintf(b, "| `%s` |", parameters.ReplaceAllString(route, "{$1}"))
+		for _, role := range access.Roles() {
+			mark := ""
+			switch {
+			case needed[route] == access.Anyone:
+				mark = "anyone"
+			case role.Includes(needed[route]):
+				mark = "yes"
+			}
+			fmt.Fprintf(b, " %s |", mark)
+		}
+		b.WriteString("\n")
+	}
+}
+
+var parameters = regexp.MustCompile(`:(\w+)`)
 
 // hasGroup says whether a first part of paths is worth a heading.
 func (w writer) hasGroup(paths object, part string) bool {

@@ -118,7 +118,7 @@ func New(o Options) *Server {
 		o.Site.add(s.app, gate, o.Prefix)
 	}
 	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.Handler)
+		s.app.Add(r.Method, r.Path, gate.guard(access.Needs(r.Method, r.Path), false), r.Handler)
 	}
 	s.app.Server().HeaderReceived = gate.limitBody
 	if o.API != nil && o.API.Live != nil {
@@ -157,7 +157,7 @@ func isOurs(first string) bool {
 	if "/"+first == ConsoleHome {
 		return true
 	}
-	for name := range needs {
+	for name := range access.Routes() {
 		_, path, _ := strings.Cut(name, " ")
 		if ours, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ours == first {
 			return true

@@ -22,15 +22,11 @@ type Site struct {
 	Close func()
 }
 
-// Page is one route of a site. One whose role is not said is closed.
+// Page is one route of a site. Package access has the role that it needs.
 type Page struct {
 	Method, Path string
-	Needs        access.Role
 	Handler      fiber.Handler
 }
-
-// Anyone is the role that a page needs of those who have not logged in.
-const Anyone = anyone
 
 // owns says whether a path is one of the site.
 func (s *Site) owns(path string) bool {
@@ -47,9 +43,9 @@ func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 		return c.Redirect(prefix+s.Home, fiber.StatusSeeOther)
 	})
 	for _, p := range s.Pages {
-		app.Add(p.Method, p.Path, g.guardPage(p.Needs), p.Handler)
+		app.Add(p.Method, p.Path, g.guard(access.Needs(p.Method, p.Path), true), p.Handler)
 	}
-	app.All(s.Home+"/*", g.guardPage(access.RoleViewer), func(c *fiber.Ctx) error {
+	app.All(s.Home+"/*", g.guard(access.RoleViewer, true), func(c *fiber.Ctx) error {
 		if path := strings.TrimRight(c.Path(), "/"); path != c.Path() && c.Method() == fiber.MethodGet {
 			if asked := c.Request().URI().QueryString(); len(asked) > 0 {
 				path += "?" + string(asked)

@@ -59,7 +59,7 @@ func changesOf(o console.Options) (all []changed) {
 			}
 			return "crm"
 		})
-		all = append(all, changed{p.Method, path, p.Needs})
+		all = append(all, changed{p.Method, path, access.Needs(p.Method, p.Path)})
 	}
 	return all
 }

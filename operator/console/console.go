@@ -8,7 +8,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/operator"
-	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
@@ -70,15 +69,14 @@ func (c *Console) Site() *operator.Site {
 		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(),
 	} {
 		for _, r := range routes {
-			all = append(all, operator.Page{Method: r.method, Path: r.path, Needs: r.needs, Handler: r.handler})
+			all = append(all, operator.Page(r))
 		}
 	}
 	return c.Frame.Site(all)
 }
 
-// route is one page, or what a form of one is sent to.
+// route is one page, or what a form of one is sent to. Package access has the role that it needs.
 type route struct {
-	method, path string
-	needs        access.Role
-	handler      fiber.Handler
+	Method, Path string
+	Handler      fiber.Handler
 }

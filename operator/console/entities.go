@@ -8,7 +8,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/fold"
-	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
@@ -24,8 +23,8 @@ func (c *Console) entityRoutes() []route {
 		return nil
 	}
 	return []route{
-		{"GET", entitiesPath, access.RoleViewer, c.listEntities},
-		{"GET", entitiesPath + "/:provider/:kind/:external_id", access.RoleViewer, c.showEntity},
+		{"GET", entitiesPath, c.listEntities},
+		{"GET", entitiesPath + "/:provider/:kind/:external_id", c.showEntity},
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
@@ -120,7 +119,7 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Confli
 
 // auditOf is what operators did about the event, as far as its caller may see the log.
 func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditEntry, error) {
-	if c.API.Audit == nil || !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if !c.May(exchange.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
 		return nil, nil
 	}
 	var all []oversight.AuditEntry

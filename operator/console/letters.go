@@ -11,7 +11,6 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
@@ -28,27 +27,27 @@ func (c *Console) letterRoutes() []route {
 		return nil
 	}
 	all := []route{
-		{"GET", lettersPath, access.RoleViewer, c.listCauses},
-		{"GET", letterList, access.RoleViewer, c.listLetters},
-		{"GET", lettersPath + "/selected", access.RoleOperator, c.confirmSelected},
-		{"POST", lettersPath + "/selected", access.RoleOperator, c.changeSelected},
-		{"GET", lettersPath + "/cleanup", access.RoleAdmin, c.confirmCleanup},
-		{"POST", lettersPath + "/cleanup", access.RoleAdmin, c.cleanUp},
+		{"GET", lettersPath, c.listCauses},
+		{"GET", letterList, c.listLetters},
+		{"GET", lettersPath + "/selected", c.confirmSelected},
+		{"POST", lettersPath + "/selected", c.changeSelected},
+		{"GET", lettersPath + "/cleanup", c.confirmCleanup},
+		{"POST", lettersPath + "/cleanup", c.cleanUp},
 	}
 	if c.API.Redrives != nil {
 		all = append(all,
-			route{"GET", lettersPath + "/redrive", access.RoleViewer, c.planRedrive},
-			route{"POST", lettersPath + "/redrive", access.RoleOperator, c.startRedrive})
+			route{"GET", lettersPath + "/redrive", c.planRedrive},
+			route{"POST", lettersPath + "/redrive", c.startRedrive})
 	}
 	return append(all,
-		route{"GET", lettersPath + "/:id", access.RoleViewer, c.showLetter},
-		route{"POST", lettersPath + "/:id/replay", access.RoleOperator, c.replayLetter},
-		route{"GET", lettersPath + "/:id/discard", access.RoleOperator, c.confirmDiscard},
-		route{"POST", lettersPath + "/:id/discard", access.RoleOperator, c.discardLetter},
-		route{"GET", lettersPath + "/:id/reopen", access.RoleOperator, c.confirmReopen},
-		route{"POST", lettersPath + "/:id/reopen", access.RoleOperator, c.reopenLetter},
-		route{"GET", lettersPath + "/:id/delete", access.RoleAdmin, c.confirmDelete},
-		route{"POST", lettersPath + "/:id/delete", access.RoleAdmin, c.deleteLetter})
+		route{"GET", lettersPath + "/:id", c.showLetter},
+		route{"POST", lettersPath + "/:id/replay", c.replayLetter},
+		route{"GET", lettersPath + "/:id/discard", c.confirmDiscard},
+		route{"POST", lettersPath + "/:id/discard", c.discardLetter},
+		route{"GET", lettersPath + "/:id/reopen", c.confirmReopen},
+		route{"POST", lettersPath + "/:id/reopen", c.reopenLetter},
+		route{"GET", lettersPath + "/:id/delete", c.confirmDelete},
+		route{"POST", lettersPath + "/:id/delete", c.deleteLetter})
 }
 
 // causePage is what waits, by why it failed.
@@ -201,7 +200,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 			return err
 		}
 	}
-	if c.API.Audit != nil && exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if c.May(exchange.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
 		of := oversight.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
 		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -65,24 +64,24 @@ func (c *Console) operationRoutes() []route {
 	if len(c.operationKinds()) == 0 {
 		return nil
 	}
-	all := []route{{"GET", operationsPath, access.RoleViewer, c.listOperations}}
+	all := []route{{"GET", operationsPath, c.listOperations}}
 	if c.API.Rebuilds != nil {
 		all = append(all,
-			route{"GET", rebuildPath, access.RoleOperator, c.newRebuild},
-			route{"POST", rebuildPath, access.RoleOperator, c.startRebuild},
-			route{"GET", diffRoute, access.RoleOperator, c.showDiff})
+			route{"GET", rebuildPath, c.newRebuild},
+			route{"POST", rebuildPath, c.startRebuild},
+			route{"GET", diffRoute, c.showDiff})
 	}
 	if c.API.Outbound != nil && c.API.Outbound.Resends != nil {
 		all = append(all,
-			route{"GET", resendPath, access.RoleViewer, c.newResend},
-			route{"POST", resendPath, access.RoleOperator, c.startResend})
+			route{"GET", resendPath, c.newResend},
+			route{"POST", resendPath, c.startResend})
 	}
 	return append(all, []route{
-		{"GET", operationsPath + "/:kind/:id", access.RoleViewer, c.showOperation},
-		{"GET", operationsPath + "/:kind/:id/cancel", access.RoleOperator, c.confirmCancelOperation},
-		{"POST", operationsPath + "/:kind/:id/pause", access.RoleOperator, c.changeOperation(operation.Paused)},
-		{"POST", operationsPath + "/:kind/:id/resume", access.RoleOperator, c.changeOperation(operation.Running)},
-		{"POST", operationsPath + "/:kind/:id/cancel", access.RoleOperator, c.changeOperation(operation.Canceled)},
+		{"GET", operationsPath + "/:kind/:id", c.showOperation},
+		{"GET", operationsPath + "/:kind/:id/cancel", c.confirmCancelOperation},
+		{"POST", operationsPath + "/:kind/:id/pause", c.changeOperation(operation.Paused)},
+		{"POST", operationsPath + "/:kind/:id/resume", c.changeOperation(operation.Running)},
+		{"POST", operationsPath + "/:kind/:id/cancel", c.changeOperation(operation.Canceled)},
 	}...)
 }
 

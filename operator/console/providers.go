@@ -7,7 +7,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 	"holdfast/providers"
@@ -28,10 +27,10 @@ func (c *Console) providerRoutes() []route {
 		return nil
 	}
 	return []route{
-		{"GET", "/console/providers", access.RoleViewer, c.listProviders},
-		{"GET", "/console/providers/:name", access.RoleViewer, c.showProvider},
-		{"GET", "/console/providers/:name/try", access.RoleOperator, c.showTry},
-		{"POST", "/console/providers/:name/try", access.RoleOperator, c.tryRequest},
+		{"GET", "/console/providers", c.listProviders},
+		{"GET", "/console/providers/:name", c.showProvider},
+		{"GET", "/console/providers/:name/try", c.showTry},
+		{"POST", "/console/providers/:name/try", c.tryRequest},
 	}
 }
 
@@ -75,7 +74,7 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	data := providerList{
 		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Own: c.Definitions.Catalogue().OwnNames(),
 	}
-	if !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if exchange.IsViewer(ctx) {
 		data.Loading.Rejected = nil
 	}
 	counts, err := c.eventCounts(ctx)

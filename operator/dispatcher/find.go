@@ -111,8 +111,8 @@ func (s *Server) find(ctx context.Context, id, source string) (detail api.EventD
 	return detail, event.ErrNotFound
 }
 
-// accepted returns the events that wait for a worker, by their workflows. It asks Temporal for the first workflows, and then for a
-// list of open runs, where events of other sources are a moment later.
+// accepted returns the events that wait for a worker, by their workflows. It asks Temporal for the first workflows, and then for
+// a list of open runs, where events of other sources are a moment later.
 func (s *Server) accepted(ctx context.Context, id, source string, workflows []string) (found map[string]string, err error) {
 	found = map[string]string{}
 	for _, workflow := range workflows[:min(len(workflows), maxAsked)] {

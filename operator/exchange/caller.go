@@ -22,7 +22,8 @@ func CallerOf(c *fiber.Ctx) access.Caller {
 	return who
 }
 
-// IsViewer says whether the caller may see no more than viewers do.
+// IsViewer says whether the caller sees no more than viewers do: no raw bodies, no state that a definition hides, no responses of
+// endpoints, no search in bodies. Which routes a role may call is in package access.
 func IsViewer(c *fiber.Ctx) bool { return !CallerOf(c).Role.Includes(access.RoleOperator) }
 
 // Actor is who changes something by this request, and why.

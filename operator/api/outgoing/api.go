@@ -134,6 +134,6 @@ func (o *API) subscriptionRoutes() []exchange.Route {
 		exchange.Post("/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)),
 		exchange.Post("/subscriptions/:name/test", "send one event to it now", o.trySubscription),
 		exchange.Get("/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription),
-		exchange.Post("/subscriptions/:name/check", "look for mistakes with an event of your own, and send nothing", o.checkSubscription),
+		exchange.Post("/subscriptions/:name/check", "look for mistakes with an event, and send nothing", o.checkSubscription),
 	}
 }

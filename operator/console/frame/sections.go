@@ -36,7 +36,7 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 
 // May says whether a role gets to a route of the console, which is given as it is registered.
 func (f *Frame) May(role access.Role, method, path string) bool {
-	return slices.ContainsFunc(f.routes, func(r operator.Page) bool {
-		return r.Method == method && r.Path == path && role.Includes(r.Needs)
+	return role.Includes(access.Needs(method, path)) && slices.ContainsFunc(f.routes, func(r operator.Page) bool {
+		return r.Method == method && r.Path == path
 	})
 }

@@ -1,0 +1,47 @@
+package console
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event/operation"
+	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
+)
+
+type auditLog = interface{ api.AuditLog }
+
+// everything is a console that has all of its pages.
+func everything() *Console {
+	return New(Options{
+		API: &api.API{
+			Events: struct{ api.EventStore }{}, DeadLetters: struct{ api.DeadLetterStore }{}, Replays: struct{ api.Replayer }{},
+			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
+			Stats: struct{ api.Statistics }{}, Redrives: struct{ api.Redriver }{}, Rebuilds: struct{ api.Rebuilder }{},
+			Imports: struct {
+				exchange.Operations[operation.Import]
+			}{},
+			Outbound: &outgoing.API{Resends: struct{ outgoing.Resender }{}},
+		},
+		Definitions: struct{ Definitions }{}, Receivers: struct{ Receivers }{},
+	})
+}
+
+// A console of everything that there is has the pages of the access table, and no others.
+func TestEveryPageIsInTheAccessTable(t *testing.T) {
+	t.Parallel()
+	var pages, guarded []string
+	for _, p := range everything().Site().Pages {
+		pages = append(pages, p.Method+" "+p.Path)
+	}
+	for route := range access.Routes() {
+		if strings.Contains(route, " "+Home) {
+			guarded = append(guarded, route)
+		}
+	}
+	require.ElementsMatch(t, guarded, pages)
+}
