@@ -92,15 +92,12 @@ func (o Operations[T]) changeCommand(verb, short string, to operation.State) *co
 }
 
 func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Tools, string) error) *cobra.Command {
-	command := &cobra.Command{
+	return WithJSON(&cobra.Command{
 		Use:     verb + " ID",
 		Short:   short,
 		Example: "  holdfast " + string(o.Kind) + " " + verb + " 20261122-161500-k3xq",
-		Args:    cobra.ExactArgs(1),
 		RunE:    WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
-	}
-	AddJSONFlag(command)
-	return command
+	})
 }
 
 // unknown says where the IDs stand, where there is no such operation.

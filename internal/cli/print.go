@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,12 @@ const jsonFlag = "json"
 
 // AddJSONFlag adds --json.
 func AddJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
+
+// WithJSON is a command with --json.
+func WithJSON(c *cobra.Command) *cobra.Command {
+	AddJSONFlag(c)
+	return c
+}
 
 // AsksJSON says whether JSON is asked for.
 func AsksJSON(c *cobra.Command) bool {
@@ -44,13 +49,19 @@ func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
 
 // WriteFields writes a list of name, value, name, value …, and leaves out what is empty.
 func WriteFields(w io.Writer, fields ...string) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	width := 0
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i+1] != "" {
-			fmt.Fprintf(table, "%s\t%s\n", fields[i], Printable(fields[i+1]))
+			width = max(width, utf8.RuneCountInString(fields[i]))
 		}
 	}
-	return table.Flush()
+	var err error
+	for i := 0; i+1 < len(fields) && err == nil; i += 2 {
+		if fields[i+1] != "" {
+			_, err = fmt.Fprintf(w, "%-*s  %s\n", width, fields[i], Printable(fields[i+1]))
+		}
+	}
+	return err
 }
 
 // WriteBody writes what was received. A terminal obeys control characters, so none of them reaches it.

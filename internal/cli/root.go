@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ const (
 
 // Group is a command that only has others below it.
 func Group(use, short, example string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, Example: example, GroupID: GroupOperate}
+	group := &cobra.Command{Use: use, Short: short, Example: example}
 	group.AddCommand(commands...)
 	return group
 }
@@ -43,6 +44,9 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 		&cobra.Group{ID: GroupRun, Title: "Run it:"},
 		&cobra.Group{ID: GroupOperate, Title: "Operate it:"},
 	)
+	for _, c := range commands {
+		c.GroupID = cmp.Or(c.GroupID, GroupOperate)
+	}
 	root.AddCommand(commands...)
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -57,11 +58,12 @@ func strict(c *cobra.Command) {
 		c.Args, c.RunE = cobra.ArbitraryArgs, helpOrRefuse
 	}
 	args := c.Args
+	if args == nil {
+		args = cobra.ExactArgs(argumentsIn(c.Use))
+	}
 	c.Args = func(c *cobra.Command, given []string) error {
-		if args != nil {
-			if err := args(c, given); err != nil {
-				return Misuse(c, miscounted(c, given, err))
-			}
+		if err := args(c, given); err != nil {
+			return Misuse(c, miscounted(c, given, err))
 		}
 		if err := c.ValidateRequiredFlags(); err != nil {
 			return Misuse(c, err)
@@ -71,6 +73,15 @@ func strict(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		strict(below)
 	}
+}
+
+// argumentsIn counts the arguments in a usage line; flags end them.
+func argumentsIn(use string) int {
+	words := strings.Fields(use)[1:]
+	if flag := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }); flag >= 0 {
+		return flag
+	}
+	return len(words)
 }
 
 // wrap breaks paragraphs into lines of 80 characters. One with lines that are indented stays as it is.

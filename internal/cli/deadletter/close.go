@@ -48,7 +48,6 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 		Use:     use,
 		Short:   short,
 		Example: example,
-		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			if err := of(t)(c.Context(), id, cli.ActorOf(c)); err != nil {
 				return err
@@ -82,7 +81,6 @@ func cleanupCommand() *cobra.Command {
 		Short: "Remove dead letters that were resolved or discarded long ago",
 		Example: "  holdfast dlq cleanup --older-than 30d\n" +
 			"  holdfast dlq cleanup --older-than 2026-01-01 --provider stripe",
-		Args: cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			var all int64
 			for {

@@ -20,7 +20,6 @@ func editCommand() *cobra.Command {
 			"with :r1 behind it. The original stays as it is.",
 		Example: "  holdfast dlq show 7 --json | jq -r .body.raw | base64 -d > body.json\n" +
 			"  holdfast dlq edit 7 --file body.json --reason 'a typo' --wait",
-		Args: cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			body, err := readEdited(c, file)
 			if err != nil {

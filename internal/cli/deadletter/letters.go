@@ -90,13 +90,12 @@ func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.C
 }
 
 func showCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one dead letter: what failed, why, since when, its body",
 		Long: "Show one dead letter: what failed, why, since when, its body, and what to do.\n" +
 			"ID is its number, or anything that names its event.",
 		Example: "  holdfast dlq show 7\n  holdfast dlq show stripe:evt_123",
-		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			d, err := t.Store.DeadLetters.DeadLetter(c.Context(), id)
 			if err != nil {
@@ -104,9 +103,7 @@ func showCommand() *cobra.Command {
 			}
 			return Print(c, d)
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 // Print shows one dead letter.

@@ -24,7 +24,6 @@ func startCommand() *cobra.Command {
 		Example: "  holdfast dlq redrive --provider stripe --since 2h --dry-run\n" +
 			"  holdfast dlq redrive --provider stripe --class failed --reason INC-42\n" +
 			"  holdfast dlq redrive --all --yes --detach",
-		Args: cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			return o.run(c, t)
 		}),

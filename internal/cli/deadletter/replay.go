@@ -21,7 +21,6 @@ func replayCommand() *cobra.Command {
 		Long: "Run a dead-lettered event again: the same workflow, event and bytes. What was not\n" +
 			"delivered is sent again.",
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
-		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func checkCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:   "check [FILE | DIR]",
 		Short: "Check definitions, run their samples (exit 1 if one is wrong)",
 		Long: "Check one definition or those of a folder; without an argument those that are built\n" +
@@ -30,9 +30,7 @@ func checkCommand() *cobra.Command {
 			}
 			return checkProviders(c, cfg, args)
 		},
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err error) {

@@ -35,7 +35,6 @@ func explainCommand() *cobra.Command {
 		Example: "  holdfast provider explain stripe --file body.json \\\n" +
 			"    --header 'Stripe-Signature: t=1760000000,v1=…' --now 1760000000\n" +
 			"  holdfast provider explain stripe --file body.json --sign   # the mapping alone",
-		Args: cobra.ExactArgs(1),
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
 			return explain(c, catalogue, args[0], o)
 		}),

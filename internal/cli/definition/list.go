@@ -46,7 +46,6 @@ func listCommand() *cobra.Command {
 			"is authentic.",
 		Example: "  holdfast provider list\n" +
 			"  holdfast provider list --json | jq '.items[] | select(.secret != \"missing\")'",
-		Args: cobra.NoArgs,
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, _ []string) error {
 			var all exchange.List[listedProvider]
 			for _, name := range catalogue.Names() {

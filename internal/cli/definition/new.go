@@ -21,7 +21,6 @@ func newCommand() *cobra.Command {
 		Use:     "new NAME",
 		Short:   "Print a commented definition to begin with, or write it",
 		Example: "  holdfast provider new acme\n  holdfast provider new acme --dir my-providers",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			begin := providers.Skeleton
 			if oldPaths {

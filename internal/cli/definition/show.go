@@ -13,11 +13,10 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "show PROVIDER",
 		Short:   "Show a definition as it applies, after all that it extends",
 		Example: "  holdfast provider show stripe\n  holdfast provider show stripe --json | jq .definition.key",
-		Args:    cobra.ExactArgs(1),
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
 			p, err := cli.FindProvider(c, catalogue, args[0])
 			if err != nil {
@@ -29,9 +28,7 @@ func showCommand() *cobra.Command {
 				Definition map[string]any `json:"definition"`
 			}{newListedProvider(p), p.Tree()}, func(w io.Writer) error { return writeProvider(w, p) })
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 // writeProvider writes a definition that could be used as it is, below comments.

@@ -57,7 +57,6 @@ at which it is forwarded.
 Where it runs in a terminal, r and Enter send the last event again.`,
 		Example: example,
 		GroupID: cli.GroupRun,
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			one, err := o.listener(c)
 			if err != nil {

@@ -51,8 +51,7 @@ and checks what is stored against what was sent; elsewhere, keep the ledger
 (--ledger) and run verify-ledger where the database is.`,
 		Example: "  holdfast bench stripe --duration 30s --duplicates 30%\n" +
 			"  holdfast bench stripe:customer.updated=3 github:push --rate 100/s --ramp 500/s",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.MinimumNArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {

@@ -41,8 +41,7 @@ func SendCommand() *cobra.Command {
 		Long:  "Send a correctly signed event, as the provider would, to any address. Exit 1 if it is\nnot accepted.",
 		Example: "  holdfast send stripe\n  holdfast send stripe customer.updated --url https://hooks.example.com\n" +
 			"  holdfast send github push --file body.json --header 'X-GitHub-Delivery: mine'",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.RangeArgs(1, 2),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.provider = args[0]
 			if len(args) > 1 {

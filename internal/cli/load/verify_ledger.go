@@ -28,8 +28,6 @@ func VerifyLedgerCommand() *cobra.Command {
 		Short:   "Check that nothing of a ledger is lost (exit 1 if it is)",
 		Long:    "Check that nothing of a ledger is lost, doubled or changed. Exit 1 if something is.",
 		Example: "  holdfast verify-ledger load.ledger --settle 1m",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			l, err := ledger.ReadFile(args[0])
 			if err != nil {

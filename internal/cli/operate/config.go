@@ -13,14 +13,12 @@ import (
 
 // ConfigCommand is `holdfast config`.
 func ConfigCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:   "config",
 		Short: "Check the configuration and print it with secrets masked",
 		Long: "Check the configuration and print it with secrets masked. Next to a dev stack (make run), it prints what " +
 			"the other commands use: variables of the environment, then those of the stack.",
 		Example: "  holdfast config\n  holdfast config --json | jq -r .HOLDFAST_OPERATOR_ADDR",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
@@ -31,9 +29,7 @@ func ConfigCommand() *cobra.Command {
 				return err
 			})
 		},
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 // settings are the variables of a configuration by name, as text.

@@ -17,12 +17,10 @@ import (
 
 // DoctorCommand is `holdfast doctor`.
 func DoctorCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the installation and say what to fix (exit 1 if it fails)",
 		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.verdict != \"ok\")'",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
@@ -41,9 +39,7 @@ func DoctorCommand() *cobra.Command {
 			}
 			return nil
 		},
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func writeReport(w io.Writer, found doctor.Report) error {

@@ -25,7 +25,7 @@ func ErrorCommand() *cobra.Command {
 }
 
 func errorShowCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use: "show NUMBER", Short: "Show one entry of the error log", Example: "  holdfast error show 12", Args: cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			n, err := strconv.ParseInt(args[0], 10, 64)
@@ -41,9 +41,7 @@ func errorShowCommand() *cobra.Command {
 			}
 			return cli.Print(c, rows[0], func(w io.Writer) error { return writeError(w, rows[0]) })
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func writeError(w io.Writer, e oversight.ErrorEntry) error {

@@ -22,8 +22,6 @@ func HealthCommand() *cobra.Command {
 		Short:   "Ask a running Holdfast whether it is ready (exit 1 if not)",
 		Long:    "Ask a running Holdfast whether it is ready: its /readyz, unless --operator has a path of its own.",
 		Example: "  holdfast health\n  holdfast health --operator http://10.0.0.7:8081/healthz",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if at == "" {
 				cfg, _, err := config.LoadBesideDev()

@@ -18,11 +18,10 @@ func PayloadKeyCommand() *cobra.Command {
 }
 
 func payloadKeyNewCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "new KEY-ID",
 		Short:   "Make a payload key; its ID is in clear, so take a date",
 		Example: "  holdfast payload-key new 2026-11-22",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := payloadcodec.NewKey(args[0])
 			if err != nil {
@@ -35,7 +34,5 @@ func payloadKeyNewCommand() *cobra.Command {
 				return err
 			})
 		},
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }

@@ -34,8 +34,6 @@ func PurgeCommand() *cobra.Command {
 			"incomplete; --dry-run shows which.",
 		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --dry-run\n" +
 			"  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if expunge != "" {
 				return expungeEvent(c, t, expunge, dryRun, cli.ActorOf(c))

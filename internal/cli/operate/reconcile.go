@@ -33,9 +33,7 @@ be stopped and given again at any time.`,
 		Example: "  holdfast reconcile --since 2026-11-22T10:00:00Z --dry-run\n" +
 			"  holdfast reconcile --since 3h --yes --reason INC-42\n" +
 			"  holdfast dlq redrive --step run --code lost --yes",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
-		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, t) }),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, t) }),
 	}
 	cli.AddPeriodFlags(command, &o.since, &o.until)
 	cli.AddDryRunFlag(command, &o.dryRun)

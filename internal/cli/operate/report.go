@@ -21,8 +21,6 @@ func ReportCommand() *cobra.Command {
 		Long: "Say what came, what failed and what waits, beside the time before. The same is sent to the channels of\n" +
 			"HOLDFAST_NOTIFY_URLS, as often as HOLDFAST_NOTIFY_REPORT says.",
 		Example: "  holdfast report\n  holdfast report --window 168h --json | jq .received",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
 				return cli.Misuse(c, errors.New("--window must be more than 0"))

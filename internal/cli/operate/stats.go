@@ -26,8 +26,6 @@ func StatsCommand() *cobra.Command {
 		Use:     "stats",
 		Short:   "Count events, dead letters, errors and what waits",
 		Example: "  holdfast stats --watch\n  holdfast stats --window 24h --json | jq .dead_letters",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
 				return cli.Misuse(c, errors.New("--window must be more than 0"))

@@ -24,7 +24,6 @@ func tokenNewCommand() *cobra.Command {
 		Short:   "Make a token, which is shown once and kept nowhere",
 		Long:    "Make a token, which is shown once and kept nowhere. ROLE is " + word.Alternatives(access.Roles()) + ".",
 		Example: "  holdfast token new ada operator\n  holdfast token new grafana viewer --json | jq -r .token",
-		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			role, err := word.Choose(args[1], access.Roles())
 			if err != nil {

@@ -12,12 +12,10 @@ import (
 
 // VersionCommand is `holdfast version`.
 func VersionCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "version",
 		Short:   "Say which build this is",
 		Example: "  holdfast version\n  holdfast version --json | jq -r .revision",
-		GroupID: cli.GroupOperate,
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			build := buildinfo.Read()
 			return cli.Print(c, build, func(w io.Writer) error {
@@ -25,7 +23,5 @@ func VersionCommand() *cobra.Command {
 				return err
 			})
 		},
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }

@@ -27,7 +27,6 @@ func applyCommand() *cobra.Command {
 		Example: "  holdfast subscription apply -f subscriptions.yaml --dry-run\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --reason 'release 42'\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
-		Args: cobra.NoArgs,
 		RunE: withDesk(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
 	}
 	flags := command.Flags()

@@ -102,8 +102,7 @@ func (o *canceling) resolve(c *cobra.Command, t *tools) (err error) {
 	if o.query.SubscriptionID, err = subscriptionID(c.Context(), t.Tools, o.subscription); err != nil {
 		return err
 	}
-	o.query.DestinationID, err = resolve(c.Context(), kindDestination, o.destination, t.Store.Subscriptions.Destination,
-		func(d delivery.Destination) int64 { return d.ID })
+	o.query.DestinationID, err = destinationID(c.Context(), t.Tools, o.destination)
 	if o.query.Until.IsZero() {
 		o.query.Until = time.Now()
 	}

@@ -51,8 +51,7 @@ func listDeliveriesCommand() *cobra.Command {
 			if query.SubscriptionID, err = subscriptionID(c.Context(), t, subscription); err != nil {
 				return nil, err
 			}
-			query.DestinationID, err = resolve(c.Context(), kindDestination, destination, t.Store.Subscriptions.Destination,
-				func(d delivery.Destination) int64 { return d.ID })
+			query.DestinationID, err = destinationID(c.Context(), t, destination)
 			if err != nil {
 				return nil, err
 			}
@@ -80,6 +79,11 @@ func subscriptionID(ctx context.Context, t *cli.Tools, name string) (int64, erro
 	return resolve(ctx, kindSubscription, name, t.Store.Subscriptions.Subscription, of)
 }
 
+func destinationID(ctx context.Context, t *cli.Tools, name string) (int64, error) {
+	of := func(d delivery.Destination) int64 { return d.ID }
+	return resolve(ctx, kindDestination, name, t.Store.Subscriptions.Destination, of)
+}
+
 // keyOf is the delivery that two arguments name.
 func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err error) {
 	if k.EventID, err = t.FindEvent(ctx, args[0]); err != nil {
@@ -96,11 +100,10 @@ type deliveryShown struct {
 }
 
 func showDeliveryCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "show EVENT SUBSCRIPTION",
 		Short:   "Show one delivery: where it stands, its attempts, the last answer",
 		Example: "  holdfast delivery show stripe:evt_123 customers-to-crm",
-		Args:    cobra.ExactArgs(2),
 		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {
@@ -112,9 +115,7 @@ func showDeliveryCommand() *cobra.Command {
 			}
 			return cli.Print(c, shown, func(w io.Writer) error { return writeDelivery(w, shown) })
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func readDelivery(ctx context.Context, t *tools, k delivery.Key) (shown deliveryShown, err error) {
@@ -219,7 +220,6 @@ func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDeliv
 		Use:     verb + " EVENT SUBSCRIPTION",
 		Short:   short,
 		Example: "  holdfast delivery " + verb + " stripe:evt_123 customers-to-crm --reason INC-42",
-		Args:    cobra.ExactArgs(2),
 		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {

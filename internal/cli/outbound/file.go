@@ -128,23 +128,34 @@ func (f file) name() error {
 // check finds every mistake of the file, and where it stands. What it does not declare may be there already.
 func (f file) check(stored stored, checkSignature func(json.RawMessage) error) error {
 	var errs []error
-	add := func(kind, name string, err error) {
-		if err != nil {
-			reason := reasonOf(err)
-			errs = append(errs, fmt.Errorf("%s%s.%s: %s", placeOf(f.data, kind, name, reason), kind, name, reason))
+	add := func(kind, name, field string, err error) {
+		if err == nil {
+			return
 		}
+		reason := err.Error()
+		if classed := (*event.Error)(nil); errors.As(err, &classed) {
+			reason = classed.Text // its code says no more here
+			if len(classed.Fields) > 0 {
+				field = classed.Fields[0].Field
+			}
+		}
+		place := ""
+		if at := definition.PlaceOf(f.data, kind+"."+name+"."+field); at.Line > 0 {
+			place = fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
+		}
+		errs = append(errs, fmt.Errorf("%s%s.%s: %s", place, kind, name, reason))
 	}
 	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
-		add("destinations", name, d.Check())
+		add("destinations", name, "", d.Check())
 		if d.HTTP == nil {
 			continue
 		}
 		if d.HTTP.Signature != nil {
-			add("destinations", name, checkSignature(d.HTTP.Signature))
+			add("destinations", name, "http.signature", checkSignature(d.HTTP.Signature))
 		}
 		if was := stored.destinations[name].HTTP; d.HTTP.Secrets != "" && (was == nil || was.Secrets != d.HTTP.Secrets) {
-			add("destinations", name, delivery.CheckVariable(d.HTTP.Secrets))
+			add("destinations", name, "http.secrets", delivery.CheckVariable(d.HTTP.Secrets))
 		}
 	}
 	for _, name := range sorted(f.Subscriptions) {
@@ -154,19 +165,10 @@ func (f file) check(stored stored, checkSignature func(json.RawMessage) error) e
 			to, declared = stored.destinations[s.To]
 		}
 		if s.To != "" && !declared {
-			add("subscriptions", name, fmt.Errorf("to: there is no destination %q", s.To))
+			add("subscriptions", name, "to", fmt.Errorf("to: there is no destination %q", s.To))
 			continue
 		}
-		add("subscriptions", name, s.CheckFor(to))
+		add("subscriptions", name, "", s.CheckFor(to))
 	}
 	return errors.Join(errs...)
-}
-
-// reasonOf is an error without its code, which says no more here.
-func reasonOf(err error) string {
-	var classed *event.Error
-	if errors.As(err, &classed) {
-		return classed.Text
-	}
-	return err.Error()
 }

@@ -2,28 +2,13 @@ package outbound
 
 import (
 	"errors"
-	"fmt"
-	"regexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"holdfast/delivery"
-	"holdfast/providers/definition"
 )
-
-// field is what a reason begins with, if it names one: "http.url must be …", "to: there is no …".
-var field = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*`)
-
-// placeOf is "[line:column] " of the field of an entry that a reason begins with, or else of the entry; "" where none is known.
-func placeOf(data []byte, kind, name, reason string) string {
-	at := definition.PlaceOf(data, kind+"."+name+"."+field.FindString(reason))
-	if at.Line == 0 {
-		return ""
-	}
-	return fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
-}
 
 // everyMistake are the first ones of all entries, where reading has ended at the first of the file.
 func everyMistake(data []byte, first error) (all []error) {

@@ -45,12 +45,10 @@ func deskOf(t *cli.Tools) (*tools, error) {
 
 // named is a command about one thing, which its argument names.
 func named(kind, verb, short, example string, run func(*cobra.Command, *tools, string) error) *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use: verb + " " + strings.ToUpper(kind), Short: short, Example: example, Args: cobra.ExactArgs(1),
 		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error { return run(c, t, args[0]) }),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 // done says what was done, or shows the value as JSON.

@@ -34,7 +34,6 @@ func entityShowCommand() *cobra.Command {
 		Example: "  holdfast entity show stripe customer cus_123\n" +
 			"  holdfast entity show stripe customer cus_123 --as-of 7d\n" +
 			"  holdfast entity show stripe customer cus_123 --json | jq .state",
-		Args: cobra.ExactArgs(3),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
 			entity, timeline, err := readEntity(c.Context(), t, ref, at)

@@ -13,11 +13,10 @@ import (
 )
 
 func eventAttemptsCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "attempts ID",
 		Short:   "Show the attempts to deliver one event",
 		Example: "  holdfast event attempts stripe:evt_123",
-		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			id, err := t.FindEvent(c.Context(), args[0])
 			if err != nil {
@@ -43,7 +42,5 @@ func eventAttemptsCommand() *cobra.Command {
 				return outbound.WriteAttempts(w, all)
 			})
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }

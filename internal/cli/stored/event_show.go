@@ -18,14 +18,13 @@ import (
 )
 
 func eventShowCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event: where it stands, its entities, its body",
 		Long: "Show one event: where it stands, its entities, its body. ID is its own, that of its\n" +
 			"workflow (provider:key), its key, the number of its dead letter, or the ID of its\n" +
 			"request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
-		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			ids, err := t.FindEvents(c.Context(), args[0])
 			switch {
@@ -36,9 +35,7 @@ func eventShowCommand() *cobra.Command {
 			}
 			return showEvent(c, t, ids[0])
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 // printRequest names the events of a request that has brought several, or those of a key that several providers have.

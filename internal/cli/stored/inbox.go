@@ -44,11 +44,10 @@ func inboxListCommand() *cobra.Command {
 }
 
 func inboxShowCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one event that waits: since when, why, its body",
 		Example: "  holdfast inbox show stripe:evt_123",
-		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			id, err := t.FindEvent(c.Context(), args[0])
 			if err != nil {
@@ -63,9 +62,7 @@ func inboxShowCommand() *cobra.Command {
 			}
 			return cli.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func writeWaiting(w io.Writer, e event.Waiting) error {

@@ -26,7 +26,6 @@ func entityRebuildCommand() *cobra.Command {
 			"  holdfast entity rebuild --provider stripe --rate 500/s --reason INC-42\n" +
 			"  holdfast entity rebuild --yes --detach      # everything, and do not wait\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
-		Args: cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			return o.run(c, t)
 		}),

@@ -52,12 +52,11 @@ func rebuilds() cli.Operations[operation.Rebuild] {
 }
 
 func diffCommand() *cobra.Command {
-	command := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:     "diff ID",
 		Short:   "Show what a dry run would make of some entities",
 		Long:    "Show what a dry run would make of some entities: that of the latest rebuild.",
 		Example: "  holdfast rebuild diff 20261122-161500-k3xq",
-		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
 			if errors.Is(err, event.ErrNotFound) {
@@ -70,9 +69,7 @@ func diffCommand() *cobra.Command {
 			page := exchange.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}
 			return cli.Print(c, page, func(w io.Writer) error { return writeDiffs(w, diffs) })
 		}),
-	}
-	cli.AddJSONFlag(command)
-	return command
+	})
 }
 
 func filterOfRebuild(f operation.RebuildFilter) string {
