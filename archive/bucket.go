@@ -53,5 +53,5 @@ func parse(address string) (*url.URL, error) {
 	case u.Scheme == "s3" && u.Host != "":
 		return u, checkS3(u)
 	}
-	return nil, errors.New("must be file:///folder or s3://bucket/prefix")
+	return nil, errors.New("is neither file:///folder nor s3://bucket/prefix")
 }

@@ -143,6 +143,7 @@ type Message struct {
 // Kind classifies the result of an attempt.
 type Kind int
 
+// The kinds of results.
 const (
 	// OK: the destination accepted the delivery.
 	OK Kind = iota

@@ -67,8 +67,8 @@ func (r Receipt) ConflictWith(owner, fingerprint string) *Conflict {
 	}
 }
 
-// WithConflictKey assigns a new key to an event whose certain key belongs to another event. Redeliveries with the same content get the same
-// key.
+// WithConflictKey assigns a new key to an event whose certain key belongs to another event. Redeliveries with the same content
+// get the same key.
 func (r Receipt) WithConflictKey(owner string) Receipt {
 	sum := sha256.Sum256([]byte(r.Fingerprint))
 	r.Earlier = &EarlierKey{Key: r.Key, Fingerprint: r.Fingerprint}
@@ -84,8 +84,8 @@ func (r Receipt) IsConflict(c *Conflict) bool { return c != nil && r.Certain && 
 // and it has no delivery ID.
 func (r Receipt) IsUndecidable() bool { return r.Content != "" && r.DedupeWindow > 0 }
 
-// OutsideWindowOf reports whether an event with the same key, received at the given time, is at least a dedupe window away, so that the
-// two are distinct events.
+// OutsideWindowOf reports whether an event with the same key, received at the given time, is at least a dedupe window away, so
+// that the two are distinct events.
 func (r Receipt) OutsideWindowOf(receivedAt time.Time) bool {
 	return r.DedupeWindow > 0 && r.ReceivedAt.Sub(receivedAt).Abs() >= time.Duration(r.DedupeWindow)
 }

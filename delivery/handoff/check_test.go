@@ -84,7 +84,7 @@ func TestCheckOfATemporalThatListsNoSearchAttributes(t *testing.T) {
 	found := about(t, NewSender(Options{Client: c, Namespace: "default"}), targetOf(sub))["search_attribute"]
 	require.Len(t, found, 2)
 	require.True(t, found[0].OK, found[0].Text)
-	require.Equal(t, "the namespace has Customer; Temporal doesn't tell this client its type", found[0].Text)
+	require.Equal(t, "the namespace has Customer; this client can't read its type", found[0].Text)
 	require.False(t, found[1].OK)
 	require.Contains(t, found[1].Text, "the namespace has no search attribute Nobody")
 	require.Contains(t, found[1].Command, "tcld namespace search-attributes add --namespace default --search-attribute Nobody=Keyword")
