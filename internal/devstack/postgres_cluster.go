@@ -17,7 +17,8 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// ensureCluster makes a cluster unless the data directory is complete. It works in a directory beside it and renames that at the end, so that a program that was killed leaves nothing that looks like a cluster.
+// ensureCluster makes a cluster unless the data directory is complete. It works in a directory next to it and renames that at
+// the end, so that a program that was killed leaves nothing that looks like a cluster.
 func (p *Postgres) ensureCluster(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.data, "PG_VERSION")); err == nil {
 		return nil
