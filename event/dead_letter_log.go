@@ -16,7 +16,7 @@ type ContextLogger struct{ Context context.Context }
 
 // Error writes a line at the level of errors.
 func (l ContextLogger) Error(message string, fields ...any) {
-	slog.ErrorContext(l.Context, message, fields...)
+	slog.ErrorContext(l.Context, message, fields...) //nolint:sloglint // the message is LogDeadLetter's
 }
 
 // LogDeadLetter logs that an event has become a dead letter, so long after its receipt.

@@ -1,6 +1,6 @@
-// Package persistence keeps events, entities, dead letters and deliveries in PostgreSQL: each step of an event one
-// transaction, every driver error mapped once to an event.Error. A Store opens the pool; its fields are the stores of the packages
-// below. Each package imports only those above it here:
+// Package persistence keeps events, entities, dead letters and deliveries in PostgreSQL: each step of an event is
+// one transaction, and every driver error is mapped once to an event.Error. A Store opens the pool; its fields are the stores of the
+// packages below. Each package imports only those above it here:
 //
 //	postgres       the pool, transactions, errors, texts, pages: what all others stand on
 //	records        how the row of an event is read, and the receipt of one that waits

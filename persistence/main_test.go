@@ -108,7 +108,7 @@ func (d *database) status(id string) event.Status {
 
 // UpsertEntities is the store's, for tests that no change comes too late for.
 func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	_, err := d.Store.Writer.UpsertEntities(ctx, r, p, run)
+	_, err := d.Writer.UpsertEntities(ctx, r, p, run)
 	return err
 }
 

@@ -26,9 +26,9 @@ type Waker interface {
 	Wake(ctx context.Context, kind operation.Kind, id string) error
 }
 
-// Operations starts and changes operations of one kind. The state is in the row; signaling the workflow only speeds up a change. If
-// only the signal fails, methods return the operation together with the error, and the next sweep signals the workflow. They are
-// safe for concurrent use, also across processes.
+// Operations starts and changes operations of one kind. The state is in the row; signaling the workflow only speeds up a change.
+// If only the signal fails, methods return the operation together with the error, and the next sweep signals the workflow. They
+// are safe for concurrent use, also across processes.
 type Operations[T operation.Any] struct {
 	Kind  operation.Kind
 	Store Store[T]

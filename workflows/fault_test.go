@@ -73,7 +73,7 @@ func (f *faulty) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
 	return faultyCall(ctx, f, "persist", func(ctx context.Context) (event.Persisted, error) {
-		return f.Store.Writer.Persist(ctx, r, body, p, run)
+		return f.Writer.Persist(ctx, r, body, p, run)
 	})
 }
 
@@ -81,25 +81,25 @@ func (f *faulty) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
 	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Persisted, error) {
-		return f.Store.Writer.Process(ctx, r, body, p, run)
+		return f.Writer.Process(ctx, r, body, p, run)
 	})
 }
 
 func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (int, error) {
 	return faultyCall(ctx, f, "upsert", func(ctx context.Context) (int, error) {
-		return f.Store.Writer.UpsertEntities(ctx, r, p, run)
+		return f.Writer.UpsertEntities(ctx, r, p, run)
 	})
 }
 
 func (f *faulty) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	_, err := faultyCall(ctx, f, "record", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, f.Store.DeadLetters.RecordDeadLetter(ctx, d)
+		return struct{}{}, f.DeadLetters.RecordDeadLetter(ctx, d)
 	})
 	return err
 }
 
 func (f *faulty) DeadLetterID(ctx context.Context, eventID, runID string) (int64, error) {
-	return f.Store.DeadLetters.DeadLetterID(ctx, eventID, runID)
+	return f.DeadLetters.DeadLetterID(ctx, eventID, runID)
 }
 
 // maxInRow is less than the ten attempts after which the test environment gives up an activity that a server would go on with.

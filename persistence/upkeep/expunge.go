@@ -110,7 +110,8 @@ func (s *Store) EventsOfWorkflows(ctx context.Context, workflowIDs []string) (ma
 		providers[i], keys[i], _ = event.SplitWorkflowID(id)
 	}
 	latest, workflowID, eventID := map[string]string{}, "", ""
-	_, err := pgx.ForEachRow(s.db.Rows(ctx, latestOfWorkflows, workflowIDs, providers, keys), []any{&workflowID, &eventID}, func() error {
+	rows := s.db.Rows(ctx, latestOfWorkflows, workflowIDs, providers, keys)
+	_, err := pgx.ForEachRow(rows, []any{&workflowID, &eventID}, func() error {
 		latest[workflowID] = eventID
 		return nil
 	})
