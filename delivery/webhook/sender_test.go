@@ -320,7 +320,7 @@ func TestWhichSignaturesCanBeDeclared(t *testing.T) {
 		`{"hmak": {"signed": "{body}"}}`:   "http.signature: hmak is not a field",
 		`{"address": {"networks": "NET"}}`: "http.signature: address and certificate can't sign",
 		`{}`:                               "want exactly one of",
-		`[]`:                               "want one scheme",
+		`[]`:                               "must be one scheme",
 		`{"token": {"in": "bearer"}, "basic": {"user": "holdfast"}}`: "want exactly one of",
 	} {
 		err := CheckSignature(json.RawMessage(declared))
