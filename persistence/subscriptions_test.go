@@ -114,7 +114,7 @@ func TestASubscriptionIsApplied(t *testing.T) {
 	require.Len(t, db.audited(), 4)
 	s.To = "orders"
 	_, err = db.Subscriptions.ApplySubscription(ctx, s, ada)
-	require.ErrorContains(t, err, "body is for an HTTP endpoint")
+	require.ErrorContains(t, err, "body needs an HTTP destination")
 
 	s.To, s.Active = "erp", false
 	changed := db.apply(s)
