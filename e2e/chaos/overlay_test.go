@@ -55,8 +55,8 @@ func perilous(name, library, what string, odds int) *variant {
 			"PERIL	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\nPERIL",
 		},
 		{
-			"record_dead_letter.go", "	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	var duplicate",
-			"PERIL	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	var duplicate",
+			"record_dead_letter.go", "	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	if duplicate",
+			"PERIL	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	if duplicate",
 		},
 	} {
 		file := "activities/" + step.file
