@@ -40,7 +40,7 @@ func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 		b.submit(`a[href="/console/providers/homemade"]`)
 		require.Equal(t, "homemade · Holdfast", b.title())
 		page := b.page()
-		for _, shown := range []string{"secret configured", "malformed_header", "compare what the sender documents", "webhook-signature",
+		for _, shown := range []string{"secret configured", "malformed_header", "compare the sender's documentation", "webhook-signature",
 			"1 that nobody knows", "HMAC in webhook-signature", "STANDARD_WEBHOOKS_SECRET", "extends"} {
 			require.Contains(t, page, shown)
 		}
