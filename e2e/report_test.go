@@ -44,14 +44,14 @@ func TestAReportIsToldOnce(t *testing.T) {
 	i.replay(t, "report_health", run)
 	require.Len(t, s.told(), 1)
 	require.Contains(t, s.told()[0], "holdfast "+i.namespace+": ")
-	require.Contains(t, s.told()[0], "came: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)")
-	require.Contains(t, s.told()[0], "failed: 1 dead letter (0 before): homemade rejected malformed_json 1")
-	require.Contains(t, s.told()[0], "waits: 1 dead letter")
+	require.Contains(t, s.told()[0], "Received: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)")
+	require.Contains(t, s.told()[0], "Failed: 1 dead letter (0 before): homemade rejected malformed_json 1")
+	require.Contains(t, s.told()[0], "Backlog: 1 dead letter")
 	require.NotContains(t, s.told()[0], "Ada")
 
 	out, err := i.run(t, "report")
 	require.NoError(t, err, out)
-	require.Contains(t, out, "came: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)\n")
+	require.Contains(t, out, "Received: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)\n")
 	out, err = i.run(t, "report", "--window", "168h", "--json")
 	require.NoError(t, err, out)
 	var report oversight.Report
