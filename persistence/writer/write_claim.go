@@ -13,6 +13,7 @@ import (
 // Claim claims the key of an event that no run will finish.
 type Claim struct{ writing }
 
+// NewClaim makes a claim of the key of r.
 func NewClaim(r event.Receipt) *Claim {
 	return &Claim{writing{events: []*write{{receipt: r, extent: rowOnly}}}}
 }

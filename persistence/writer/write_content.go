@@ -24,8 +24,8 @@ SELECT pg_advisory_xact_lock(h) FROM (
 
 	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
 	// accepted, and reports whether an operator is replaying this event to accept it, and whether it was compared before. A later
-	// event that is dead, perhaps held because of this one, is no reason to hold this one, since neither could proceed then. Nor does a
-	// discarded event.
+	// event that is dead, perhaps held because of this one, is no reason to hold this one, since neither could proceed then. Nor is
+	// a discarded event.
 	lookAtContents = `
 SELECT wanted.n,
        coalesce((SELECT c.event_id::text FROM event_contents AS c
