@@ -520,7 +520,6 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	require.EqualValues(t, 2, n)
 }
 
-// discardLetter discards a dead letter.
 func (d *database) discardLetter(id int64) error {
 	by := ada
 	by.Reason = "old"

@@ -10,7 +10,6 @@ import (
 	"holdfast/persistence"
 )
 
-// stored stores an event with a body.
 func (d *database) stored(raw []byte, change ...func(*event.Receipt)) event.Receipt {
 	d.t.Helper()
 	r := receipt()

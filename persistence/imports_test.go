@@ -42,7 +42,6 @@ func (m *mover) stage(items ...operation.ImportItem) string {
 	return id
 }
 
-// bring imports items to the end.
 func (m *mover) bring(items ...operation.ImportItem) operation.Import {
 	m.t.Helper()
 	return m.finish(m.stage(items...))

@@ -12,7 +12,6 @@ import (
 	"holdfast/event/oversight"
 )
 
-// spool puts new events into the inbox.
 func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
 	d.t.Helper()
 	w := d.Inbox.NewInboxWriter()

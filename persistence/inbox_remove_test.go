@@ -10,7 +10,6 @@ import (
 	"holdfast/event"
 )
 
-// forget removes events from the inbox.
 func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 	d.t.Helper()
 	var workflowIDs, ids []string

@@ -86,7 +86,6 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// value returns the single value of a query.
 func value[T any](d *database, query string, args ...any) (v T) {
 	d.t.Helper()
 	require.NoError(d.t, d.sql.QueryRow(d.t.Context(), query, args...).Scan(&v))

@@ -73,7 +73,6 @@ func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 	require.Greater(t, planned, 90)
 }
 
-// planNode is a node of a plan.
 type planNode struct {
 	Kind      string     `json:"Node Type"`
 	Table     string     `json:"Relation Name,omitempty"`
@@ -278,7 +277,6 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, CASE i % 2 
   FROM generate_series(1, 20000) AS i`)
 }
 
-// fillDeliveries fills the tables of deliveries.
 func fillDeliveries(db *database) {
 	db.exec(`INSERT INTO destinations (name, settings, version) SELECT 'd' || i, '{}', i FROM generate_series(1, 5000) AS i`)
 	db.exec(`

@@ -15,7 +15,6 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// statements records what a store sends.
 type statements struct {
 	mu   sync.Mutex
 	sent []statement
@@ -75,7 +74,6 @@ func (s *statements) TraceBatchQuery(_ context.Context, c *pgx.Conn, q pgx.Trace
 
 func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// plan returns the plan of the first statement.
 func (s *statements) plan(t *testing.T, db *database) string {
 	t.Helper()
 	return s.planOf(t, db, "EXPLAIN (COSTS OFF) ", func(sql string) bool { return !strings.Contains(sql, "entity_names") })

@@ -77,7 +77,6 @@ SELECT concat_ws(E'\n',
        (SELECT string_agg(d::text, E'\n' ORDER BY id) FROM dead_letters AS d))`)
 }
 
-// counts returns the counts of a rebuild.
 func counts(r operation.Rebuild) string {
 	return fmt.Sprintf("read %d changed %d unreadable %d skipped %d entities %d", r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities)
 }

@@ -13,7 +13,6 @@ import (
 const linksPerCheckpoint = 64
 
 const (
-	// lastCheckpoint selects the last checkpoint before an order.
 	lastCheckpoint = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
  WHERE provider = $1 AND kind = $2 AND external_id = $3

@@ -136,7 +136,6 @@ func (a *late) queuePage(b *pgx.Batch, every int64) {
 		Query(func(rows pgx.Rows) error { return a.growFrom(rows, every) })
 }
 
-// bound returns until as an argument.
 func (a *late) bound() pgtype.Timestamptz {
 	if a.until.IsZero() {
 		return pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}

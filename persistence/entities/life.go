@@ -150,7 +150,6 @@ func (l *Life) Removed() feed.Change {
 	return l.tell(feed.Removed)
 }
 
-// tell returns the change event of the entity.
 func (l *Life) tell(action feed.Action) feed.Change {
 	if l.Deleted && action != feed.Removed {
 		action = feed.Deleted

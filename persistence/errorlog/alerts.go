@@ -142,7 +142,6 @@ func (s *Store) giveBack(ctx context.Context, claim int64, before marks) error {
 	return err
 }
 
-// mark writes the marks in several statements.
 func (s *Store) mark(ctx context.Context, m marks, letters, entries string) error {
 	for from := 0; from < max(len(m.letters), len(m.entries)); from += markAtOnce {
 		b := &pgx.Batch{}

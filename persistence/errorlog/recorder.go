@@ -12,7 +12,6 @@ import (
 
 // Limits of an ErrorRecorder.
 const (
-	// flushEvery is the pause between two writes.
 	flushEvery = time.Second
 	// groupWindow is how long equal errors share their limit of rows.
 	groupWindow = time.Minute
@@ -37,7 +36,6 @@ type ErrorRecorder struct {
 	dropped int64
 }
 
-// errorGroup holds the properties that equal errors share.
 type errorGroup struct {
 	phase    event.Phase
 	provider string

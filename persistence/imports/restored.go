@@ -62,7 +62,6 @@ func (p *page) lookForLetters(ctx context.Context, tx *postgres.Transaction) err
 	return tx.Send(ctx, b)
 }
 
-// queueRestored restores the archived values of new items.
 func queueRestored(b *pgx.Batch, things []thing) {
 	var ids, statuses, runs []string
 	var persisted []time.Time

@@ -141,7 +141,6 @@ func (p *page) brought() (all []*writer.Brought) {
 	return all
 }
 
-// queueLetters opens the dead letters of new items.
 func (p *page) queueLetters(b *pgx.Batch) {
 	for _, t := range p.things {
 		if t.letter != nil && t.brought != nil && t.isNew() {

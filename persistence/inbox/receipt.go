@@ -19,7 +19,6 @@ const keepUnread = `
 UPDATE dead_letters SET unread_receipt = $2::bytea
  WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')`
 
-// waiting is a row of the inbox.
 type waiting struct {
 	event.Waiting
 

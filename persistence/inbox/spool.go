@@ -57,7 +57,6 @@ type InboxWriter struct {
 	inFlight int
 }
 
-// inboxGroup holds the rows of one insert.
 type inboxGroup struct {
 	rows  []*inboxRow
 	bytes int
@@ -227,7 +226,6 @@ func (w *InboxWriter) leave(row *inboxRow) {
 	row.left = true
 }
 
-// write writes groups until none is left.
 func (w *InboxWriter) write(group *inboxGroup) {
 	for group != nil {
 		group.err = w.insertGroup(group.rows)

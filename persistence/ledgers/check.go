@@ -35,7 +35,6 @@ CREATE UNIQUE INDEX ON ledger_keys (workflow_id);
 ANALYZE ledger_entries, ledger_keys, ledger_pending`
 )
 
-// forgetFinished removes acknowledged events that are finished.
 const forgetFinished = `
 DELETE FROM ledger_pending AS p
  WHERE EXISTS (SELECT FROM idempotency_keys AS k JOIN events AS e ON e.id = k.event_id

@@ -96,7 +96,6 @@ func (c *LedgerCheck) report(ctx context.Context, tx pgx.Tx) (r ledger.Report, e
 	return r, err
 }
 
-// find collects what is stored.
 func (c *LedgerCheck) find(ctx context.Context, tx pgx.Tx) error {
 	from, to := event.FirstIDAt(c.from.Add(-clockSkew)), event.FirstIDAt(c.to.Add(clockSkew))
 	if _, err := tx.Exec(ctx, makeLedgerStored, pgx.QueryExecModeSimpleProtocol); err != nil {

@@ -56,7 +56,6 @@ SELECT pg_advisory_xact_lock(h) FROM (
               SELECT provider, kind, external_id AS name FROM event_entities WHERE event_id = $1::uuid) AS linked
         ORDER BY h) AS in_one_order`
 
-	// forgetNames removes the names of deleted entities.
 	forgetNames = `
 DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) AS t (provider, kind, external_id)
  WHERE n.provider = t.provider AND n.kind = t.kind AND n.external_id = t.external_id

@@ -48,7 +48,6 @@ func Scan(row pgx.Row, b *operation.Base, more ...any) error {
 	return nil
 }
 
-// changeVerbs maps states to the audit log's verbs.
 var changeVerbs = map[operation.State]string{
 	operation.Running: "resume", operation.Paused: "pause", operation.Canceled: "cancel",
 }

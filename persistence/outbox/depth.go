@@ -17,7 +17,6 @@ func (d *depth) destinations(limit int) int {
 	return int(min(int64(limit), maxDestinations, max(enough, fewDestinations)))
 }
 
-// learn updates the depth after a lease.
 func (d *depth) learn(jobs []delivery.Job) {
 	of := map[int64]struct{}{}
 	for _, j := range jobs {

@@ -46,7 +46,6 @@ type lostLease struct {
 	until        time.Time // by this machine's clock
 }
 
-// lostLeases are those of this process.
 type lostLeases struct {
 	mu  sync.Mutex
 	all []lostLease

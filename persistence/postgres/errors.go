@@ -47,7 +47,6 @@ func Failure(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, classify(err))
 }
 
-// classify maps a driver error.
 func classify(err error) *event.Error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -89,7 +88,6 @@ func isConnectionLoss(err error) bool {
 		errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) || pgconn.Timeout(err)
 }
 
-// serverError converts an error reported by PostgreSQL.
 func serverError(pg *pgconn.PgError) *event.Error {
 	var text strings.Builder
 	text.WriteString("SQLSTATE " + pg.Code)

@@ -89,13 +89,11 @@ func endOfString(raw []byte, start int) int {
 	return len(raw)
 }
 
-// projector copies valid JSON from in to out.
 type projector struct {
-	in    []byte
-	out   []byte
-	at    int
-	notes []string
-	// expansion is how many digits PostgreSQL adds.
+	in        []byte
+	out       []byte
+	at        int
+	notes     []string
 	expansion int
 }
 
@@ -113,7 +111,6 @@ func (p *projector) run() {
 	}
 }
 
-// text copies a string with its quotes.
 func (p *projector) text() {
 	end := endOfString(p.in, p.at)
 	p.out = append(p.out, '"')
@@ -143,7 +140,6 @@ func (p *projector) rune() {
 	p.at += size
 }
 
-// escape copies an escape sequence.
 func (p *projector) escape() {
 	unit, ok := p.unit(p.at)
 	switch {

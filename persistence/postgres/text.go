@@ -89,7 +89,6 @@ func StateColumn(c event.Change) (json.RawMessage, error) {
 	return state, nil
 }
 
-// isObject reports whether valid JSON is an object.
 func isObject(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
 }

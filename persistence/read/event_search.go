@@ -62,7 +62,6 @@ SELECT id::text FROM (
 	return id, err
 }
 
-// whereBodyHas restricts to bodies that contain a text.
 func whereBodyHas(l *postgres.List, text string) {
 	const has = "position(%s::bytea IN raw_body) > 0"
 	if escaped := escapedText(text); !bytes.Equal(escaped, []byte(text)) {

@@ -80,7 +80,6 @@ func queueEndOfEvents(b *pgx.Batch, f operation.RebuildFilter, order string, id 
 	})
 }
 
-// rebuildRow is a rebuild as stored.
 type rebuildRow struct {
 	operation.Rebuild
 

@@ -53,7 +53,6 @@ func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) 
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
 }
 
-// rebuilding is the transaction of a page.
 type rebuilding struct {
 	*postgres.Transaction
 
@@ -100,7 +99,6 @@ func (s *Store) tryPage(
 	return s.Read(ctx, id)
 }
 
-// run processes a page, and commits.
 func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	if err := t.readPage(ctx, n); err != nil {
 		return err
@@ -172,7 +170,6 @@ func (t *rebuilding) readLinks(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// read parses an event again.
 func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	t.seen.Read++
 	if e.passed {

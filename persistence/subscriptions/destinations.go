@@ -158,7 +158,6 @@ func (f *found) permit(d delivery.Destination, givesSecret bool, actor oversight
 	return delivery.CheckChange(was, d, givesSecret)
 }
 
-// store writes the row of a destination.
 func (c *change) store(
 	ctx context.Context, d delivery.Destination, before *destination, settings string, secrets, headers []byte,
 ) (id int64, err error) {

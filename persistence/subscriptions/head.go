@@ -124,13 +124,11 @@ func (k *known) apply(c *news) {
 	k.version, k.variables = c.head, c.variables
 }
 
-// timelineOf returns the server's timeline of a version.
 func timelineOf(version int64) int64 { return version >> 40 }
 
 // withoutTimeline returns a version as stored in the tables.
 func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
 
-// queueChanges reads what has changed since a version.
 func queueChanges(b *pgx.Batch, since int64) *news {
 	c := &news{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })

@@ -32,7 +32,6 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
   LEFT JOIN delivery_queue AS q ON q.event_id = wanted.id AND q.subscription_id = $2`
 )
 
-// maxPlanned is how many events a plan checks.
 const maxPlanned = 10_000
 
 // Plan counts what a resend of a subscription (by name or number) would do now, without doing it. A zero until means now.

@@ -86,7 +86,6 @@ func spanOf(since, until time.Time) (span, error) {
 func (s span) first() string { return event.FirstIDAt(s.since) }
 func (s span) last() string  { return event.FirstIDAt(s.until) }
 
-// resendRow is a resend as stored.
 type resendRow struct {
 	operation.Resend
 

@@ -180,7 +180,6 @@ func (r Routed) split() (wanted, broken []delivery.Hit) {
 	return wanted, broken
 }
 
-// pairs holds the columns of deliveries.
 type pairs struct {
 	events                      []string
 	subscriptions, destinations []int64

@@ -108,7 +108,6 @@ func (w *write) isBeforeOwner() bool {
 	return f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived)
 }
 
-// hasRow reports whether the event gets a row.
 func (w *write) hasRow() bool { return w.brought == "" || w.brought == operation.ImportEvent }
 
 // queueImportedClaims records which keys are claimed, and which events already exist.

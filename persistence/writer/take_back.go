@@ -35,7 +35,6 @@ func (e Effects) Detail() map[string]any {
 	return map[string]any{"changes": e.Changes, "entities": e.Entities}
 }
 
-// taking undoes what an event did to entities.
 type taking struct {
 	eventID    string
 	isExpunged bool

@@ -144,7 +144,6 @@ var (
 // maxRaces is how often a transaction restarts because rows were added or removed between its look and its write.
 const maxRaces = 3
 
-// writing is a transaction that writes events.
 type writing struct {
 	*postgres.Transaction
 

@@ -94,7 +94,6 @@ func (g *group) leave(m *member) {
 	}
 }
 
-// run writes groups until no member is left.
 func (g *group) run() {
 	for {
 		members := g.take()
