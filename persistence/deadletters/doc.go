@@ -14,10 +14,10 @@
 //	open, redriving, exhausted   discarded   its delivery is canceled, or its subscription is deleted
 //	discarded                    open        an operator reopens it
 //
-// An event has at most one dead letter of its own that is open, redriving or exhausted, and at most one for each subscription
-// that it could not be delivered to. A claim is a compare-and-set on the state, so that only one of several concurrent claims
-// wins; an owner that doesn't finish before its lease ends loses it. Discarding an event's own dead letter stores a decision that
-// the writer obeys: no later attempt processes the event.
+// An event has at most one dead letter of its own that is open, redriving or exhausted (other packages call all three open), and
+// at most one for each subscription that it could not be delivered to. A claim is a compare-and-set on the state, so that only
+// one of several concurrent claims wins; an owner that doesn't finish before its lease ends loses it. Discarding an event's own
+// dead letter stores a decision that the writer obeys: no later attempt processes the event.
 //
 // Locks are taken in the order of package writer: the event's before the row of its dead letter.
 //

@@ -91,7 +91,7 @@ SELECT wanted.n, coalesce(e.status, ''),
   LEFT JOIN events AS owner ON owner.id = held.event_id
   LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
 
-	// waits is the SQL condition for an open dead letter.
+	// waits is the SQL condition for an open dead letter, which may also be redriving or exhausted.
 	waits = `IN ('open', 'redriving', 'exhausted')`
 
 	lookAtLinks = `
