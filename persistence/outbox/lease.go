@@ -142,8 +142,8 @@ SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_state
    AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
  ORDER BY next_at LIMIT 1`
 
-// relook runs after the commit of a lease. Deliveries committed between the lease's read and its commit saw a destination that
-// seemed awake, and outcomes saw one that did not seem full.
+// relook runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
+// awake, and outcomes saw one that did not seem full, so neither made it due.
 const relook = `
 WITH missed AS MATERIALIZED (
      SELECT s.destination_id

@@ -25,7 +25,7 @@ SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
  UNION ALL
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
-	// whereImported selects rows of imports that would bring the event back.
+	// whereImported selects the staged rows of imports that contain the event.
 	whereImported = `SELECT item FROM import_rows WHERE event_id = $1::uuid`
 
 	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
