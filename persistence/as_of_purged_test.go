@@ -11,7 +11,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// knownFrom is the state at a moment, or from when on one is known.
+// knownFrom returns the state at a time, or the time from which on one is known.
 func (d *database) knownFrom(ref event.EntityRef, at time.Time) (state string, from time.Time) {
 	d.t.Helper()
 	e, err := d.Entities.EntityAsOf(d.t.Context(), ref, at)
@@ -23,8 +23,8 @@ func (d *database) knownFrom(ref event.EntityRef, at time.Time) (state string, f
 	return string(e.State), time.Time{}
 }
 
-// A purge removes what comes before the last purged snapshot. Of a moment before that one the state is not known, whatever of it is
-// left: not even that there was none.
+// A purge removes what comes before the last purged snapshot. The state before that one is unknown, whatever is left of it: also
+// whether there was one.
 func TestAStateThatWasPurgedIsNotGuessed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -36,7 +36,7 @@ func TestAStateThatWasPurgedIsNotGuessed(t *testing.T) {
 		p.OccurredAt = day(float64(n))
 		db.process(receiptAt(p.OccurredAt), p)
 	}
-	late := parsed(patch("1", `{"late":true}`)) // it belongs before the purged snapshot, and is too young to go with it
+	late := parsed(patch("1", `{"late":true}`)) // before the purged snapshot, and too young to be purged with it
 	late.OccurredAt = day(1.5)
 	db.process(receiptAt(day(4)), late)
 	whole, err := db.Read.Entity(t.Context(), thing("1"))
@@ -66,7 +66,7 @@ func TestAStateThatWasPurgedIsNotGuessed(t *testing.T) {
 	require.True(t, effects[0].Unknown, "what was before the late change is gone")
 }
 
-// Of mentions that are purged the last one stays. Before it, the entity may have been there.
+// The last purged mention stays. Before it, the entity may have existed.
 func TestAnEntityThatWasMentionedBeforeAPurge(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -12,7 +12,7 @@ import (
 
 var ada = oversight.Actor{Name: "ada", Role: "operator", RequestID: "req_7", Reason: "the sender was wrong"}
 
-// audit is the whole audit log, newest first.
+// audit returns the whole audit log, newest first.
 func (d *database) audit() []oversight.AuditEntry {
 	d.t.Helper()
 	entries, err := d.Audit.AuditLog(d.t.Context(), oversight.AuditQuery{})
@@ -32,7 +32,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	}
 	db.exec(`BEGIN`)
 	db.exec(`SELECT set_config('holdfast.purge_audit_log', 'on', true)`)
-	db.exec(`DELETE FROM audit_log WHERE at < now() - interval '1 hour'`) // the purge by age
+	db.exec(`DELETE FROM audit_log WHERE at < now() - interval '1 hour'`) // as the purge by age does
 	_, err := db.sql.Exec(t.Context(), `UPDATE audit_log SET actor = 'eve'`)
 	require.ErrorContains(t, err, "append-only", "a purge changes nothing either")
 	db.exec(`ROLLBACK`)

@@ -19,7 +19,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// What an event of the bulk lane costs from the inbox to its entities, in this process and in PostgreSQL: Stripe events of about
+// The cost of an event of the bulk lane from the inbox to its entities, in this process and in PostgreSQL: Stripe events of about
 // 600 bytes, each of another customer or all of a hundred.
 func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{50, 200, 400} {
@@ -65,7 +65,7 @@ func benchmarkBatch(b *testing.B, size, customers int) {
 	b.ReportMetric(perEvent(b.Elapsed()), "µs/event")
 }
 
-// stripe is the nth event, as the ingress would have it.
+// stripe returns the nth event, as the ingress would receive it.
 func (s *eventSource) stripe(n, customers int) (event.Receipt, []byte) {
 	id := fmt.Sprintf("cus_%024d", n%customers)
 	body := fmt.Appendf(nil, `{"id":"evt_%024d","object":"event","api_version":"2025-04-30","created":%d,"data":{"object":{"id":%q,`+
@@ -93,7 +93,7 @@ func cpuOfUs() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// cpuOfPostgres is that of the server's processes that still live: the pools of a benchmark stay open.
+// cpuOfPostgres returns the CPU time of the server's running processes: the pools of a benchmark stay open.
 func cpuOfPostgres(b *testing.B, db *database) (total time.Duration) {
 	b.Helper()
 	const perTick = 10 * time.Millisecond
@@ -104,7 +104,7 @@ func cpuOfPostgres(b *testing.B, db *database) (total time.Duration) {
 	for _, pid := range pids {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		for _, ticks := range strings.Fields(rest)[11:13] {

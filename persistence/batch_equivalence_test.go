@@ -20,7 +20,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// books make events of every kind that a fold knows, over few entities.
+// books makes events with all operations of a fold, for few entities.
 const books = `
 name: ledger
 auth: [{hmac: {secrets: LEDGER_SECRET, signed: "{body}", signature: {header: x-signature}}}]
@@ -37,8 +37,8 @@ overrides:
   - {types: [short.*], dedupe: 1h}
 `
 
-// The single path and the bulk lane leave the same rows, whatever comes: events of several providers and all operations,
-// redelivered, out of order, of the same entities, ignored, expired, or impossible to parse; in batches of any size.
+// The single path and the bulk lane leave the same rows: for events of several providers and all operations, redelivered, out of
+// order, of the same entities, ignored, expired, or impossible to parse; in batches of any size.
 func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -64,7 +64,7 @@ func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
 				}
 				for source.takeBatch(bulk, 1+random.IntN(100)) > 0 {
 				}
-				source.clock = source.clock.Add(2 * time.Hour) // windows of short.* pass while nothing waits
+				source.clock = source.clock.Add(2 * time.Hour) // windows of short.* end while no event is pending
 			}
 			require.Greater(t, len(left), 5, "the test has events that leave")
 			require.Equal(t, left, overflowOf(bulk))
@@ -83,7 +83,7 @@ func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
 	}
 }
 
-// eventSource makes authentic events as the ingress would see them.
+// eventSource makes authentic events as the ingress would receive them.
 type eventSource struct {
 	t         testing.TB
 	random    *rand.Rand
@@ -109,7 +109,7 @@ func newEventSource(t testing.TB, random *rand.Rand) *eventSource {
 	return &eventSource{t: t, random: random, catalogue: catalogue, clock: noon}
 }
 
-// next is the next event that arrives: a new one, or one that was sent before.
+// next returns the next event: a new one, or one that was sent before.
 func (s *eventSource) next() (event.Receipt, []byte) {
 	s.clock = s.clock.Add(time.Duration(s.random.IntN(1000)) * time.Millisecond)
 	if len(s.sent) == 0 || s.random.IntN(5) > 0 {
@@ -134,7 +134,7 @@ func (s *eventSource) next() (event.Receipt, []byte) {
 	}, item.Body
 }
 
-// newID is the same in every run, so that a failure can be repeated.
+// newID returns the same IDs in every run, so that failures are reproducible.
 func (s *eventSource) newID() string {
 	s.ids++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d", s.ids))
@@ -153,7 +153,7 @@ func (s *eventSource) make() sentEvent {
 	}}
 }
 
-// sample is an event of a built-in provider, of one of few things.
+// sample returns an event of a built-in provider, about one of few objects.
 func (s *eventSource) sample() (sentEvent, bool) {
 	names := []string{"stripe", "github", "gocardless", "clerk", "resend", "shopify", "svix", "slack"}
 	p, ok := s.catalogue.Lookup(names[s.random.IntN(len(names))])
@@ -200,7 +200,7 @@ func (s *eventSource) parse(r event.Receipt, body []byte) (event.Parsed, error) 
 	return p.Parse(r, body)
 }
 
-// processSingle takes an event through the steps that its own workflow would.
+// processSingle runs the steps of the event's own workflow.
 func (s *eventSource) processSingle(d *database, r event.Receipt, body []byte) error {
 	p, err := s.parse(r, body)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *eventSource) processSingle(d *database, r event.Receipt, body []byte) e
 	return d.UpsertEntities(s.t.Context(), r, p, runOf(r))
 }
 
-// takeBatch gives how many events the batch had.
+// takeBatch returns how many events the batch had.
 func (s *eventSource) takeBatch(d *database, limit int) int {
 	b, err := d.Writer.ProcessBatch(s.t.Context(), limit, newBatchRun(), s.parse)
 	require.NoError(s.t, err)
@@ -225,7 +225,7 @@ func newBatchRun() event.Run {
 	return event.Run{WorkflowID: event.BatchWorkflowID(uuid.NewString()), RunID: uuid.NewString()}
 }
 
-// overflowOf are the events that have left a batch.
+// overflowOf returns the events that have left a batch.
 func overflowOf(d *database) map[string]bool {
 	left := map[string]bool{}
 	rows, err := d.sql.Query(context.Background(), `SELECT event_id::text FROM inbox WHERE lane = 'overflow'`)
@@ -238,7 +238,7 @@ func overflowOf(d *database) map[string]bool {
 	return left
 }
 
-// rowsOf are the rows of a query as text; it is given the events to leave out.
+// rowsOf returns the rows of a query as text; the query gets the events to leave out.
 func rowsOf(d *database, query string, without map[string]bool) (texts []string) {
 	ids := []string{}
 	for id := range without {

@@ -16,7 +16,7 @@ import (
 	"holdfast/persistence"
 )
 
-// bulk puts an event into the bulk lane.
+// bulk adds an event to the bulk lane.
 func (d *database) bulk(r event.Receipt) event.Receipt {
 	d.t.Helper()
 	stored, err := d.Inbox.NewInboxWriter().Spool(d.t.Context(), event.LaneBulk, r, body, false)
@@ -25,7 +25,7 @@ func (d *database) bulk(r event.Receipt) event.Receipt {
 	return r
 }
 
-// batch processes what waits; every event does the same, but for those that are named.
+// batch processes the pending events; all make the same change, except those in changes.
 func (d *database) batch(run event.Run, changes map[string]event.Change) []event.Batched {
 	d.t.Helper()
 	b, err := d.Writer.ProcessBatch(d.t.Context(), 100, run, func(r event.Receipt, _ []byte) (event.Parsed, error) {
@@ -46,7 +46,7 @@ func outcomes(events []event.Batched) map[string]event.Outcome {
 	return all
 }
 
-// An event that PostgreSQL refuses leaves the batch alone, wherever it stands; the others are processed.
+// An event that PostgreSQL refuses leaves the batch alone, at any position; the others are processed.
 func TestPoisonLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -54,12 +54,12 @@ func TestPoisonLeavesTheBatch(t *testing.T) {
 	for i := range 17 {
 		r := db.bulk(receipt())
 		if want[r.ID] = event.OutcomeProcessed; i == 0 || i == 9 || i == 10 || i == 16 {
-			changes[r.ID] = snapshot(incompressible(9000), `{}`) // larger than an index takes
+			changes[r.ID] = snapshot(incompressible(9000), `{}`) // too large for an index
 			want[r.ID] = event.OutcomeLeft
 		}
 	}
 	var b []event.Batched
-	for len(b) < len(want) { // on a slow machine, what there is no time for stays for the next batch
+	for len(b) < len(want) { // on a slow machine, events that don't fit into the time stay for the next batch
 		next := db.batch(newBatchRun(), changes)
 		require.NotEmpty(t, next)
 		b = append(b, next...)
@@ -79,8 +79,8 @@ func TestPoisonLeavesTheBatch(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
 }
 
-// A redelivery is a duplicate in its batch if the first event was processed, and leaves the batch if that is in trouble: a dead
-// letter waits, or the owner of the key never came to its end.
+// A redelivery is a duplicate in its batch if the first event was processed. It leaves the batch if that has an open dead letter,
+// or was never finished.
 func TestRedeliveriesInABatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -117,8 +117,8 @@ func TestRedeliveriesInABatch(t *testing.T) {
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM inbox`))
 }
 
-// The tables tell what a run has processed, be it in several transactions, so that an attempt whose end nobody heard of is not
-// made again.
+// The tables show what a run has processed, also in several transactions, so that an attempt whose result was lost isn't
+// repeated.
 func TestBatchesOfARun(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -162,7 +162,7 @@ func TestBatchesOfARun(t *testing.T) {
 	require.Equal(t, first.ID, id)
 }
 
-// Batches that run at the same time share the work and the entities, and an event is in one of them.
+// Concurrent batches share the work and the entities, and each event is in one of them.
 func TestConcurrentBatches(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -190,14 +190,14 @@ func TestConcurrentBatches(t *testing.T) {
 	}
 	all.Wait()
 	require.EqualValues(t, n, took.Load())
-	// On a busy machine they may wait for each other for too long: what has left the lane for that is not lost.
+	// On a busy machine they may block each other for too long: events that left the lane for that reason are not lost.
 	left := value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'overflow'`)
 	require.Less(t, left, n/2)
 	require.Equal(t, n-left, value[int](db, `SELECT count(*) FROM events`))
 	require.Equal(t, n-left, value[int](db, `SELECT count(*) FROM jsonb_object_keys((SELECT state FROM entities WHERE external_id = 'shared'))`))
 }
 
-// While the database is in trouble nothing leaves the inbox.
+// While the database fails, nothing leaves the inbox.
 func TestTransientTroubleKeepsTheBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -213,7 +213,7 @@ func TestTransientTroubleKeepsTheBatch(t *testing.T) {
 	require.Eventually(t, processed, 10*time.Second, 10*time.Millisecond, "the lock of a backend that was ended goes with it")
 }
 
-// hold has a transaction of somebody else run a statement, and gives what ends it.
+// hold runs a statement in another transaction, and returns the function that ends it.
 func (d *database) hold(statement string, args ...any) (release func()) {
 	d.t.Helper()
 	tx, err := connect(d.t, d.url).Begin(d.t.Context())
@@ -223,7 +223,7 @@ func (d *database) hold(statement string, args ...any) (release func()) {
 	return func() { require.NoError(d.t, tx.Rollback(context.Background())) }
 }
 
-// Who waits for a row that somebody holds leaves the batch, and waits alone: an entity, one that is being made, a key.
+// Events that need a locked row leave the batch, and wait alone: for an entity, a new one, or a key.
 func TestWhoWaitsForALockLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]func(db *database, r event.Receipt) func(){
@@ -267,7 +267,7 @@ func TestWhoWaitsForALockLeavesTheBatch(t *testing.T) {
 	}
 }
 
-// Of an entity that all events change, and somebody holds, all leave at once: to look for each of them would take for ever.
+// If all events change the same locked entity, they leave together: checking them one by one would take too long.
 func TestAllWhoWaitForAnEntityLeaveTogether(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -285,7 +285,7 @@ func TestAllWhoWaitForAnEntityLeaveTogether(t *testing.T) {
 	}
 }
 
-// A statement that does not end is one event's trouble, too, and a batch that looks for it commits what it has found out.
+// A statement that times out may be one event's fault, too; a batch that searches for that event commits its findings.
 func TestAStatementThatDoesNotEndLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -327,11 +327,11 @@ func TestStatementsOfABatch(t *testing.T) {
 		require.Len(t, db.batch(newBatchRun(), nil), n)
 		return count.n.Load() - before
 	}
-	of(1) // the entity is new
+	of(1) // a new entity
 	require.Equal(t, of(2), of(90))
 }
 
-// statementCount counts what is sent: single statements, those of pipelines, and copies.
+// statementCount counts statements sent: single ones, those of pipelines, and copies.
 type statementCount struct{ n atomic.Int64 }
 
 func (s *statementCount) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// What waits is canceled by the filters of the list: at most as many as were counted, never what is under way or goes elsewhere,
+// Pending deliveries are canceled by the filters of the list: no more than were counted, none in flight or to other destinations,
 // each with its dead letter, and with an audit entry that counts them.
 func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"holdfast/persistence"
 )
 
-// Dead letters that wait are grouped by why they failed, and a filter selects what a cause has counted.
+// Open dead letters are grouped by why they failed, and a filter selects what a cause has counted.
 func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -69,7 +69,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	require.Empty(t, causes[1].Rule)
 }
 
-// An edited event has died of what its original has died of.
+// An edited event has the cause of its original.
 func TestAnEditKeepsTheCause(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -85,7 +85,7 @@ func TestAnEditKeepsTheCause(t *testing.T) {
 	require.Equal(t, "key", causes[0].Rule)
 }
 
-// However many dead letters wait, their causes and the plan of a redrive are counted from an index, which holds no bodies.
+// However many dead letters are open, their causes and the plan of a redrive are counted from an index, which contains no bodies.
 func TestCausesReadNoRows(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}

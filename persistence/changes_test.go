@@ -20,7 +20,7 @@ import (
 	"holdfast/ledger"
 )
 
-// told reads the feed until it has n changes more. Transactions of other tests on this server hold it back for a while.
+// told reads the feed until it has n more changes. Transactions of other tests on this server delay it for a while.
 func (d *database) told(after feed.Cursor, n int) (all []feed.Change, next feed.Cursor) {
 	d.t.Helper()
 	require.Eventually(d.t, func() bool {
@@ -32,7 +32,7 @@ func (d *database) told(after feed.Cursor, n int) (all []feed.Change, next feed.
 	return all, after
 }
 
-// brief is what changes say, without IDs and times.
+// brief formats changes without IDs and times.
 func brief(all []feed.Change) (lines []string) {
 	for _, c := range all {
 		lines = append(lines, fmt.Sprintf("%s %s", c.Subject, c.Action))
@@ -85,7 +85,7 @@ func TestTheFeedTellsOfEventsAndEntities(t *testing.T) {
 	require.Equal(t, "event expunged", brief(all)[0])
 }
 
-// What comes again after it had gone begins with a higher revision than it had.
+// An entity that is created again starts with a higher revision than it had.
 func TestRevisionsRiseThroughTheLivesOfAnEntity(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -151,7 +151,7 @@ func TestTheFeedTellsOfDeliveries(t *testing.T) {
 	require.Equal(t, "400", of[1].Code)
 }
 
-// A transaction that began to write first stands first, however late it commits, and what follows it waits for it.
+// A transaction that began to write first comes first, however late it commits, and what follows it waits for it.
 func TestNothingIsMissedThatCommitsLate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -178,8 +178,8 @@ INSERT INTO changes (n, items) VALUES (1, '[{"subject":"entity","action":"change
 	require.Equal(t, []string{"entity changed", "event processed"}, brief(all))
 }
 
-// Whoever reads while many write, in pages of any size, from any place again, sees each change once and in one order, and each
-// revision of an entity.
+// A client that reads during many writes, in pages of any size, and again from any position, sees each change once and in one
+// order, and each revision of an entity.
 func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -209,7 +209,7 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 		p, err := db.Changes.Changes(t.Context(), at, 1+rand.IntN(9))
 		require.NoError(t, err)
 		keep := len(p.Items)
-		if keep > 0 && rand.IntN(2) == 0 { // a reader that was killed goes on from any change
+		if keep > 0 && rand.IntN(2) == 0 { // a killed reader continues from any change
 			keep = 1 + rand.IntN(keep)
 			p.Next = p.Items[keep-1].Cursor
 		}
@@ -229,7 +229,7 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 	}
 }
 
-// A dump that is restored into another cluster, a failover, a snapshot: the IDs of transactions begin anew.
+// After a dump is restored into another cluster, a failover or a snapshot, transaction IDs start again.
 func TestAnotherLifeOfTheDatabaseBeginsAnEpoch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -287,13 +287,14 @@ func TestOldDaysOfTheFeedGo(t *testing.T) {
 	require.Len(t, all, 1)
 }
 
-// Who has read all is not behind, however long nothing comes: also when what was read last has been removed meanwhile.
+// A reader that is up to date isn't behind, however long there is no change, even if the last change it read was removed
+// meanwhile.
 func TestAnIdleReaderIsNeverBehind(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.mustProcess(receipt(), parsed())
 	_, at := db.told(feed.Cursor{}, 1)
-	_, at = db.told(at, 0) // it asks again, and nothing has come
+	_, at = db.told(at, 0) // it polls again without new changes
 	db.exec(`UPDATE changes SET at = now() - interval '8 days'`)
 	n, err := db.Upkeep.PurgeBatchBy(t.Context(), retention.Changes, time.Now().Add(-7*24*time.Hour), ada)
 	require.NoError(t, err)
@@ -305,7 +306,7 @@ func TestAnIdleReaderIsNeverBehind(t *testing.T) {
 	require.Len(t, all, 1, "and misses nothing that comes then")
 }
 
-// A page reads as much as it gives, however many changes there are, also of those that one statement has told.
+// A page reads as much as it returns, however many changes there are, also of one statement.
 func TestAPageOfTheFeedIsSmallAndFast(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -346,7 +347,7 @@ SELECT x::xid8, 1, json_build_array(json_build_object('id', x)) FROM unnest('{9,
 	require.Len(t, all, 1000)
 }
 
-// The IDs of transactions are numbers, also where they get a digit more.
+// Transaction IDs are compared as numbers, also where they get another digit.
 func TestTheFeedGoesOnWhereTheIDsOfTransactionsGetLonger(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -361,7 +362,7 @@ INSERT INTO changes (slot, xid, n, items) VALUES
 	}
 }
 
-// Whoever works on the table need not own it; who may not remove rows may not drop days.
+// A role that writes changes need not own the table; one that may not delete rows may not drop days.
 func TestARoleThatOwnsNothingTells(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -383,11 +384,11 @@ func TestARoleThatOwnsNothingTells(t *testing.T) {
 	db.exec(`RESET SESSION AUTHORIZATION`)
 }
 
-// The check of a ledger finds what the feed lacks.
+// The check of a ledger finds changes missing from the feed.
 func TestTheFeedOfALedger(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
-	b.process(b.sent(202), parsed()) // the day begins
+	b.process(b.sent(202), parsed()) // the first change of the day
 	r := b.sent(202)
 	b.process(r, parsed(patch("1", `{"n":1}`)))
 	for range 2 {

@@ -20,24 +20,24 @@ import (
 	"holdfast/event/retention"
 )
 
-// lives are a few entities that live long, beside what a naive fold says that they are.
+// lives holds a few entities with many changes, and their states according to a naive fold.
 type lives struct {
 	*database
 	random *rand.Rand
 	clock  time.Time
 	every  int64
-	said   map[string]stored       // what the latest parse of each event says, by event
+	said   map[string]stored       // the latest parse of each event, by event
 	given  map[string]stored       // events that were discarded
-	purged map[string]map[int]bool // changes by event, of which no link is left
+	purged map[string]map[int]bool // unlinked changes, by event
 
-	// collapsed are the changes of each entity that its base covers, and ends their last order. What came before the base later is
-	// not among them.
+	// collapsed holds the changes of each entity that its base covers, without those that came before the base later. ends holds
+	// their last order.
 	collapsed  map[event.EntityRef][]event.OrderedChange
 	ends       map[event.EntityRef]event.Order
 	seen       int // checkpoints
 	broken     map[event.EntityRef]bool
-	incomplete int // looks at entities that were
-	unknown    int // states as of a moment
+	incomplete int // checked entities that were incomplete
+	unknown    int // states at a point in time that were unknown
 	arrived    []string
 	ids        []string            // of entities that may be aged
 	keeps      bool                // nothing is purged
@@ -56,9 +56,9 @@ func newLives(t *testing.T, seed uint64) *lives {
 	return l
 }
 
-// Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
-// states at any moment: changes in order and late, in one transaction and at once, in bulk, parsed anew, ignored, discarded,
-// reopened, expunged, purged; resets, deletes, mentions, versions; rows of a release that did not count.
+// Whatever happens to entities with many changes, their checkpoints equal a naive fold of their links, and so do their states at
+// any point in time: changes in and out of order, in one transaction and concurrent, in bulk, parsed again, ignored, discarded,
+// reopened, expunged, purged; resets, deletes, mentions, versions; rows of a release without counts.
 func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -108,7 +108,7 @@ func (l *lives) step() {
 	}
 }
 
-// next is an event that comes in order, a little late or very late.
+// next returns an event that is in order, or slightly or very out of order.
 func (l *lives) next() stored {
 	l.clock = l.clock.Add(time.Second)
 	late := time.Duration(0)
@@ -229,7 +229,7 @@ SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_vers
 	}
 }
 
-// collapse notes what is covered by the bases that a purge has moved.
+// collapse records what the bases cover that a purge has moved.
 func (l *lives) collapse() {
 	for n := range 3 {
 		ref := thing(fmt.Sprint(n))
@@ -252,7 +252,7 @@ func (l *lives) collapse() {
 	}
 }
 
-// ageEntity makes the row of an entity what a release from before checkpoints would have written.
+// ageEntity changes the row of an entity to what a release without checkpoints would have written.
 func (l *lives) ageEntity() {
 	id := l.ids[l.random.IntN(len(l.ids))]
 	l.exec(`DELETE FROM entity_checkpoints WHERE external_id = $1`, id)
@@ -305,7 +305,7 @@ func (l *lives) reopen() {
 	l.process(s)
 }
 
-// links are the changes of an entity that count, in fold order. Those that are collapsed do, and the others that come after them.
+// links returns the changes of an entity that count, in fold order: the collapsed ones, and all that come after them.
 func (l *lives) links(ref event.EntityRef, counts func(event.OrderedChange) bool) (links []event.OrderedChange, mentioned bool) {
 	links, mentioned = slices.Clone(l.collapsed[ref]), len(l.collapsed[ref]) > 0
 	for _, s := range l.said {
@@ -350,8 +350,8 @@ SELECT count(*) FROM entities WHERE external_id = $1 AND (lost_id IS NOT NULL OR
 	}
 }
 
-// requireAsOf: a state at a moment is that of all that had occurred, whatever of it is purged, or the answer says from when on it is
-// known.
+// requireAsOf asserts that a state at a point in time is that of all events that had occurred, even if some are purged, or that
+// the answer says from when on it is known.
 func (l *lives) requireAsOf(ref event.EntityRef, at time.Time, when string) {
 	l.t.Helper()
 	until := func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) }
@@ -379,8 +379,8 @@ func (l *lives) requireAsOf(ref event.EntityRef, at time.Time, when string) {
 	}
 }
 
-// breaks notes that an event is taken back or says something else which may be the last purged snapshot of its entities: what is
-// purged below it is of no use any more then.
+// breaks records that an undone or changed event may be the last purged snapshot of its entities: what was purged before it can't
+// be replaced.
 func (l *lives) breaks(s stored) {
 	for _, c := range s.parsed.Changes {
 		if len(l.purged) > 0 && c.Resets() {
@@ -389,8 +389,7 @@ func (l *lives) breaks(s stored) {
 	}
 }
 
-// requireComplete asserts that an entity which isn't incomplete is the fold of all that events say which are not expunged, whether
-// or not a purge has removed it.
+// requireComplete asserts that an entity which isn't incomplete is the fold of all events that are not expunged, purged or not.
 func (l *lives) requireComplete(ref event.EntityRef, got event.Entity, when string) {
 	l.t.Helper()
 	if got.Incomplete {
@@ -416,7 +415,7 @@ func (l *lives) requireComplete(ref event.EntityRef, got event.Entity, when stri
 	require.JSONEq(l.t, string(want.State), string(got.State), when)
 }
 
-// lostBefore says from when on the state of an entity is known, if the moment is before that. A reset after the base makes it known.
+// lostBefore returns from when on the state of an entity is known, if at is before that. A reset after the base makes it known.
 func (l *lives) lostBefore(ref event.EntityRef, links []event.OrderedChange, at time.Time) (time.Time, bool) {
 	_, _, latest := tallyOf(l.collapsed[ref])
 	isReset := slices.ContainsFunc(links[len(l.collapsed[ref]):], func(c event.OrderedChange) bool { return c.Change.Resets() })
@@ -439,7 +438,7 @@ func (l *lives) requireFold(
 	require.Equal(l.t, want.Last, got.Last, when)
 }
 
-// tallyOf is the order of the last reset, how many links there are from there on, and when the latest of them occurred.
+// tallyOf returns the order of the last reset, how many links there are from there on, and when the latest of them occurred.
 func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest time.Time) {
 	for _, c := range links {
 		if c.Change.Resets() {
@@ -452,11 +451,12 @@ func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest ti
 	return reset, n, latest
 }
 
-// requireTally asserts that an entity knows its reset and its links, and that each of its checkpoints is the fold of what it covers.
+// requireTally asserts that an entity's row has the right reset and links, and that each of its checkpoints is the fold of what
+// it covers.
 func (l *lives) requireTally(ref event.EntityRef, links []event.OrderedChange, when string) {
 	l.t.Helper()
 	reset, n, _ := tallyOf(links)
-	if reset.Compare(l.ends[ref]) <= 0 { // the base takes its place
+	if reset.Compare(l.ends[ref]) <= 0 { // the base replaces it
 		reset = event.Order{}
 	}
 	require.Equal(l.t, n, value[int64](l.database, `SELECT links FROM entities WHERE external_id = $1`, ref.ExternalID), when)
@@ -490,7 +490,8 @@ SELECT version, occurred_at, event_id::text, links, latest_at, state, deleted FR
 	require.LessOrEqual(l.t, kept, 2*bits.Len64(uint64(n/l.every)), when)
 }
 
-// A release that did not count took a mention for the last change of an entity, which is gone with it all the same.
+// A release without counts treated a mention as the last change of an entity; the entity is removed with the mention all the
+// same.
 func TestAnOldEntityGoesWithItsLastMention(t *testing.T) {
 	t.Parallel()
 	db := open(t)

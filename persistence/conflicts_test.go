@@ -10,7 +10,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// sameKey is another event of the key, received later.
+// sameKey returns another event with the same key, received later.
 func sameKey(r event.Receipt, later time.Duration) event.Receipt {
 	other := receipt()
 	other.Key, other.DedupeWindow, other.ReceivedAt = r.Key, r.DedupeWindow, r.ReceivedAt.Add(later)
@@ -25,8 +25,8 @@ func (d *database) conflicts() []event.Conflict {
 }
 
 // An event with the key of another one:
-//   - it counts as a duplicate, and is kept as a conflict with both fingerprints, each once, however often it is tried
-//   - another delivery of the first is none, and neither is one of which nothing is on record
+//   - counts as a duplicate, and is recorded as a conflict with both fingerprints, each once, however often it is tried
+//   - is no conflict if it is another delivery of the first, or if no fingerprint is on record
 func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -59,7 +59,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	require.Empty(t, d.conflicts())
 }
 
-// The first event of a key may be processed at one go, in a batch, or in two steps: its fingerprint is on record.
+// Whether the first event of a key is processed in one step, in a batch, or in two steps: its fingerprint is on record.
 func TestEveryClaimKeepsTheFingerprint(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -78,9 +78,9 @@ func TestEveryClaimKeepsTheFingerprint(t *testing.T) {
 	}
 }
 
-// Two events of a key wait in the inbox, the second beyond the window of the first:
+// Two events of a key are in the inbox, the second beyond the window of the first:
 //   - both are kept, in either lane, and a redelivery of each is a duplicate
-//   - both are stored in the end, whichever comes first
+//   - both are stored in the end, whichever is first
 func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]int{"in order": {0, 1}, "the later one first": {1, 0}} {
@@ -103,7 +103,7 @@ func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 				n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Started: true}, &seen))
 				require.NoError(t, err)
 				if lane == event.LaneBulk {
-					for range events { // one of a key at a time
+					for range events { // one event of a key at a time
 						require.Len(t, d.batch(newBatchRun(), nil), 1)
 					}
 					require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
@@ -122,7 +122,7 @@ func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 	}
 }
 
-// An event that waited, and that Temporal never takes, is no duplicate of one that came a window later.
+// An event that Temporal never accepts is no duplicate of one that was received a window later.
 func TestAnEventBeforeItsOwnersWindowIsBuried(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -139,7 +139,7 @@ func TestAnEventBeforeItsOwnersWindowIsBuried(t *testing.T) {
 	require.Equal(t, first.ID, value[string](d, `SELECT event_id::text FROM dead_letters`))
 }
 
-// In the inbox as well, another event of a key is told from another delivery.
+// The inbox, too, distinguishes another event of a key from a redelivery.
 func TestTheInboxTellsConflicts(t *testing.T) {
 	t.Parallel()
 	d := open(t)

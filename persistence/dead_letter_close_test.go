@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// letter records a dead letter of a new event and gives its number.
+// letter records a dead letter of a new event, and returns its number.
 func (d *database) letter() (event.Receipt, int64) {
 	d.t.Helper()
 	r := receipt()
@@ -62,7 +62,7 @@ func TestADeadLetterThatIsBeingRedrivenIsNotDiscarded(t *testing.T) {
 	db.take(id)
 	requireState(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterRedriving)
 
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`) // whoever took it is gone
+	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`) // its owner is gone
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 }
 
@@ -109,9 +109,9 @@ func TestACleanupRemovesWhatWasClosedLongAgo(t *testing.T) {
 	require.Contains(t, string(db.audit()[2].Detail), `"removed": 2`)
 }
 
-// An edit makes a new event of a dead one:
+// An edit makes a new event from a dead one:
 //   - the original is kept, with its bytes, and each names the other
-//   - the new one is taken for its run already, and free again if that was not started
+//   - the new one is claimed for its run already, and free again if that was not started
 //   - the original can neither be replayed nor edited again
 func TestAnEditIsANewEvent(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// redelivered is another delivery of an event that nobody knows as one: Temporal has forgotten the run of the first.
+// redelivered returns a redelivery that isn't recognized as one: Temporal has deleted the run of the first.
 func redelivered(r event.Receipt, later time.Duration) event.Receipt {
 	again := sameKey(r, later)
 	again.Fingerprint, again.Certain = r.Fingerprint, r.Certain
@@ -23,8 +23,8 @@ func (d *database) lettersOf(r event.Receipt) int {
 	return value[int](d, `SELECT count(*) FROM dead_letters WHERE event_id = $1`, r.ID)
 }
 
-// An operator has decided about an event that had failed at parse. Its redelivery has an ID of its own, and fails at parse as well:
-//   - nothing is kept of it, and the run learns of the decision
+// An operator has decided about an event that failed at parse. Its redelivery has its own ID, and fails at parse as well:
+//   - nothing is kept of it, and the run gets the decision
 //   - a window later the same key is another event, of which nothing is dropped
 func TestADecisionHoldsForTheKey(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 	}
 }
 
-// An event is discarded whose key an older event has, of a window that has passed: the key goes over to the discarded one.
+// An event is discarded whose key an older event owns, of a window that has passed: the discarded event gets the key.
 func TestADecisionTakesAKeyOverWhoseWindowHasPassed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -67,7 +67,7 @@ func TestADecisionTakesAKeyOverWhoseWindowHasPassed(t *testing.T) {
 	older.DedupeWindow = event.Duration(time.Hour)
 	r := redelivered(older, 2*time.Hour)
 	db.record(died(r, time.Now()))
-	db.exec(`DELETE FROM idempotency_keys`) // as the release before left it
+	db.exec(`DELETE FROM idempotency_keys`) // as the previous release left it
 	db.process(older, parsed())
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 
@@ -77,10 +77,10 @@ func TestADecisionTakesAKeyOverWhoseWindowHasPassed(t *testing.T) {
 	require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
 }
 
-// An event waits that had failed at parse, and its redelivery has an ID of its own:
-//   - where that fails, there is no second dead letter
-//   - where it does not, it is told whom it rescues
-//   - other content under a certain key is another event, and is kept under a key of its own, once
+// An event that failed at parse has an open dead letter, and its redelivery has its own ID:
+//   - if it fails, there is no second dead letter
+//   - if it succeeds, its result names the event that it rescues
+//   - other content under a certain key is another event, and is kept under its own key, once
 //   - other content under any other key is a conflict that is only recorded
 func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 	t.Parallel()
@@ -124,8 +124,8 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 	}
 }
 
-// An event dies, and its redelivery just before the end of the window dies as the same event. After the window its sender uses the key
-// again. A replay of the first runs from what was received last, and is still no duplicate of the other.
+// An event fails, and its redelivery just before the end of the window fails as the same event. After the window its sender
+// reuses the key. A replay of the first runs the redelivery, and is still no duplicate of the other event.
 func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -152,7 +152,7 @@ func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	require.Equal(t, event.StatusProcessed, db.status(r.ID))
 }
 
-// The sweep finds a replay that was terminated, of an event that has its key and no row.
+// The sweep finds a terminated replay of an event that owns its key and has no row.
 func TestTheSweepFindsARunOfADeadLetterThatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -165,7 +165,7 @@ func TestTheSweepFindsARunOfADeadLetterThatWaits(t *testing.T) {
 	require.Len(t, runs, 1)
 }
 
-// The key of an event that waits as a dead letter is imported: the dead letter keeps it, and its replay makes a row.
+// The key of an event with an open dead letter is imported: the dead letter keeps it, and its replay inserts a row.
 func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -181,10 +181,10 @@ func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(r).State)
 }
 
-// Dead letters of the release before have no key. The migration gives it to them:
-//   - to the first of two that wait with one key, and to one that was discarded
-//   - in the place of a key that was imported later, and of one whose window has passed
-//   - but not in the place of an event that has it, or of a key that was imported before the event came
+// Dead letters of the previous release own no key. The migration assigns it:
+//   - to the first of two that are open with one key, and to a discarded one
+//   - replacing a key that was imported later, or one whose window has passed
+//   - but not replacing an event that owns it, or a key that was imported before the event was received
 func TestDeadLettersGetTheirKeys(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)

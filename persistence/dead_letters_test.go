@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// deadLetter is of the event's own run, which gave up at noon.
+// deadLetter returns a dead letter of the event's own run, which failed at noon.
 func deadLetter(r event.Receipt) event.DeadLetter {
 	return event.DeadLetter{Receipt: r, Body: body, Run: runOf(r), Failure: event.Failure{
 		Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON",
@@ -21,7 +21,7 @@ func deadLetter(r event.Receipt) event.DeadLetter {
 	}}
 }
 
-// died is a dead letter of another run, which gave up at that time.
+// died returns a dead letter of another run, which failed at the given time.
 func died(r event.Receipt, at time.Time) event.DeadLetter {
 	d := deadLetter(r)
 	d.Run, d.Failure.At = anotherRun(r), at
@@ -44,7 +44,7 @@ func TestADeadLetterHoldsAllThatAReplayNeeds(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
-	db.record(deadLetter(r)) // it died before it had a row
+	db.record(deadLetter(r)) // it failed before it had a row
 
 	got := db.deadLetterOf(r)
 	require.Equal(t, r, got.Receipt)
@@ -123,7 +123,7 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	first, second := receipt(), receipt()
 	second.Key = first.Key
 	db.record(deadLetter(second))
-	db.exec(`DELETE FROM idempotency_keys`) // a release before gave a dead letter no key
+	db.exec(`DELETE FROM idempotency_keys`) // the previous release gave a dead letter no key
 	db.process(first, parsed())
 
 	run := anotherRun(second)
@@ -134,8 +134,9 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	require.Equal(t, run.RunID, db.deadLetterOf(second).ResolvedRun)
 }
 
-// The owner of a key is stored and unfinished, then dead, and its redelivery has an ID of its own: the answer says that the owner
-// waits until it is processed or given up. While it is unfinished only a run of its own workflow says so: then no other is open.
+// The owner of a key is stored and unfinished, then dead, and its redelivery has its own ID: the result says that the owner needs
+// a rescue until it is processed or discarded. While it is unfinished, only a run of its own workflow reports that, since no
+// other can be open then.
 func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -182,7 +183,7 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
 }
 
-// UpsertEntitiesAfterPersist processes an event with a run of its own.
+// UpsertEntitiesAfterPersist processes an event with its own run.
 func (d *database) UpsertEntitiesAfterPersist(r event.Receipt) error {
 	run := anotherRun(r)
 	if _, err := d.Writer.Persist(d.t.Context(), r, body, parsed(), run); err != nil {

@@ -15,7 +15,7 @@ import (
 	"holdfast/persistence"
 )
 
-// destination makes one with settings, and one subscription of it, which have its ID.
+// destination inserts one with settings, and one subscription with the same ID.
 func (d *database) destination(id int64, settings delivery.Destination) int64 {
 	d.t.Helper()
 	text, err := json.Marshal(settings)
@@ -28,7 +28,7 @@ OVERRIDING SYSTEM VALUE VALUES ($1, $2, $1, '{}', true, $1)`, id, fmt.Sprintf("s
 	return id
 }
 
-// queue makes n deliveries to a destination, each of an event that is processed, and says so as the writer does.
+// queue inserts n deliveries to a destination, each of a processed event, and makes them due like the writer does.
 func (d *database) queue(destination int64, n int) (ids []string) {
 	d.t.Helper()
 	for range n {
@@ -54,7 +54,7 @@ func (d *database) lease(limit, share int) []delivery.Job {
 	return jobs
 }
 
-// upTo is room for n of each destination.
+// upTo allows n for each destination.
 func upTo(n int) func([]int64) []int {
 	return func(ids []int64) []int { return slices.Repeat([]int{n}, len(ids)) }
 }
@@ -66,7 +66,7 @@ func (d *database) settle(settled ...delivery.Settled) []delivery.Transition {
 	return turns
 }
 
-// became is what an attempt of a job came to.
+// became returns the outcome of an attempt.
 func became(j delivery.Job, kind delivery.Kind, code string) delivery.Settled {
 	return delivery.Settled{
 		Job: j, Result: delivery.Result{Kind: kind, Code: code, At: time.Now(), Took: 7 * time.Millisecond}, DueAt: time.Now(),
@@ -80,7 +80,7 @@ func each(jobs []delivery.Job, kind delivery.Kind, code string) (settled []deliv
 	return settled
 }
 
-// passes lets a time pass for a destination: what stands in its row was so much earlier.
+// passes simulates that time has passed for a destination, by moving the times in its row back.
 func (d *database) passes(destination int64, span time.Duration) {
 	d.t.Helper()
 	d.exec(`UPDATE destination_states SET next_at = next_at - $2::interval, open_until = open_until - $2::interval,
@@ -261,7 +261,8 @@ func TestNoMoreAreUnderWayThanMayBe(t *testing.T) {
 	require.Len(t, db.lease(100, 100), 2, "an outcome makes room at once")
 }
 
-// Whoever comes and goes, at no moment are more under way than may be, all of it gets there, and nobody waits for a lease to end.
+// Dispatchers come and go: never are more attempts in flight than allowed, all deliveries succeed, and none waits for the end of
+// a lease.
 func TestManyDispatchersWorkOffAQueueBeneathItsCap(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.MaxConns = 20 })
@@ -311,7 +312,7 @@ SELECT count(*), coalesce(max(n), 0) FROM (
 	}
 }
 
-// The command line sends again and dispatches nothing: whoever does looks at once, and not when something is found by chance.
+// The command line sends again without dispatching: a dispatcher checks immediately, instead of finding the delivery by chance.
 func TestWhatIsSentAgainElsewhereIsLookedForAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -368,14 +369,14 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 		require.Equal(t, i+1, a.Number, "the attempts of a delivery that is sent again go on counting")
 	}
 
-	_, err = db.Outbox.SendAgain(ctx, key, ada) // also what was delivered
+	_, err = db.Outbox.SendAgain(ctx, key, ada) // also a delivered one
 	require.NoError(t, err)
 	d, err = db.Outbox.CancelDelivery(ctx, key, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Canceled, d.Status)
 	_, err = db.Outbox.CancelDelivery(ctx, key, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
-	late := delivery.Key{EventID: key.EventID, SubscriptionID: 2} // which was not there when the event was processed
+	late := delivery.Key{EventID: key.EventID, SubscriptionID: 2} // created after the event was processed
 	db.destination(2, delivery.Destination{})
 	_, err = db.Outbox.SendAgain(ctx, late, ada)
 	require.NoError(t, err)
@@ -388,7 +389,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = $1`, "delivery:"+key.EventID+"/1"))
 }
 
-// A list says why the last attempt failed and what came back with it, and events are found by the status of a delivery.
+// A list shows why the last attempt failed and the response, and events are found by the status of a delivery.
 func TestListsShowTheLastAttempt(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -593,7 +594,7 @@ func TestWhatIsOpenForADeletedSubscriptionIsCanceled(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 2)
 }
 
-// A lease takes as much of each destination as the process has room for. Destinations without room keep their place.
+// A lease takes as much of each destination as the process has capacity for. Destinations without capacity keep their position.
 func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -626,7 +627,7 @@ func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 	require.Equal(t, map[int64]int{1: 3, 2: 3}, of(delivery.LeaseRequest{Limit: 10}))
 }
 
-// A lease that looks at few destinations, since the last one was filled by one, says that there may be more at once.
+// A lease that checks few destinations, since the last one was filled by one, reports that there may be more immediately.
 func TestALeaseThatLooksAtFewLooksAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -650,8 +651,8 @@ func TestALeaseThatLooksAtFewLooksAgain(t *testing.T) {
 	require.Len(t, got, 20)
 }
 
-// A batch of first successes is settled as a whole or as any other: here one was sent again by name meanwhile, one has failed
-// before, and the lease of one has ended without anybody taking it.
+// A batch of first successes is settled as a whole, or else like any other: here one was sent again meanwhile, one has failed
+// before, and the lease of one has ended without a new one.
 func TestFirstSuccessesAreSettledTogether(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -673,7 +674,7 @@ func TestFirstSuccessesAreSettledTogether(t *testing.T) {
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries`))
 }
 
-// A success at a destination that is in trouble ends that, also in a batch of nothing but successes.
+// A success ends the failing state of a destination, also in a batch of successes only.
 func TestAFirstSuccessEndsTrouble(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -686,7 +687,7 @@ func TestAFirstSuccessEndsTrouble(t *testing.T) {
 	require.Equal(t, 0, db.open(1))
 }
 
-// Who is told that nothing is delivered has to know to whom: of two in trouble one has its breaker open.
+// An alert about failing deliveries must name the destination: of two failing ones, one has its breaker open.
 func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -701,7 +702,7 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.TroubledBreakers)
 }
 
-// Each open delivery of a destination is counted once: as waiting, retrying or under way, like in lists.
+// Each open delivery of a destination is counted once: as pending, retrying or in flight, like in lists.
 func TestCountsOfADestinationAgree(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -19,12 +19,12 @@ import (
 	"holdfast/persistence/ledgers"
 )
 
-// breakerOf is what stands in the row of a destination.
+// breakerOf returns the breaker of a destination's row.
 func (d *database) breakerOf(destination int64) string {
 	return value[string](d, `SELECT breaker || ' ' || epoch FROM destination_states WHERE destination_id = $1`, destination)
 }
 
-// A receiver goes down under load, is left alone, is probed, and comes back slowly.
+// A destination goes down under load, is not tried, is probed, and comes back slowly.
 func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -71,7 +71,7 @@ func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	require.Len(t, db.lease(100, 100), 16)
 }
 
-// Somebody knows that the receiver is well again: who resumes it does not wait for the breaker, paused or not.
+// An operator knows that the destination is healthy again: after a resume it isn't blocked by the breaker, paused or not.
 func TestAResumeProbesAnOpenBreakerAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -93,7 +93,7 @@ func TestAResumeProbesAnOpenBreakerAtOnce(t *testing.T) {
 	}
 }
 
-// An open breaker of which nothing is due stays open, and is probed by what comes later.
+// An open breaker without due deliveries stays open, and is probed by later ones.
 func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -112,8 +112,8 @@ func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	require.Equal(t, "half_open 2", db.breakerOf(1))
 }
 
-// A receiver that is busy gets nothing until the time that it has named, uses up no attempt and opens no breaker. Then one
-// attempt goes out, and after its success some more.
+// A busy destination gets nothing until the time that it has named; that uses up no attempt and opens no breaker. Then one
+// attempt is sent, and after its success some more.
 func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -147,7 +147,7 @@ func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 3)
 }
 
-// Without a time the pause doubles with each answer, and begins anew after a success. An operator ends it.
+// Without a named time the pause doubles with each response, and starts again after a success. An operator ends it.
 func TestThePauseOfABusyDestinationGrows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -174,7 +174,7 @@ func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	db.queue(1, 20)
 	require.Len(t, db.lease(3, 3), 1)
 	require.Empty(t, db.lease(3, 3))
-	db.Outbox.MadeDue(1) // a new delivery brings no start time
+	db.Outbox.MadeDue(1) // a new delivery doesn't change the start time
 	require.Empty(t, db.lease(3, 3))
 	require.Equal(t, "rate", value[string](db, `SELECT held FROM destination_states`))
 	db.passes(1, 16*time.Minute)
@@ -185,7 +185,7 @@ func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 }
 
 // Two processes share a destination with a rate of ten a second. One is far from the database and leases long before the start
-// times: the other one loses no start times by it.
+// times: the other one loses no start times because of it.
 func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 	t.Parallel()
 	near := open(t)
@@ -220,7 +220,7 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
-	require.Empty(t, db.lease(10, 10)) // nothing is left to do here
+	require.Empty(t, db.lease(10, 10)) // nothing is left to lease
 	db.queue(1, 2)
 	other, err := persistence.Open(t.Context(), db.cfg)
 	require.NoError(t, err)
@@ -240,14 +240,14 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.Len(t, again, 2, "the leases have ended by themselves")
 	require.Equal(t, 1, again[0].Tries)
 
-	db.exec(`DELETE FROM destination_states`) // of a destination that nobody has made a row for
+	db.exec(`DELETE FROM destination_states`) // of a destination without a row
 	db.passes(1, time.Hour)
 	require.Empty(t, lease())
 	require.NoError(t, other.Outbox.Rearm(t.Context()))
 	require.Len(t, lease(), 2)
 }
 
-// openCut opens a store of which lose makes leases that are committed without anybody being told.
+// openCut opens a store; lose makes leases that are committed without a response.
 func openCut(t *testing.T) (db *database, lose func()) {
 	tap := &wiretap{}
 	db = open(t, func(c *persistence.Config) {
@@ -266,8 +266,8 @@ func (d *database) leased() int {
 	return value[int](d, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL`)
 }
 
-// A lease is committed, and its connection is cut before anybody is told: nobody has these deliveries, so they must not fill the
-// destination until their leases end. Those that somebody has stay his.
+// A lease is committed, and its connection breaks before the response: no process has these deliveries, so they must not block
+// the destination until their leases end. Those that another process has leased stay leased.
 func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
@@ -279,7 +279,7 @@ func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 	require.Equal(t, 4, db.leased())
 
 	db.exec(`BEGIN`)
-	db.exec(`SELECT FROM destination_states FOR UPDATE`) // as the transaction itself has, while it goes on
+	db.exec(`SELECT FROM destination_states FOR UPDATE`) // as the transaction itself holds it while it continues
 	require.Empty(t, db.lease(10, 10))
 	db.exec(`COMMIT`)
 	jobs := db.lease(10, 10)
@@ -292,7 +292,7 @@ func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 2)
 }
 
-// Somebody holds one of these deliveries: the others are given back, other destinations are served, and it follows.
+// One of these deliveries is locked: the others are given back, other destinations are served, and it follows.
 func TestWhatIsGivenBackWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
@@ -308,14 +308,14 @@ func TestWhatIsGivenBackWaitsForNobody(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 1)
 }
 
-// The database is away when it is to be given back; later the lease would have ended anyway.
+// The database is unavailable when the leases should be given back; later they would have ended anyway.
 func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{})
 	db.queue(1, 2)
 	lose()
-	lose() // of the give-back the answer is lost as well
+	lose() // the response to the give-back is lost as well
 	require.Len(t, db.lease(10, 10), 2)
 }
 
@@ -334,7 +334,7 @@ func TestWhatIsGivenBackKeepsTheRate(t *testing.T) {
 	require.Zero(t, jobs[0].Tries)
 }
 
-// An outcome was kept while the database was away, and is due long ago when it is settled.
+// An outcome was buffered while the database was unavailable, and its retry is long due when it is settled.
 func TestWhatIsSettledLateIsFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -348,7 +348,7 @@ func TestWhatIsSettledLateIsFound(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 1)
 }
 
-// Below what a lease has seen nothing is looked for, unless it was committed late.
+// Nothing is read below what a lease has seen, unless it was committed late.
 func TestWhatIsCommittedLateIsFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -362,7 +362,7 @@ func TestWhatIsCommittedLateIsFound(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 1)
 }
 
-// However much waits for destinations that are paused, open or full: a lease reads some pages, and serves the others.
+// However many deliveries wait for destinations that are paused, open or full: a lease reads some pages, and serves the others.
 func TestAPausedQueueIsNotRead(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -404,7 +404,7 @@ SELECT gen_random_uuid(), 1 + i % 3, 1 + i % 3, now() - interval '1 min' FROM ge
 	require.Less(t, buffers, 150, "the queue has some hundred pages")
 }
 
-// Whatever waits for some destinations, the others are served: of each a share, in turn.
+// However many deliveries some destinations have, the others are served: each gets a share, in turn.
 func TestNoDestinationHoldsUpAnother(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -424,7 +424,7 @@ func TestNoDestinationHoldsUpAnother(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL AND destination_id = 5`))
 }
 
-// buryDelivery makes a dead letter of a delivery that nobody could make, and gives it.
+// buryDelivery makes a dead letter of a failed delivery, and returns it.
 func (d *database) buryDelivery(destination int64) event.DeadLetter {
 	d.t.Helper()
 	id := d.queue(destination, 1)[0]
@@ -500,7 +500,7 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 	require.Zero(t, db.open(1), "and it is not delivered any more")
 }
 
-// An event stays while somebody waits for it, whatever its age; then what became of its deliveries goes as well.
+// An event stays while a delivery of it is open, whatever its age; afterwards its ended deliveries are removed as well.
 func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -520,14 +520,13 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	require.EqualValues(t, 2, n)
 }
 
-// discardLetter discards a dead letter.
 func (d *database) discardLetter(id int64) error {
 	by := ada
 	by.Reason = "old"
 	return d.DeadLetters.DiscardDeadLetter(d.t.Context(), id, by)
 }
 
-// Weeks go as a whole, once all of a week is old, and those to come are made again.
+// Whole weeks are removed, once all of a week is old, and those to come are created again.
 func TestPartitionsComeAndGo(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -561,7 +560,7 @@ SELECT ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, 1, 'deli
 	require.Equal(t, 7, partitions())
 }
 
-// Whoever works on the tables need not own them; who may not remove rows may not drop partitions.
+// A role that uses the tables need not own them; one that may not delete rows may not drop partitions.
 func TestARoleThatOwnsNothingKeepsPartitions(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -611,7 +610,7 @@ VALUES ($1, 2, 2, 'delivered', '200', 1, 0, 0, 'personal', now())`, id)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// Each invariant finds what breaks it, and nothing in what is well.
+// Each invariant finds violations, and nothing in healthy data.
 func TestTheInvariantsOfDeliveries(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -652,7 +651,7 @@ VALUES (gen_random_uuid(), 1, 1, 'failed', '422', 1, 0, 0, now()),
 	}, found(ids...))
 }
 
-// A receiver is down for less than a breaker notices. What has failed waits for minutes; the oldest probes every 30 seconds
+// A destination is down too briefly for a breaker. The failed deliveries wait for minutes; the oldest probes every 30 seconds
 // without using up an attempt, and its success makes the others due, once.
 func TestAFailingDestinationIsProbed(t *testing.T) {
 	t.Parallel()
@@ -691,7 +690,7 @@ func TestAFailingDestinationIsProbed(t *testing.T) {
 	require.Empty(t, db.lease(10, 10), "nothing has failed since the last success")
 }
 
-// A receiver answers 502 and when to try again: no probe comes before.
+// A destination responds 502 with a Retry-After: no probe comes before.
 func TestNoProbeComesBeforeRetryAfter(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -716,7 +715,7 @@ func TestNoProbeComesBeforeRetryAfter(t *testing.T) {
 	require.Empty(t, db.lease(10, 10))
 }
 
-// The breaker is open, and nothing is due: what waits probes it, and a success pulls the others forward.
+// The breaker is open, and nothing is due: a pending delivery probes it, and a success pulls the others forward.
 func TestAnOpenBreakerIsProbedByWhatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)

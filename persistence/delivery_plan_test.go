@@ -13,8 +13,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// PostgreSQL analyzes the delivery queue while it is empty but has pages, as it is most of the time where everything is delivered.
-// Then it takes the queue for empty however many deliveries have come since, and must still find each of them by its key.
+// PostgreSQL analyzes the delivery queue while it is empty but has pages, as it is most of the time if everything is delivered.
+// Then it assumes an empty queue however many deliveries have come since, and must still find each of them by its key.
 func TestPlansSurviveAnAnalyzedEmptyQueue(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -41,7 +41,7 @@ func TestPlansSurviveAnAnalyzedEmptyQueue(t *testing.T) {
 			return second(db.Outbox.Settle(t.Context(), each(db.lease(50, 50), delivery.Bad, "503")))
 		}},
 		{"cancel what waits", "discarded_by = $", func() error {
-			db.queue(2, 600) // younger than what waits for the other
+			db.queue(2, 600) // younger than those for the other destination
 			return second(db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 2}, 500, ada))
 		}},
 		{"expire", "q.queued_at < k.before", func() error { return second(db.Outbox.ExpireDeliveries(t.Context())) }},
@@ -68,7 +68,7 @@ var scanOfQueue = regexp.MustCompile(`Scan[^\n]* on delivery_queue[^\n]*\(actual
 
 var droppedByFilter = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
 
-// mostDropped is how many rows a scan has read for nothing.
+// mostDropped returns how many rows a scan has read and discarded.
 func mostDropped(t *testing.T, plan string) (most int) {
 	t.Helper()
 	for _, found := range droppedByFilter.FindAllStringSubmatch(plan, -1) {
@@ -79,7 +79,7 @@ func mostDropped(t *testing.T, plan string) (most int) {
 	return most
 }
 
-// mostRead is how many rows the largest scan of the queue gives.
+// mostRead returns how many rows the largest scan of the queue returns.
 func mostRead(t *testing.T, plan string) (most int) {
 	t.Helper()
 	scans := scanOfQueue.FindAllStringSubmatch(plan, -1)
@@ -94,8 +94,8 @@ func mostRead(t *testing.T, plan string) (most int) {
 	return most
 }
 
-// An outcome that waits for a row which somebody else changes, and so moves, is recorded all the same: else the delivery would be
-// sent a second time once its lease ends.
+// An outcome that waits for a row which another transaction changes, and so moves, is recorded all the same: otherwise the
+// delivery would be sent a second time once its lease ends.
 func TestAnOutcomeIsRecordedThoughItsRowMoves(t *testing.T) {
 	t.Parallel()
 	for name, outcomes := range map[string]struct {

@@ -19,7 +19,7 @@ var (
 	integrator = oversight.Actor{Name: "ina", Role: "integrator"}
 )
 
-// withVariables gives a store an environment in which each variable holds "of NAME".
+// withVariables gives a store an environment in which each variable contains "of NAME".
 func withVariables(c *persistence.Config) {
 	c.Sealer = mirror{}
 	c.Secrets = func(name string) []string { return []string{"of " + name} }
@@ -30,7 +30,7 @@ func (d *database) listedVariables() string {
 	return value[string](d, `SELECT coalesce(string_agg(name || ' by ' || added_by, ', ' ORDER BY name), '') FROM destination_variables`)
 }
 
-// Only a variable that an admin has named resolves, and only as long as a destination names it.
+// Only a variable that an admin has named resolves, and only while a destination names it.
 func TestVariablesOfDestinations(t *testing.T) {
 	t.Parallel()
 	db := open(t, withVariables)
@@ -85,7 +85,7 @@ func TestVariablesOfDestinations(t *testing.T) {
 	require.Empty(t, db.listedVariables())
 }
 
-// An integrator can't have a secret sent elsewhere, or as it is, without knowing it.
+// An integrator can't have a secret sent elsewhere, or in clear, without knowing it.
 func TestWhoMayRedirectASecret(t *testing.T) {
 	t.Parallel()
 	db := open(t, withVariables)
@@ -126,7 +126,7 @@ func TestWhoMayRedirectASecret(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The values of headers are encrypted, read for attempts alone, and kept where they are masked or left out.
+// The values of headers are encrypted, read for attempts only, and kept if they are masked or left out.
 func TestHeaderValuesAreSecrets(t *testing.T) {
 	t.Parallel()
 	db := open(t, withVariables)
@@ -182,7 +182,7 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	require.Equal(t, crm.HTTP.Headers, sent())
 }
 
-// At the upgrade the variables in use are listed, and header values in clear are encrypted; attempts go on all the time.
+// During the upgrade the variables in use are listed, and header values in clear are encrypted; attempts continue.
 func TestTheUpgradeOfDestinations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../migrations/0044_list_destination_variables.sql")

@@ -22,12 +22,12 @@ import (
 	"holdfast/event/oversight"
 )
 
-// nobody is told.
+// nobody ignores notifications.
 type nobody struct{}
 
 func (nobody) Record(oversight.ErrorEntry) {}
 
-// dispatcher works the queue off, with the senders of production, which may reach this machine.
+// dispatcher processes the queue, with the senders of production, which may connect to this machine.
 func (d *database) dispatcher(slots int) *dispatch.Dispatcher {
 	d.t.Helper()
 	return d.dispatcherWith(slots, toThisMachine())
@@ -49,14 +49,14 @@ func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.D
 	return dispatcher
 }
 
-// receiver counts what comes under each ID, and answers as it is told to.
+// receiver counts requests by ID, and responds as configured.
 type receiver struct {
 	*httptest.Server
 
 	mu     sync.Mutex
 	seen   map[string]int
 	status atomic.Int64
-	after  string // Retry-After of what is refused
+	after  string // Retry-After of refusals
 	came   chan struct{}
 }
 
@@ -84,7 +84,7 @@ func (r *receiver) destination() delivery.Destination {
 		Retry:   delivery.Retry{Attempts: 100, Initial: event.Duration(50 * time.Millisecond), Maximum: event.Duration(time.Second)}}
 }
 
-// endpoint makes a destination with a secret of its own.
+// endpoint adds a destination with its own secret.
 func (d *database) endpoint(id int64, r *receiver) {
 	d.t.Helper()
 	d.destination(id, r.destination())
@@ -102,8 +102,8 @@ func (d *database) untilDelivered(r *receiver, destination int64, n int) {
 	}
 }
 
-// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID
-// of its event, and nothing twice.
+// Two dispatchers run side by side, and one stops in the middle: every pending delivery arrives, under its own ID, and none
+// twice.
 func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -122,8 +122,8 @@ func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	require.Equal(t, 0, db.open(1))
 }
 
-// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices
-// nothing.
+// A destination that is down opens its breaker, and is not tried; when it is up again everything arrives. Another one isn't
+// affected.
 func TestAReceiverThatIsDownRecovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -147,9 +147,9 @@ func TestAReceiverThatIsDownRecovers(t *testing.T) {
 
 var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a pause that is ended")
 
-// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of
-// its event and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000
-// -v` tells how long.
+// Deliveries behind a pause cost nothing, and drain at the rate of the destination once that is over, each under its own ID and
+// none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000 -v` shows how
+// long that takes.
 func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -184,7 +184,7 @@ func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	require.GreaterOrEqual(t, took.Seconds(), float64(n-1)/float64(perSecond)-0.1)
 }
 
-// starts notes when each attempt starts.
+// starts records when each attempt starts.
 type starts struct {
 	dispatch.Sender
 
@@ -199,7 +199,7 @@ func (s *starts) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 	return s.Sender.Send(ctx, t, j, m)
 }
 
-// Two processes work off what waits at ten in a second: no second has more, wherever it begins.
+// Two processes process a queue at ten a second: no second has more, wherever it begins.
 func TestARateHoldsInEverySpan(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -221,8 +221,8 @@ settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}
 	}
 }
 
-// A receiver asks for two seconds: what was under way has asked by then, nothing else goes out meanwhile, and everything is
-// delivered by its first counted attempt.
+// A destination asks for two seconds: all attempts in flight have asked by then, nothing else is sent meanwhile, and everything
+// is delivered by its first counted attempt.
 func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -248,7 +248,7 @@ func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 	require.Zero(t, paused)
 }
 
-// A receiver is replaced, and down for 20 seconds. With the default policy everything arrives within a minute, by itself.
+// A destination is replaced, and down for 20 seconds. With the default policy everything arrives within a minute, automatically.
 func TestAShortOutageCostsLessThanAMinute(t *testing.T) {
 	t.Parallel()
 	db := open(t)

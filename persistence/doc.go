@@ -1,30 +1,30 @@
-// Package persistence keeps events, entities, dead letters and deliveries in PostgreSQL: each step of an event is
-// one transaction, and every driver error is mapped once to an event.Error. A Store opens the pool; its fields are the stores of the
-// packages below. Each package imports only those above it here:
+// Package persistence stores events, entities, dead letters and deliveries in PostgreSQL: each step of an event is one
+// transaction, and every driver error is mapped once to an event.Error. A Store opens the pool; its fields are the stores of the
+// packages below. Each package imports only those above it in this list:
 //
-//	postgres       the pool, transactions, errors, texts, pages: what all others stand on
-//	records        how the row of an event is read, and the receipt of one that waits
-//	audit          what operators did, and who is logged in to the console
-//	errorlog       what failed, and which failures no notification has reported yet
-//	operations     what redrives, rebuilds, resends and imports share: a table each, paused, resumed and canceled alike
-//	changes        what happened, for whoever follows
-//	outbox         deliveries that wait, are leased and settled, and that have ended
-//	subscriptions  destinations and subscriptions, what an event matches, resends
-//	entities       links, folds, checkpoints, states of any moment
+//	postgres       the pool, transactions, errors, texts and pages that all others use
+//	records        reads the row of an event, and the receipt of one in the inbox
+//	audit          what operators did, and console sessions
+//	errorlog       errors, and which failures no notification has reported yet
+//	operations     what redrives, rebuilds, resends and imports share: a table each; pause, resume and cancel
+//	changes        the change feed
+//	outbox         deliveries: pending, leased, settled and ended
+//	subscriptions  destinations and subscriptions, routing, resends
+//	entities       links, folds, checkpoints, states at any point in time
 //	names          which names of an entity stand for which
-//	writer         the one writer of events
-//	rebuilds       stored events that are read again
+//	writer         the only writer of events
+//	rebuilds       stored events that are parsed again
 //	deadletters    dead letters, replays and redrives
-//	imports        what is brought from another system, until it is applied
+//	imports        staged imports from another system
 //	inbox          events that wait to be started
-//	read           what is asked of events and entities
+//	read           queries of events and entities
 //	upkeep         retention and expunge
-//	ledgers        what is stored, compared with what was sent
+//	ledgers        compares what is stored with what was sent
 //
-// A file is named after the table that it writes, or after what is done with it.
+// A file is named after the table that it writes, or after its operation.
 //
-// Every method may run again, at any time and from several processes at once, without further effect; it must never
-// know who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
+// Every method is idempotent and may run again at any time, also in several processes at once. No method may depend on its
+// callers, nor on a workflow engine or HTTP requests.
 //
-// The tests of all packages are here: they use the whole store from the outside, on a PostgreSQL that they share.
+// The tests of all packages are here: they use the whole store from the outside, on a shared PostgreSQL.
 package persistence

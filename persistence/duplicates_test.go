@@ -14,13 +14,13 @@ import (
 	"holdfast/persistence"
 )
 
-// again counts an event that has come again, by the event that has its key or by the key alone.
+// again returns a duplicate, of a known owner or with the key only.
 func again(r event.Receipt, owner string, at time.Time) event.Duplicate {
 	return event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: at}
 }
 
-// How often an event came again is known once the counter has written: of those that a process names, and of those of which it knows
-// the key alone, be it that the event waits in the inbox. A flood of one is one row.
+// Duplicates are visible once the counter has written: those of a known event, and those of which only the key is known, also if
+// the event is in the inbox. A flood of one event is one row.
 func TestDuplicatesAreCounted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -41,7 +41,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 				c.Count(again(r, r.ID, at))
 				c.Count(again(r, "", at))
 				c.Count(again(waits, "", at))
-				c.Count(again(receipt(), "", at)) // nobody has it
+				c.Count(again(receipt(), "", at)) // it has no owner
 				c.Count(again(receipt(), "no ID", at))
 			}
 		})
@@ -78,7 +78,7 @@ func TestACountOfDuplicatesIsUpdatedInPlace(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 }
 
-// Counts go with their events, and stay while those are there.
+// Counts are removed with their events, and not before.
 func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)

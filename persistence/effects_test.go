@@ -12,8 +12,8 @@ import (
 	"holdfast/event/fold"
 )
 
-// Whatever page of a timeline is asked for, with checkpoints and without: before it is what the model folds, so its effects are
-// those of the whole timeline.
+// On every page of a timeline, with checkpoints and without, the state before the page is what the model folds, so its effects
+// are those of the whole timeline.
 func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -29,7 +29,7 @@ func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
 			c.State = []byte(`{}`)
 		}
 		p := parsed(c)
-		p.OccurredAt = noon.Add(time.Duration(random.IntN(changes)) * time.Minute) // many come late
+		p.OccurredAt = noon.Add(time.Duration(random.IntN(changes)) * time.Minute) // many are out of order
 		db.process(receipt(), p)
 	}
 	for _, asOf := range []time.Time{{}, noon.Add(changes / 2 * time.Minute)} {
@@ -57,7 +57,7 @@ func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
 	}
 }
 
-// The state before a place that lies behind too many changes is not known, and one behind a reset or a checkpoint is.
+// The state before a position after too many changes is unknown; after a reset or a checkpoint it is known.
 func TestAStateBehindTooManyChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -84,7 +84,7 @@ SELECT provider, kind, external_id, 500, occurred_at, event_id, occurred_at, '{"
 	require.False(t, page(2600)[1].Unknown, "the checkpoint is near")
 }
 
-// A part of the history is collapsed: what is after it is told, and what came too late for it has no effect.
+// A part of the history is collapsed: later changes have their effects, and changes too late for the base have none.
 func TestEffectsAfterACollapsedHistory(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -19,14 +19,14 @@ import (
 	"holdfast/persistence"
 )
 
-// arrival is an event as one parse understands it.
+// arrival is an event with one parse of it.
 type arrival struct {
 	receipt event.Receipt
 	parsed  event.Parsed
 }
 
-// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was:
-// entities are the pure fold of what the events say in the end.
+// In whatever order events arrive, however often, and however wrong an earlier parse of them was: entities are the pure fold of
+// the final parses.
 func TestEntitiesAreTheFoldOfTheirEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -34,8 +34,8 @@ func TestEntitiesAreTheFoldOfTheirEvents(t *testing.T) {
 		events := rapid.SliceOfN(arrivals(), 1, 6).Draw(t, "events")
 		names := renameEntities(events)
 		deliver(t, db, slices.Concat(
-			reparsed(t, events), // first some that a wrong definition has parsed,
-			rapid.Permutation(slices.Concat(events, events)).Draw(t, "order"), // then each twice
+			reparsed(t, events), // first some events with a wrong parse,
+			rapid.Permutation(slices.Concat(events, events)).Draw(t, "order"), // then each event twice
 		))
 		requireFolded(t, db, events, names)
 	})
@@ -96,7 +96,7 @@ func arrivals() *rapid.Generator[arrival] {
 
 var iteration atomic.Int64
 
-// renameEntities gives each run of a property entities of its own.
+// renameEntities gives each run of a property its own entities.
 func renameEntities(events []arrival) (renamed []string) {
 	suffix := strconv.FormatInt(iteration.Add(1), 10)
 	for _, a := range events {
@@ -110,7 +110,7 @@ func renameEntities(events []arrival) (renamed []string) {
 	return renamed
 }
 
-// reparsed are some of the events, each with the changes of another one.
+// reparsed returns some of the events, each with the changes of another one.
 func reparsed(t *rapid.T, events []arrival) (wrong []arrival) {
 	for _, a := range events {
 		if rapid.Bool().Draw(t, "reparsed") {
@@ -158,7 +158,7 @@ func TestATimelineIsInFoldOrder(t *testing.T) {
 		r, p := receipt(), parsed(patch("1", fmt.Sprintf(`{"n":%d}`, i)))
 		p.OccurredAt = noon.Add(-time.Duration(i) * time.Hour) // each earlier than the one before
 		if i == 1 {
-			p.Changes[0].Version = pointer(int64(7)) // but a version comes after none
+			p.Changes[0].Version = pointer(int64(7)) // but a version comes after unversioned changes
 			want = append(want, r.ID)
 		} else {
 			want = slices.Insert(want, 0, r.ID)
@@ -220,7 +220,7 @@ func TestCrossedEntitiesDoNotDeadlock(t *testing.T) {
 	var group errgroup.Group
 	for i := range 60 {
 		var changes []event.Change
-		for n := range 30 { // rows that twelve events at once first make, then lock
+		for n := range 30 { // first twelve concurrent events insert the rows, then they lock them
 			changes = append(changes, patch(fmt.Sprintf("%d-%d", i/12, n), `{"n":1}`))
 		}
 		if i%2 == 1 {
@@ -294,8 +294,8 @@ func numberBomb(field string, size int) string {
 }
 
 // A body of numbers that expand to many times its size:
-//   - it is stored as it is, without a projection, whose note says so
-//   - as a patch it is refused, and what it was to change stays as it was
+//   - it is stored unchanged, without a projection, whose note says so
+//   - as a patch it is refused, and its entity stays unchanged
 func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -312,7 +312,7 @@ func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, value[string](db, `SELECT state::text FROM entities`))
 }
 
-// Patches that add up: the one that would make an entity too large is refused, and coming late is no way around that.
+// Many patches: the one that would make an entity too large is refused, also if it is out of order.
 func TestAnEntityDoesNotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	db := open(t)

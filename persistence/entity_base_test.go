@@ -13,7 +13,7 @@ import (
 	"holdfast/persistence"
 )
 
-// patchDaily makes events that have patched an entity, one a day until the day before noon, the last of them first.
+// patchDaily makes events that have patched an entity, one a day until the day before noon, latest first.
 func (d *database) patchDaily(id string, days int) (all []stored) {
 	d.t.Helper()
 	for n := 1; n <= days; n++ {
@@ -26,11 +26,11 @@ func (d *database) patchDaily(id string, days int) (all []stored) {
 	return all
 }
 
-// An entity that never gets a snapshot, part of whose events is purged:
-//   - it is what it was, on a base that stands for what is gone
-//   - what comes late is folded in its place, and before the base it is linked and shows in nothing
-//   - an event whose changes are collapsed may be run again, and another be expunged, which says where it may still be
-//   - a state is known from the base on, and before it the answer says why not
+// An entity without a snapshot, some of whose events are purged:
+//   - its state is unchanged, on a base that replaces the removed changes
+//   - an out-of-order change is folded in its place; before the base it is linked without an effect
+//   - an event whose changes are collapsed may run again, and another may be expunged, which reports where it may still be
+//   - a state is known from the base on; before it the answer says why not
 func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -92,7 +92,7 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_entities`))
 }
 
-// A life of more changes than one transaction takes is collapsed in several, and mentions go with it but for the last.
+// More changes than one transaction can collapse are collapsed in several, and all mentions but the last are removed with them.
 func TestALongLifeIsCollapsedInPages(t *testing.T) {
 	t.Parallel()
 	const changes = 3_500
@@ -119,13 +119,13 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', n, 'patch', CASE n 
 	require.Equal(t, 4, pages)
 }
 
-// What waits, or is too young, ends what can be collapsed; so does somebody who works on the entity.
+// An open dead letter, or an event that is too young, limits what can be collapsed; so does a lock on the entity.
 func TestWhatIsNotPurgedIsNotCollapsed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.CheckpointEvery(2)
 	all := db.patchDaily("1", 5)
-	db.record(died(all[2].receipt, time.Now().Add(time.Second))) // the third, which waits
+	db.record(died(all[2].receipt, time.Now().Add(time.Second))) // the third one gets a dead letter
 	worker := connect(t, db.url)
 	for _, sql := range []string{`BEGIN`, `SELECT FROM entities FOR NO KEY UPDATE`} {
 		_, err := worker.Exec(t.Context(), sql)
@@ -142,7 +142,7 @@ func TestWhatIsNotPurgedIsNotCollapsed(t *testing.T) {
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":3,"n4":4,"n5":5}`})
 }
 
-// An entity that events only mention stays for the sake of those that are purged, of whose mentions one is left.
+// An entity that events only mention stays for the sake of purged events, of whose mentions one is left.
 func TestAPurgeLeavesOneMention(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -66,7 +66,7 @@ func TestEntitiesAreListed(t *testing.T) {
 	})))
 }
 
-// A list reads a bounded part of an index, says where it has stopped, and goes on there.
+// A list reads a bounded part of an index, returns where it has stopped, and continues there.
 func TestListsOfEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}

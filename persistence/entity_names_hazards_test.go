@@ -19,7 +19,7 @@ func unnamed(id, state string) event.Change {
 	return event.Change{Kind: "member", ExternalID: id, Op: event.OpPatch, State: json.RawMessage(state)}
 }
 
-// What comes before the base is counted, also where the event (or another one of its group) has names.
+// Changes before the base are counted, also if the event (or another one of its group) has names.
 func TestWithoutEffectBesideNames(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
@@ -34,7 +34,7 @@ func TestWithoutEffectBesideNames(t *testing.T) {
 	require.Equal(t, event.Persisted{Processed: true, WithoutEffect: 1}, b.mustProcess(late.receipt, late.parsed))
 }
 
-// A definition gives names to a kind: a rebuild reaches the same entities as reading everything anew.
+// A definition gives names to a kind: a rebuild results in the same entities as processing all events again.
 func TestARebuildLearnsNames(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 20} {
@@ -69,7 +69,7 @@ func TestAContradictionBesideALeftover(t *testing.T) {
 	} {
 		e := at(i, c)
 		_, err := db.Writer.Process(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
-		if err != nil { // as the steps do it
+		if err != nil { // like the steps
 			_, err = db.Writer.Persist(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
 			require.NoError(t, err)
 			err = db.UpsertEntities(t.Context(), e.receipt, e.parsed, runOf(e.receipt))
@@ -78,7 +78,7 @@ func TestAContradictionBesideALeftover(t *testing.T) {
 	}
 }
 
-// A definition puts a better name in front: what is one entity does not depend on which event tells first.
+// A definition puts a better name first: the resulting entities don't depend on the order of events.
 func TestABetterNameInFront(t *testing.T) {
 	t.Parallel()
 	named := func(state string, names ...event.Name) event.Change {
@@ -106,7 +106,7 @@ func TestABetterNameInFront(t *testing.T) {
 	}
 }
 
-// More names in a batch than the server has locks for: it gets smaller.
+// A batch has more names than the server has locks for: it gets smaller.
 func TestManyNamesInABatch(t *testing.T) {
 	db := open(t)
 	const events = 100
@@ -117,7 +117,7 @@ func TestManyNamesInABatch(t *testing.T) {
 	_, err := db.Writer.ProcessBatch(t.Context(), events, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
 		n++
 		p := parsed()
-		for i := range 250 { // twice as many names, which is what an event may have
+		for i := range 250 { // twice as many names, the maximum of an event
 			p.Changes = append(p.Changes, member(`{"a":1}`, fmt.Sprintf("CU%d-%d", n, i), fmt.Sprintf("MD%d-%d", n, i)))
 		}
 		return p, nil
@@ -126,7 +126,7 @@ func TestManyNamesInABatch(t *testing.T) {
 	require.Less(t, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`), events)
 }
 
-// Somebody holds the table of names as a whole (a migration, VACUUM FULL): that is no event's trouble, and the events stay.
+// The table of names is locked (by a migration, or VACUUM FULL): that is no event's fault, and the events stay.
 func TestTheTableOfNamesIsHeld(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -144,7 +144,7 @@ func TestTheTableOfNamesIsHeld(t *testing.T) {
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
 }
 
-// As TestAllWhoWaitForAnEntityLeaveTogether: somebody who writes the same member holds its name, and waits for something else.
+// Like TestAllWhoWaitForAnEntityLeaveTogether: another writer of the member has locked its name, and waits for something else.
 func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{
@@ -169,7 +169,7 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 	}
 }
 
-// A rebuild (and a redrive) that is not there is not found; it has not ended.
+// A missing rebuild (or redrive) is not found, rather than ended.
 func TestNoRebuildIsNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)

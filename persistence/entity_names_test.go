@@ -18,7 +18,7 @@ import (
 	"holdfast/providers"
 )
 
-// member is a change of a member of a club, by those of its names that the event has, best first; "" has it not.
+// member is a change of a club member, with the names in the event, best first; "" if a name is missing.
 func member(state string, names ...string) event.Change {
 	c := event.Change{Kind: "member", Op: event.OpPatch, State: json.RawMessage(state)}
 	for rank, name := range names {
@@ -34,7 +34,7 @@ func memberNamed(name string) event.EntityRef {
 	return event.EntityRef{Provider: "acme", Kind: "member", ExternalID: name}
 }
 
-// at is an event that occurred so many seconds after noon.
+// at returns an event that occurred so many seconds after noon.
 func at(second int, changes ...event.Change) stored {
 	p := parsed(changes...)
 	p.OccurredAt = noon.Add(time.Duration(second) * time.Second)
@@ -42,8 +42,8 @@ func at(second int, changes ...event.Change) stored {
 }
 
 // One person with two mandates and a subscription is one member, in whatever order the events arrive:
-//   - reads by any of its names give it, with the others
-//   - events under a lesser name, before anybody knew the better one, are part of it
+//   - reads by any of its names return it, with the other names
+//   - events under a lesser name, before the better one was known, are part of it
 func TestAnEntityHasSeveralNames(t *testing.T) {
 	t.Parallel()
 	events := []stored{
@@ -83,10 +83,10 @@ func TestAnEntityHasSeveralNames(t *testing.T) {
 	}
 }
 
-// One person at GoCardless is one member, whatever comes first:
+// One person at GoCardless is one member, in whatever order events arrive:
 //   - two mandates of one customer, one of them replaced, and two subscriptions are one member
-//   - events that name only the subscription reach it when an earlier or a later event says whose it is
-//   - the status of the member is that of the latest event of a subscription, and each of its mandates and subscriptions has its own
+//   - events that name only the subscription reach the member once an earlier or a later event names its customer
+//   - the status of the member is that of the latest event of a subscription, and each mandate and subscription has its own
 func TestOnePersonIsOneMember(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
@@ -136,7 +136,7 @@ func TestOnePersonIsOneMember(t *testing.T) {
 	}
 }
 
-// Two best names are never one entity: what was known first stays, and each event goes to its own best name.
+// Two best names are never one entity: the first mapping stays, and each event goes to its own best name.
 func TestAContradictionOfNamesHarmsNothing(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -155,8 +155,8 @@ func TestAContradictionOfNamesHarmsNothing(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM entities`))
 }
 
-// An event that was parsed before its kind had names, and is written after: what it makes under a lesser name is merged by the next
-// event that has the name.
+// An event is parsed before its kind had names, and written after: the entity that it creates under a lesser name is merged by
+// the next event that has the name.
 func TestAnEntityUnderALesserNameIsMergedLater(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -171,7 +171,7 @@ func TestAnEntityUnderALesserNameIsMergedLater(t *testing.T) {
 	require.Equal(t, "CU1", e.ExternalID)
 }
 
-// Events without names pay nothing: no statement of theirs reads what there is about names.
+// Events without names cost nothing extra: none of their statements reads names.
 func TestOnlyNamesReadNames(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -190,8 +190,8 @@ func TestOnlyNamesReadNames(t *testing.T) {
 	require.Equal(t, 2, about(func() { db.mustProcess(receipt(), parsed(member(`{"a":1}`, "CU1"))) }))
 }
 
-// A merge that moves the links of an event while somebody who has looked at them waits for the entity: whoever parses the event anew
-// or takes it back does so where its links are by then.
+// A merge moves the links of an event while a transaction that has read them waits for the entity: parsing the event again, or
+// undoing it, follows the links to their new place.
 func TestLinksThatMoveMeanwhileAreFollowed(t *testing.T) {
 	t.Parallel()
 	for name, undo := range map[string]func(*database, stored) error{
@@ -238,8 +238,8 @@ func TestLinksThatMoveMeanwhileAreFollowed(t *testing.T) {
 	}
 }
 
-// An entity whose history is collapsed cannot be merged, since no link rebuilds its base: it stays what it is, and what comes by its
-// name goes to the better one.
+// An entity whose history is collapsed can't be merged, since no link rebuilds its base: it stays unchanged, and new changes
+// under its name go to the better one.
 func TestWhatIsCollapsedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
@@ -262,7 +262,7 @@ func TestWhatIsCollapsedIsNotMerged(t *testing.T) {
 	b.finds(broken{})
 }
 
-// What moves into an entity from before its base has no effect, and what moves from after it has.
+// A change that moves into an entity from before its base has no effect; one from after it has.
 func TestAMergeIntoWhatIsCollapsed(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
@@ -283,7 +283,7 @@ func TestAMergeIntoWhatIsCollapsed(t *testing.T) {
 	b.finds(broken{})
 }
 
-// A rebuild goes by what names stand for: what is read as before is not counted as different.
+// A rebuild resolves names: an unchanged parse is not counted as different.
 func TestARebuildKnowsNames(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Whatever an entry holds, it is stored: bounded, clean, and found again by every filter.
+// Any entry is stored: bounded, clean, and found by every filter.
 func TestErrorsAreLoggedAndFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -51,7 +51,7 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 	require.Len(t, page, 1)
 }
 
-// The errors of one source are those of its events: a row of a storm stands for many, of whatever source.
+// The errors of a source are those of its events: a row of a storm stands for many, of any source.
 func TestErrorsOfASource(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -71,7 +71,7 @@ func TestErrorsOfASource(t *testing.T) {
 	require.Equal(t, want.EventID, page[0].EventID)
 }
 
-// Of the last minute the steps of events count, each as often as its row says; what could not be received is no worker's failure.
+// Failed steps of the last minute count as often as their row says; requests that could not be received are no worker's failure.
 func TestRecentFailuresOfWorkers(t *testing.T) {
 	t.Parallel()
 	db := open(t)

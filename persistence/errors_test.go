@@ -37,7 +37,7 @@ func TestTroubleOfTheDatabaseIsTransient(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		config func(*persistence.Config)
-		make   func(db *database) // the trouble
+		make   func(db *database) // causes the failure
 		code   string
 	}{
 		{"a lock is held", short, lockEvents, "lock_not_available"},
@@ -64,7 +64,7 @@ func lockEvents(db *database) { db.exec(`BEGIN; LOCK TABLE events IN ACCESS EXCL
 // onLock runs a selection on the one session that waits for a lock, as soon as there is one.
 func onLock(t *testing.T, db *database, selection string) {
 	t.Helper()
-	conn := connect(t, db.url) // a transaction would see the sessions of its beginning
+	conn := connect(t, db.url) // a transaction would only see the sessions at its beginning
 	require.Eventually(t, func() bool {
 		var sessions int
 		err := conn.QueryRow(t.Context(), selection+` FROM pg_stat_activity WHERE datname = current_database()
@@ -147,7 +147,7 @@ func TestAnEndedContextIsTransientAndSaysSo(t *testing.T) {
 	lockEvents(db)
 	busy, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- persistSecret(busy, db.Store) }() // has the only connection
+	go func() { done <- persistSecret(busy, db.Store) }() // occupies the only connection
 	onLock(t, db, `SELECT count(pid)`)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	"holdfast/persistence"
 )
 
-// What one event costs, in this process and in PostgreSQL, in one transaction or in two: 600 bytes, two entities, one of them one
-// of a thousand. The cost in CPU says more than the time does, which is mostly that of the disk.
+// The cost of one event, in this process and in PostgreSQL, in one transaction or in two: 600 bytes, two entities, one of them
+// one of a thousand. The CPU cost is more telling than the time, which is mostly that of the disk.
 func BenchmarkEvent(b *testing.B) {
 	for _, transactions := range []int{1, 2} {
 		for _, callers := range []int{1, 8} {
@@ -59,15 +59,15 @@ func benchmarkEvent(b *testing.B, transactions, callers int) {
 	b.ReportMetric(float64(db.wal()-wal)/float64(b.N), "wal-B/event")
 }
 
-// wal is how many bytes of its log the server has written.
+// wal returns how many bytes of WAL the server has written.
 func (d *database) wal() (n int64) {
 	d.t.Helper()
 	require.NoError(d.t, d.sql.QueryRow(d.t.Context(), `SELECT pg_current_wal_lsn() - '0/0'`).Scan(&n))
 	return n
 }
 
-// What a patch costs that is late by 1 to 32 changes, for entities with ten changes, and for one with 300,000. Each op is one in order
-// and one late.
+// The cost of a patch that is out of order by 1 to 32 changes, for entities with ten changes, and for one with 300,000. Each op
+// is one in order and one out of order.
 func BenchmarkLateChange(b *testing.B) {
 	for name, opsPerEntity := range map[string]int{"links=10": 5, "links=300000": 1 << 30} {
 		b.Run(name, func(b *testing.B) {
@@ -93,7 +93,7 @@ func BenchmarkLateChange(b *testing.B) {
 	}
 }
 
-// parallel runs do n times, by several callers at once.
+// parallel runs do n times, from several goroutines.
 func parallel(callers, n int, do func()) {
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -108,7 +108,7 @@ func parallel(callers, n int, do func()) {
 	all.Wait()
 }
 
-// backends are the processes that serve the database.
+// backends returns the processes that serve the database.
 func (d *database) backends() (pids []int) {
 	d.t.Helper()
 	rows, err := d.sql.Query(d.t.Context(), `SELECT pid FROM pg_stat_activity WHERE datname = current_database()`)
@@ -118,7 +118,7 @@ func (d *database) backends() (pids []int) {
 	return pids
 }
 
-// cpuOf is the time that processes have spent on a CPU, as Linux counts it.
+// cpuOf returns the CPU time of processes, as Linux counts it.
 func cpuOf(b *testing.B, pids ...int) (total time.Duration) {
 	b.Helper()
 	const perTick = 10 * time.Millisecond

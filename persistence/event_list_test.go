@@ -21,7 +21,7 @@ func TestEventsAreFound(t *testing.T) {
 		case 1:
 			r.Key = all[0].Key
 		case 2:
-			r.Key = event.CanonicalKey(r.Provider, all[0].Key+"\x00") // it is kept under its hash
+			r.Key = event.CanonicalKey(r.Provider, all[0].Key+"\x00") // it is stored under its hash
 		}
 		db.process(r, p)
 		all = append(all, r)
@@ -50,7 +50,7 @@ func TestEventsAreFound(t *testing.T) {
 	require.Empty(t, list(event.RecordQuery{Since: time.Now().Add(time.Hour), Type: "b"}))
 }
 
-// Pages that are read while events come in have each event that was there at the start exactly once.
+// Pages read while events arrive have each event that was there at the start exactly once.
 func TestPagesAreCompleteWhileEventsComeIn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -88,7 +88,7 @@ func TestAnEntityAsOfAMoment(t *testing.T) {
 		p.OccurredAt = noon.Add(time.Duration(hour) * time.Hour)
 		db.process(receipt(), p)
 	}
-	late := parsed(patch("1", `{"late":5}`)) // it arrives last and belongs between
+	late := parsed(patch("1", `{"late":5}`)) // it arrives last and occurred in between
 	late.OccurredAt = noon.Add(90 * time.Minute)
 	db.process(receipt(), late)
 

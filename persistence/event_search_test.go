@@ -10,7 +10,6 @@ import (
 	"holdfast/persistence"
 )
 
-// stored stores an event with a body.
 func (d *database) stored(raw []byte, change ...func(*event.Receipt)) event.Receipt {
 	d.t.Helper()
 	r := receipt()
@@ -22,7 +21,7 @@ func (d *database) stored(raw []byte, change ...func(*event.Receipt)) event.Rece
 	return r
 }
 
-// A text is found in bodies of any kind: as it is, or as JSON escapes it.
+// A text is found in bodies of any kind: unchanged, or escaped as JSON.
 func TestEventsAreFoundByAText(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -59,7 +58,7 @@ func TestEventsAreFoundByAText(t *testing.T) {
 	require.Len(t, found.Records, 2)
 }
 
-// A search looks through a bounded number of events and of bytes, and goes on where it has stopped.
+// A search reads a bounded number of events and bytes, and continues where it has stopped.
 func TestASearchIsBounded(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}

@@ -16,7 +16,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// After an expunge no table of the database holds a piece of the body, whichever of them held it before.
+// After an expunge no table of the database contains a part of the body, whichever contained it before.
 func TestNoTableHoldsWhatWasExpunged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -53,7 +53,7 @@ VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now(), $2)`, r.ID, []byte(marker))
 	require.Empty(t, db.tablesWith(marker))
 }
 
-// tablesWith are the tables that hold a text, as it is or as bytes.
+// tablesWith returns the tables that contain a text, unchanged or as bytes.
 func (d *database) tablesWith(text string) (tables []string) {
 	d.t.Helper()
 	rows, err := d.sql.Query(d.t.Context(), `SELECT relname FROM pg_class
@@ -70,7 +70,7 @@ func (d *database) tablesWith(text string) (tables []string) {
 	return tables
 }
 
-// An event that only an import has, and has yet to bring, is expunged: the import goes on without it.
+// An event that is only staged in an import is expunged: the import continues without it.
 func TestAnImportDoesNotBringWhatWasExpunged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -88,7 +88,7 @@ func TestAnImportDoesNotBringWhatWasExpunged(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// What an import had kept before there was a column for it is found as well.
+// Rows that an import had staged before the column existed are found as well.
 func TestLinesOfOlderImportsAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -102,7 +102,7 @@ func TestLinesOfOlderImportsAreFound(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(event_id) FROM import_rows`))
 }
 
-// statementOf is the statement of a migration that begins so.
+// statementOf returns the statement of a migration that begins with the text.
 func statementOf(t *testing.T, file, begin string) string {
 	t.Helper()
 	text, err := os.ReadFile("../migrations/" + file)

@@ -11,8 +11,8 @@ import (
 	"holdfast/event/retention"
 )
 
-// Purges and expunges at once: whichever comes first, an entity that isn't incomplete is what its other events say, and one that
-// is incomplete isn't gone.
+// Concurrent purges and expunges: in whatever order, an entity that isn't incomplete is the fold of its other events, and an
+// incomplete one isn't removed.
 func TestPurgesAndExpungesAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -50,7 +50,7 @@ func TestPurgesAndExpungesAtOnce(t *testing.T) {
 	}
 }
 
-// What is lost of an entity is lost of the one that it is merged into.
+// What an entity has lost is lost for the one that it is merged into.
 func TestWhatIsMergedStaysIncomplete(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// at makes an event that occurred and came some minutes after noon.
+// at makes an event that occurred and was received some minutes after noon.
 func (d *database) at(minutes int, changes ...event.Change) stored {
 	d.t.Helper()
 	p := parsed(changes...)
@@ -21,7 +21,7 @@ func (d *database) at(minutes int, changes ...event.Change) stored {
 	return s
 }
 
-// purgeUntil purges the events that came before some minutes after noon.
+// purgeUntil purges the events received before some minutes after noon.
 func (d *database) purgeUntil(minutes int) {
 	d.t.Helper()
 	d.purge(retention.Events, noon.Add(time.Duration(minutes)*time.Minute))
@@ -42,8 +42,8 @@ func (d *database) requireIncomplete(id string, is bool) {
 	}
 }
 
-// What a purge removed below a snapshot can't come back when that snapshot is expunged: the entity stays, and is incomplete until
-// a snapshot comes.
+// Changes purged before a snapshot can't be restored when that snapshot is expunged: the entity stays, and is incomplete until
+// the next snapshot.
 func TestAnEntityIsIncompleteOnceTheSnapshotThatAPurgeKeptIsExpunged(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]event.Op{"snapshot": event.OpSnapshot, "delete": event.OpDelete} {
@@ -82,7 +82,7 @@ func TestAnEntityIsIncompleteOnceTheSnapshotThatAPurgeKeptIsExpunged(t *testing.
 	}
 }
 
-// Where nothing is left of an entity but what a purge removed, it stays. Where nothing was removed, it is gone.
+// An entity without links stays if a purge removed changes of it. Otherwise it is removed.
 func TestAnExpungeLeavesAnEntityThatPurgedEventsTouched(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -105,8 +105,8 @@ func TestAnExpungeLeavesAnEntityThatPurgedEventsTouched(t *testing.T) {
 	db.requireIncomplete("4", false)
 }
 
-// A base says which events it covers. The entity of one that is expunged keeps its state, which may hold what the event did, and
-// that of no other event is touched.
+// A base lists the events that it covers. The entity of an expunged one keeps its state, which may contain what the event did; no
+// other event's entities are touched.
 func TestABaseSaysWhichEventsItCovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -140,7 +140,7 @@ func TestABaseSaysWhichEventsItCovers(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM entities WHERE lost_id IS NOT NULL`))
 }
 
-// A release before recorded nothing of what purges removed: then every event between the first and the last of a base may be in
+// An earlier release recorded nothing of what purges removed: then every event between the first and the last of a base may be in
 // it, and a snapshot of a purged event may have had changes before it.
 func TestAnExpungeOfWhatAReleaseBeforePurged(t *testing.T) {
 	t.Parallel()
@@ -169,8 +169,8 @@ func TestAnExpungeOfWhatAReleaseBeforePurged(t *testing.T) {
 	db.requireStates(map[string]string{"0": `{"n0":1,"n2":1,"n4":1}`, "1": `{"n1":1,"n3":1,"n5":1}`, "2": `{}`})
 }
 
-// With its history from the archive an entity is folded without the event, if that history has the very events that purges have
-// removed.
+// With its history from the archive an entity is folded without the event, if that history has exactly the events that purges
+// have removed.
 func TestAnEntityIsFoldedFromItsArchivedHistory(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -218,7 +218,7 @@ func TestAnEntityIsFoldedFromItsArchivedHistory(t *testing.T) {
 	db.requireIncomplete("1", false)
 	db.requireIncomplete("2", false)
 
-	// The next one, of which the base knows.
+	// The next one, which is in the base.
 	gone, err := db.Upkeep.ExpungeWith(t.Context(), history(one, two), two.receipt.ID, 0, ada)
 	require.NoError(t, err)
 	require.Equal(t, []event.EntityRef{thing("1")}, gone.Recomputed)

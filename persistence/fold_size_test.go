@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence"
 )
 
-// A patch that comes a little late costs as much as it is late, however long the life of its entity is: as many pages are read of an
-// entity with 100,000 changes as of one with ten, and up to two checkpoints more.
+// The cost of a slightly out-of-order patch depends on how far out of order it is, not on the number of changes: for an entity
+// with 100,000 changes it reads as many pages as for one with ten, and up to two checkpoints more.
 func TestALateChangeReadsAsMuchAsItIsLate(t *testing.T) {
 	t.Parallel()
 	young, old := newTenant(t, 10), newTenant(t, 100_000)
@@ -39,7 +39,7 @@ type tenant struct {
 	links int
 }
 
-// newTenant fills the table, as an earlier release has left it; the first late change finds out what is there.
+// newTenant fills the table as an earlier release left it; the first out-of-order change determines the counts.
 func newTenant(t testing.TB, links int) *tenant {
 	d := &tenant{seen: &statements{}, links: links}
 	d.database = open(t, func(c *persistence.Config) { c.Tracer, c.StatementTimeout = d.seen, time.Minute })
@@ -56,7 +56,7 @@ SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_ent
 	return d
 }
 
-// readsFor is how many pages the writer reads for a patch that comes when so many later ones are there.
+// readsFor returns how many pages the writer reads for a patch with this many later ones.
 func (d *tenant) readsFor(lateness int) int {
 	d.t.Helper()
 	d.seen.forget()
@@ -71,7 +71,7 @@ func (d *tenant) late(lateness int) {
 	d.process(receiptAt(noon), p)
 }
 
-// pages is how many pages of changes and checkpoints were looked at since the last seen.forget.
+// pages returns how many pages of changes and checkpoints were read since the last seen.forget.
 func (d *tenant) pages() (pages int) {
 	t := d.t.(*testing.T)
 	reads := func(sql string) bool {
@@ -87,7 +87,8 @@ func (d *tenant) pages() (pages int) {
 	return pages
 }
 
-// What only mentions an entity waits for nobody who changes it, does not write it, and makes no earlier change late.
+// A mention doesn't wait for a transaction that changes the entity, doesn't write the entity, and makes no earlier change out of
+// order.
 func TestAMentionTouchesNothing(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -113,7 +114,7 @@ func TestAMentionTouchesNothing(t *testing.T) {
 	db.requireStates(map[string]string{"tenant": `{"n":2}`})
 }
 
-// An entity that was only mentioned has a state and no latest event, whoever comes first; it goes with the last of its events.
+// An entity that was only mentioned has a state and no latest event, in any order of events; it is removed with its last event.
 func TestAnEntityThatIsOnlyMentioned(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -136,7 +137,7 @@ func TestAnEntityThatIsOnlyMentioned(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// An entity does not go while an event is about to mention it.
+// An entity isn't removed while an event is about to mention it.
 func TestAnEntityStaysForWhatIsAboutToMentionIt(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })

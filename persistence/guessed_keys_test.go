@@ -15,7 +15,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// guessed is an event whose key its definition guesses.
+// guessed returns an event whose key its definition guesses.
 func guessed(content string, later time.Duration) event.Receipt {
 	r := receiptAt(noon.Add(later))
 	r.Content = content
@@ -50,9 +50,9 @@ func (d *database) fail(r event.Receipt, err error, run string) {
 	}))
 }
 
-// Two events have equal content and keys of their own:
-//   - the second is stored and names the first, in whatever way it comes
-//   - what came more than 30 days before is another matter, and so is another provider's
+// Two events have equal content and different keys:
+//   - the second is stored and names the first, in whatever way it arrives
+//   - events from more than 30 days before, or of another provider, don't count
 //   - a retry of the second changes nothing
 func TestAnEventWithEqualContentIsMarked(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestAnEventWithEqualContentIsMarked(t *testing.T) {
 	require.Equal(t, first.ID, d.duplicateOf(batched))
 }
 
-// Of events with equal content that come at the same time, one is the first, and all others name it.
+// Of concurrent events with equal content, one is the first, and all others name it.
 func TestEventsThatComeTogetherSeeEachOther(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -97,11 +97,11 @@ SELECT count(*) FROM events WHERE possible_duplicate_of NOT IN (SELECT id FROM e
 		"they name an event that came before them")
 }
 
-// A definition holds what may be a repeat:
-//   - nothing of it is stored, folded or sent on, and it stays a dead letter however often it is tried
-//   - others of its group are stored
-//   - a bulk redrive takes it only if it is asked for
-//   - the replay of an operator accepts it
+// A definition holds possible repeats:
+//   - nothing of them is stored, folded or delivered, and they stay dead letters however often they are tried
+//   - others of their group are stored
+//   - a bulk redrive processes them only if its filter names them
+//   - the replay of an operator accepts them
 func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -140,7 +140,7 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	require.Equal(t, "resolved", value[string](d, `SELECT state FROM dead_letters`))
 }
 
-// A dead letter that is replayed for another reason is not accepted by that.
+// A replay of a dead letter with another cause doesn't accept it as a repeat.
 func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -155,7 +155,7 @@ func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
-// The first event is dead before it is stored: the second is marked or held all the same.
+// The first event fails before it is stored: the second is marked or held all the same.
 func TestADeadEventCountsAsTheFirst(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -168,7 +168,7 @@ func TestADeadEventCountsAsTheFirst(t *testing.T) {
 	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`), "the first stays dead")
 }
 
-// More events of one content than are accepted a day are held, and those of the next day are not.
+// Events of one content beyond the daily limit are held; those of the next day are not.
 func TestAFloodOfOneContentIsHeld(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -186,7 +186,7 @@ func TestAFloodOfOneContentIsHeld(t *testing.T) {
 	require.EqualValues(t, 4, value[int64](d, `SELECT count(*) FROM events`))
 }
 
-// A certain key, and another content:
+// A certain key, with other content:
 //   - the event is held as a conflict, which is recorded, and the owner keeps the key
 //   - under its own key it is held until an operator replays it
 //   - a redelivery of the owner under such a key is its duplicate
@@ -249,11 +249,11 @@ func TestAHeldEventLeavesTheBatch(t *testing.T) {
 	require.Equal(t, "overflow", value[string](d, `SELECT lane FROM inbox`))
 }
 
-// A redelivery that comes after an upgrade has another key:
+// A redelivery after an upgrade has another key:
 //   - it is a duplicate of the event that has the earlier key and the same fingerprint
-//   - with another fingerprint it is an event of its own
-//   - an event of the release before that is still under way is a duplicate of its redelivery, and not of another event
-//   - two new events that only the earlier key calls one are two
+//   - with another fingerprint it is a separate event
+//   - an event of the previous release that is still in progress is a duplicate of its redelivery, and not of another event
+//   - two new events that share only the earlier key are two
 func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -303,7 +303,7 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 }
 
 // The first event is dead, and later ones with the same content are held because of it: the first can still be rescued, also
-// automatically. It would be held because of the others, and none could go on.
+// automatically. If the others held it, none could proceed.
 func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -326,8 +326,8 @@ func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
-// What is no event of its own is not what another one repeats: a batch has a redelivery of an event that was expunged, and an event
-// with the same content.
+// A duplicate isn't the first event of a content: a batch has a redelivery of an expunged event, and an event with the same
+// content.
 func TestARedeliveryIsNotTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -344,7 +344,7 @@ func TestARedeliveryIsNotTheFirstEvent(t *testing.T) {
 	require.Empty(t, d.duplicateOf(other))
 }
 
-// A possible duplicate is reported once, however often the step runs: where its answer was lost, and where a redelivery runs a held
+// A possible duplicate is reported once, however often the step runs: if its result was lost, and if a redelivery runs a held
 // event again.
 func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 	t.Parallel()
@@ -374,7 +374,7 @@ func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 	require.Empty(t, persisted.PossibleDuplicateOf)
 }
 
-// An operator's edit is an event of its own, also if the release before knew the original under another key.
+// An operator's edit is a separate event, also if the previous release used another key for the original.
 func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -383,7 +383,7 @@ func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
 	again := guessed("content", time.Minute)
 	again.Earlier = &event.EarlierKey{Key: old.Key, Fingerprint: "guid-1"}
 	d.fail(again, event.Rejectf("contract", "a field is missing"), "run-1")
-	d.exec(`DELETE FROM idempotency_keys`) // a dead letter of the release before claimed none
+	d.exec(`DELETE FROM idempotency_keys`) // a dead letter of the previous release claimed none
 	d.process(old, parsed())
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), again.ID)
 	require.NoError(t, err)
@@ -395,7 +395,7 @@ func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
 	require.True(t, persisted.Processed)
 }
 
-// No more than a day's share of one content is accepted, also if its events come at the same time, or in one batch.
+// No more than the daily limit of one content is accepted, also if its events are concurrent, or in one batch.
 func TestAFloodIsHeldHoweverItComes(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -11,8 +11,9 @@ import (
 	"holdfast/event/retention"
 )
 
-// Two systems get the same events for days. A key that counts for an hour has been purged by the time of the import, or belongs to a
-// later event: what came alive is not imported beside it, whether it was processed, alone or in a batch, or waits as a dead letter.
+// Two systems receive the same events for days. A key with a window of an hour has been purged by the time of the import, or
+// belongs to a later event: events received live are not imported again, whether they were processed, alone or in a batch, or are
+// dead letters.
 func TestAnImportFindsEventsWhoseKeysAreGone(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)

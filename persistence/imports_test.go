@@ -19,18 +19,18 @@ import (
 	"holdfast/moving"
 )
 
-// mover brings things to a database, page by page.
+// mover imports items into a database, page by page.
 type mover struct {
 	*database
 
-	n    int // things a page
+	n    int // items per page
 	made int
 	line int64
 }
 
 func newMover(db *database, n int) *mover { return &mover{database: db, n: n} }
 
-// stage keeps things, and makes their import.
+// stage stages items, and creates their import.
 func (m *mover) stage(items ...operation.ImportItem) string {
 	m.t.Helper()
 	m.made++
@@ -42,7 +42,6 @@ func (m *mover) stage(items ...operation.ImportItem) string {
 	return id
 }
 
-// bring imports things to the end.
 func (m *mover) bring(items ...operation.ImportItem) operation.Import {
 	m.t.Helper()
 	return m.finish(m.stage(items...))
@@ -62,7 +61,7 @@ func (m *mover) finishWith(id string, parse event.Parser) operation.Import {
 	}
 }
 
-// readImported stands for a definition: a body is the patch of one thing, which says nothing of when it occurred.
+// readImported replaces a definition: a body is the patch of one entity, without the time at which it occurred.
 func readImported(r event.Receipt, body []byte) (event.Parsed, error) {
 	var of struct {
 		ID    string
@@ -115,7 +114,7 @@ func (m *mover) snapshot(id, state string, at time.Time) operation.ImportItem {
 	}
 }
 
-// live processes an event that a provider has sent by now.
+// live processes an event that a provider sends now.
 func (d *database) live(key string, at time.Time, body []byte) (event.Receipt, event.Persisted) {
 	d.t.Helper()
 	r := receipt()
@@ -133,10 +132,10 @@ func summary(i operation.Import) string {
 		n.Failed, i.State)
 }
 
-// Whatever is brought, in whatever order and in pages of whatever size, before and after events of today:
-//   - the states of entities are the fold of all that was said of them, in the order of its own times
-//   - the same things once more change nothing, to the byte
-//   - a dry run counts what becomes of them, and changes nothing
+// Whatever is imported, in whatever order and page size, before and after live events:
+//   - the states of entities are the fold of all their events, in the order of their own times
+//   - importing the same items again changes nothing, to the byte
+//   - a dry run counts the results, and changes nothing
 func TestImportsAreIdempotent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -198,8 +197,8 @@ func TestImportsAreIdempotent(t *testing.T) {
 	}
 }
 
-// An old event comes after a newer one, and says nothing of when it occurred: it folds below. Sent again by its provider instead, it
-// would count as the newest (seen on 2026-11-22: 150 became 100).
+// An old event is imported after a newer one, without the time at which it occurred: it folds before it. If its provider sent it
+// again instead, it would count as the newest (seen on 2026-11-22: 150 became 100).
 func TestAnImportedEventFoldsBelow(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -221,9 +220,9 @@ func TestAnImportedEventFoldsBelow(t *testing.T) {
 	require.Equal(t, "new", newest[0].Receipt.Key, "the list is newest first")
 }
 
-// A provider sends once more what the system before has handled:
+// A provider sends an event again that the previous system has handled:
 //   - by a workflow or in a batch, it is a duplicate of a key, of an event and of a dead letter
-//   - that the last waits is said, so that the redelivery rescues it
+//   - for an open dead letter the result says so, so that the redelivery rescues it
 func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -253,7 +252,7 @@ func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
 	require.Equal(t, before, m.everything())
 }
 
-// A key of a window of a day was seen two days ago: the next event of the key is an event of its own.
+// A key with a window of a day was seen two days ago: the next event of the key is a separate event.
 func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -268,8 +267,8 @@ func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
 	require.False(t, persisted.Duplicate)
 }
 
-// A key of a window of 15 minutes belongs to an event of today. A dead letter of the same key that failed hours before it is another
-// event: it is brought once, and a replay processes it.
+// A key with a window of 15 minutes belongs to a live event. A dead letter of the same key that failed hours earlier is another
+// event: it is imported once, and a replay processes it.
 func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -291,8 +290,8 @@ func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(dead.Receipt).State)
 }
 
-// The keys are brought first, and later the events that they belong to, with other times: the events take their keys over. What live
-// traffic has brought by then stays.
+// The keys are imported first, and later the events that they belong to, with other times: the events get their keys. Events
+// received live by then stay.
 func TestEventsTakeTheirImportedKeysOver(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -309,9 +308,9 @@ func TestEventsTakeTheirImportedKeysOver(t *testing.T) {
 }
 
 // Dead letters keep what is known of them, and can be replayed:
-//   - a failed one is open, one that was given up exhausted
+//   - a failed one is open, one that the previous system gave up on is exhausted
 //   - processed by a replay, it stays resolved, however often its file is imported
-//   - brought again as an event that was handled by now, the other is resolved as well
+//   - imported again as an event that has been handled meanwhile, the other is resolved as well
 func TestImportedDeadLetters(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -344,10 +343,10 @@ func TestImportedDeadLetters(t *testing.T) {
 	require.Equal(t, 2, value[int](m.database, `SELECT count(*) FROM dead_letters`))
 }
 
-// A car was made before the move, and events only patch it:
-//   - its snapshot makes it whole, below what came later and above what came before
+// A car was created before the move, and events only patch it:
+//   - its snapshot makes it complete, before the later changes and after the earlier ones
 //   - the same time with another state corrects it
-//   - one that was deleted stays so
+//   - a deleted one stays deleted
 func TestAnImportedEntityIsWhole(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -372,8 +371,8 @@ func TestAnImportedEntityIsWhole(t *testing.T) {
 	require.True(t, e.Deleted)
 }
 
-// What today's definition cannot read is a dead letter with its bytes; what the store cannot take is named with its line, and keeps
-// nobody.
+// An event that today's definition can't parse is a dead letter with its bytes; an item that the store can't accept is reported
+// with its line, and blocks nothing.
 func TestAnImportNamesWhatItCannotTake(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -392,8 +391,8 @@ func TestAnImportNamesWhatItCannotTake(t *testing.T) {
 }
 
 // A worker is killed in the middle of a page:
-//   - nothing of the page is there
-//   - the next goes on where it was, and each thing is applied once
+//   - nothing of the page is stored
+//   - the next worker continues at the same position, and each item is applied once
 func TestAnImportGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 4)
@@ -417,7 +416,7 @@ func TestAnImportGoesOnAfterAKill(t *testing.T) {
 	require.JSONEq(t, `{"n":9}`, m.stateOf(thing("1")))
 }
 
-// One that is paused waits, one that is canceled leaves nothing behind, and so does a file that nobody has read to its end.
+// A paused import waits, a canceled one leaves nothing behind, and neither does a file that was not read to its end.
 func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -450,8 +449,8 @@ func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	require.Len(t, latest, 2)
 }
 
-// Whoever has read a file may not learn that its import was made: what it then drops is not what the import still has to apply. One
-// whose workflow was canceled in Temporal keeps nothing.
+// A client that has read a file may not get the response that its import was created: when it then drops the rows, those that the
+// import still has to apply stay. An import whose workflow was canceled in Temporal keeps nothing.
 func TestARunningImportLosesNoRow(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 1)
@@ -467,7 +466,8 @@ func TestARunningImportLosesNoRow(t *testing.T) {
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 }
 
-// Who subscribes has had these events from the system before: an import sends nothing, and tells of entities, not of events.
+// Subscribers have received these events from the previous system: an import delivers nothing, and its change events are of
+// entities, not of events.
 func TestAnImportDeliversNothing(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -480,9 +480,9 @@ SELECT array_agg(DISTINCT item->>'subject' ORDER BY item->>'subject') FROM chang
 	require.Equal(t, 1, value[int](m.database, `SELECT count(*) FROM delivery_queue`))
 }
 
-// What another system has is compared with what is here:
-//   - what is missing, what waits in one of the two, and fields of entities that are not the same are told, each with its line
-//   - events that are here and not in the file are told by whoever asks for those of its time
+// The data of another system is compared with the database:
+//   - missing items, items pending in one of the two, and differing fields of entities are reported, each with its line
+//   - events that are here and not in the file are listed for the time range of the file
 func TestAnImportIsCompared(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -516,7 +516,7 @@ func TestAnImportIsCompared(t *testing.T) {
 
 }
 
-// A key that counts for 15 minutes may be that of several events. Each line of a file is compared with its own.
+// A key with a window of 15 minutes may be that of several events. Each line of a file is compared with its own.
 func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -535,7 +535,7 @@ func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
 	}
 }
 
-// An event is here, of the time of the file, which does not name it: it is told, and no other is.
+// An event in the time range of the file, which doesn't name it, is reported, and no other is.
 func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -555,7 +555,7 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[operation.ImportEvent])
 }
 
-// Retention removes what was imported, as it removes any old event: its entity stays whole, and what comes next folds on top.
+// Retention removes imported events like any other old event: their entity stays complete, and later changes fold on top.
 func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
@@ -574,7 +574,7 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")))
 }
 
-// A member was made before the move, under a customer. An event that names the mandate alone reaches it.
+// A member was created before the move, under a customer. An event that names only the mandate reaches it.
 func TestAnImportedEntityIsKnownByItsNames(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)

@@ -13,7 +13,7 @@ import (
 	"holdfast/event"
 )
 
-// What it costs to take an event from the inbox again, with thousands behind it, by pages of several sizes.
+// The cost of taking an event from the inbox with thousands behind it, by pages of several sizes.
 func BenchmarkDrainInbox(b *testing.B) {
 	for _, page := range []int{4, 32} {
 		b.Run(fmt.Sprintf("page=%d", page), func(b *testing.B) { benchmarkDrain(b, page) })

@@ -12,7 +12,6 @@ import (
 	"holdfast/event/oversight"
 )
 
-// spool puts new events into the inbox.
 func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
 	d.t.Helper()
 	w := d.Inbox.NewInboxWriter()
@@ -26,7 +25,7 @@ func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
 	return receipts
 }
 
-// all settles every row alike.
+// all settles every row with the same result.
 func all(s event.Settled, seen *[]event.Waiting) func(context.Context, []event.Waiting) []event.Settled {
 	return func(_ context.Context, rows []event.Waiting) []event.Settled {
 		*seen = append(*seen, rows...)
@@ -34,7 +33,7 @@ func all(s event.Settled, seen *[]event.Waiting) func(context.Context, []event.W
 	}
 }
 
-// What was started leaves the inbox, oldest first, and comes out as it went in; the other lane stays.
+// Started events leave the inbox, oldest first and unchanged; the other lane stays.
 func TestDrainGivesWhatWasSpooled(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -54,7 +53,7 @@ func TestDrainGivesWhatWasSpooled(t *testing.T) {
 	require.Equal(t, "bulk", value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
 }
 
-// Two processes never work on the same row, and one that dies leaves it as it was.
+// Two processes never claim the same row, and one that dies leaves it unchanged.
 func TestDrainLocksWhatItGives(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -72,7 +71,7 @@ func TestDrainLocksWhatItGives(t *testing.T) {
 	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM inbox`))
 }
 
-// What could not be started waits for its time, with the reason.
+// An event that could not be started is postponed, with the reason.
 func TestDrainPostpones(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -103,7 +102,7 @@ func TestDrainPostpones(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// What waits can be listed by its source, whatever that is made of; the name of a header is none.
+// Events in the inbox can be listed by source, whatever characters it has; the name of a header doesn't match.
 func TestInboxOfASource(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -125,7 +124,7 @@ func TestInboxOfASource(t *testing.T) {
 	require.Empty(t, page)
 }
 
-// What Temporal never takes becomes a dead letter with its bytes, unless it is a duplicate, and leaves the inbox with that.
+// An event that Temporal never accepts becomes a dead letter with its bytes, unless it is a duplicate, and then leaves the inbox.
 func TestDrainBuries(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -165,7 +164,7 @@ func TestInboxDepth(t *testing.T) {
 	require.Equal(t, event.InboxDepth{event.LaneOverflow: {Depth: 3, Oldest: noon}}, depths)
 }
 
-// An event that waits in the inbox is found by its workflow and expunged like any other; its redelivery is a duplicate then.
+// An event in the inbox is found by its workflow and expunged like any other; its redelivery is a duplicate then.
 func TestExpungeReachesTheInbox(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -183,7 +182,7 @@ func TestExpungeReachesTheInbox(t *testing.T) {
 	require.Equal(t, r.ID, value[string](d, `SELECT event_id::text FROM idempotency_keys WHERE provider = 'acme'`))
 }
 
-// A receipt that this version cannot read becomes a dead letter with its bytes, whichever lane it is in, and nothing waits behind it.
+// A receipt that this version can't read becomes a dead letter with its bytes, in whichever lane it is, and blocks nothing.
 func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
 	newer := []byte(`{"id":{"v":8},"headers":["a","b"]}`)

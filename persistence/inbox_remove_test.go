@@ -10,7 +10,6 @@ import (
 	"holdfast/event"
 )
 
-// forget has the inbox forget events.
 func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 	d.t.Helper()
 	var workflowIDs, ids []string
@@ -22,7 +21,7 @@ func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 	return providers
 }
 
-// What is named leaves the inbox, and nothing else: not another event of the same key, nor one of which nothing was said.
+// Named events leave the inbox, and nothing else does: not another event of the same key, nor an event that was not named.
 func TestForgetTakesOutWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -39,7 +38,7 @@ func TestForgetTakesOutWhatIsNamed(t *testing.T) {
 	require.Equal(t, receipts[3], left[1].Receipt)
 }
 
-// What a drain works on is left to it, and nobody waits for it.
+// Rows claimed by a drain are left to it, and the removal doesn't wait.
 func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -55,7 +54,7 @@ func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
 	require.Len(t, d.forget(receipts...), 1)
 }
 
-// An event that is being started is for no drain yet.
+// An event that is being started is not drained yet.
 func TestSpoolLateKeepsTheDrainAway(t *testing.T) {
 	t.Parallel()
 	d := open(t)

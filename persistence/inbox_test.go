@@ -17,7 +17,7 @@ import (
 	"holdfast/persistence"
 )
 
-// What is spooled is kept to the byte: a receipt and a body that no json column would take.
+// A spooled event is stored to the byte: a receipt and a body that no json column would accept.
 func TestSpoolKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -34,7 +34,8 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 	require.Equal(t, r, got)
 }
 
-// Of all that is sent of one key, from several processes and within one group, one is stored and the others know it.
+// Of all events sent with one key, by several processes and within one group, one is stored and the others are reported as
+// duplicates.
 func TestSpoolStoresAKeyOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -65,7 +66,7 @@ func TestSpoolStoresAKeyOnce(t *testing.T) {
 	require.EqualValues(t, keys, value[int64](d, `SELECT count(*) FROM inbox`))
 }
 
-// A row that the table would refuse is refused alone, before it can spoil a group.
+// A row that the table would refuse is refused alone, before it can fail a group.
 func TestSpoolRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -81,7 +82,7 @@ func TestSpoolRefusesWhatCannotBeStored(t *testing.T) {
 	require.True(t, stored)
 }
 
-// While the database is away every caller gets the error, and none is left waiting.
+// While the database is unavailable every caller gets the error, and none is left waiting.
 func TestSpoolTellsEveryCallerOfAnOutage(t *testing.T) {
 	t.Parallel()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://holdfast@127.0.0.1:1/none"})
@@ -103,7 +104,7 @@ func TestSpoolTellsEveryCallerOfAnOutage(t *testing.T) {
 	}
 }
 
-// Who does not wait any longer gets an answer at once, although the database gives none.
+// A caller that stops waiting gets a response at once, although the database doesn't answer.
 func TestSpoolLetsACallerGo(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -128,7 +129,7 @@ func TestSpoolLetsACallerGo(t *testing.T) {
 	require.True(t, stored)
 }
 
-// BenchmarkSpool is the ceiling of the acknowledgements beyond Temporal: 32 callers, 600 bytes each.
+// BenchmarkSpool measures the maximum rate of acknowledgements without Temporal: 32 callers, 600 bytes each.
 func BenchmarkSpool(b *testing.B) {
 	d := open(b)
 	w := d.Inbox.NewInboxWriter()

@@ -19,7 +19,7 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// gate is a tracer that holds back the pages of a fold after the first, until it is opened or their context ends.
+// gate is a tracer that delays the pages of a fold after the first, until it is opened or their context ends.
 type gate struct {
 	panicking
 
@@ -38,8 +38,8 @@ func (g *gate) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.TraceBatc
 	return ctx
 }
 
-// longLife makes an entity of so many changes that a release which did not count has written, so that nothing but a fold of all of
-// them says what it was before the last.
+// longLife makes an entity with this many changes, written by a release without counts, so that only a fold of all of them shows
+// its state before the last.
 func longLife(db *database, id string, changes int) {
 	db.exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
@@ -50,15 +50,15 @@ INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_even
 SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
 }
 
-// An event that is so late that its entity takes long to fold leaves its group, and goes on alone; the others, one of which
-// touches the same entity, are processed meanwhile. More of them could be out of order, and then they would leave it, too.
+// An event so far out of order that its entity folds slowly leaves its group, and goes on alone; the others, one of which touches
+// the same entity, are processed meanwhile. If more of them were out of order, they would leave it, too.
 func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 	t.Parallel()
 	g := &gate{open: make(chan struct{})}
 	db := open(t, func(c *persistence.Config) { c.Tracer = g })
 	db.writeAs(entities.Config{}, writer.Config{FoldFor: time.Nanosecond})
 	longLife(db, "old", 2500)
-	db.mustProcess(receipt(), parsed(snapshot("other", `{"n":1}`))) // the first one reads where events go, for itself
+	db.mustProcess(receipt(), parsed(snapshot("other", `{"n":1}`))) // the first one reads the subscriptions
 	late, p := receipt(), parsed(patch("old", `{"late":true}`))
 	p.OccurredAt = noon.Add(-time.Hour)
 	failed := make(chan error, 1)
@@ -77,7 +77,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 			p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
 			for {
 				_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
-				if event.CodeOf(err) != "deadline_exceeded" { // on a busy machine a group can take longer than it may
+				if event.CodeOf(err) != "deadline_exceeded" { // on a busy machine a group can exceed its timeout
 					return err
 				}
 			}
@@ -94,7 +94,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 	require.Contains(t, string(e.State), `"k77": 1`)
 }
 
-// In a batch it leaves for a workflow of its own.
+// In a batch it leaves for its own workflow.
 func TestAVeryLateEventLeavesItsBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)

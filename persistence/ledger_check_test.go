@@ -28,7 +28,7 @@ func newBookkeeper(t *testing.T) *bookkeeper {
 	return &bookkeeper{open(t), ledger.Ledger{Runs: []ledger.Run{{ID: run}}}, run}
 }
 
-// sent notes that a new event was sent, and how it was answered.
+// sent records that a new event was sent, and the status of the response.
 func (b *bookkeeper) sent(status int) event.Receipt {
 	r := receipt()
 	r.Key = "evt_" + b.run + r.ID[24:]
@@ -50,7 +50,7 @@ func (b *bookkeeper) report() ledger.Report {
 	return report
 }
 
-// finds asserts which invariants are broken, by whom, and that no other one is.
+// finds asserts which invariants are broken, by which events, and that no other one is.
 func (b *bookkeeper) finds(wanted map[ledger.Invariant][]string) {
 	b.t.Helper()
 	report := b.report()
@@ -65,7 +65,7 @@ func (b *bookkeeper) finds(wanted map[ledger.Invariant][]string) {
 
 type broken = map[ledger.Invariant][]string
 
-// workflows are the names of events in a report.
+// workflows returns the names of events in a report.
 func workflows(receipts ...event.Receipt) (ids []string) {
 	for _, r := range receipts {
 		ids = append(ids, r.WorkflowID())
@@ -91,7 +91,7 @@ func TestALedgerThatHolds(t *testing.T) {
 	b.process(processed, parsed(patch("1", `{"a":1}`), patch("2", `{"a":1}`)))
 	b.process(unknown, parsed(patch("1", `{"b":[1.10,"x"]}`)))
 	b.record(deadLetter(dead))
-	b.process(receipt(), parsed(patch("1", `{"c":1}`))) // somebody else's
+	b.process(receipt(), parsed(patch("1", `{"c":1}`))) // not in the ledger
 
 	b.finds(broken{ledger.Recovered: {unknown.WorkflowID()}})
 	report := b.report()
@@ -113,7 +113,7 @@ func TestLost(t *testing.T) {
 	require.Equal(t, 1, b.report().Waiting)
 }
 
-// Two rows of one key are two events, however they came about.
+// Two rows of one key are two events, whatever the reason.
 func TestDuplicated(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
@@ -125,7 +125,7 @@ func TestDuplicated(t *testing.T) {
 	b.process(second, parsed())
 	b.finds(broken{ledger.Duplicated: {first.WorkflowID()}})
 
-	// After its window a key is free.
+	// A key is free after its window.
 	b.exec(`UPDATE events SET receipt = $2, received_at = received_at - interval '16 minutes' WHERE id = $1`, first.ID, `{"dedupe_window":"15m0s"}`)
 	b.exec(`UPDATE events SET receipt = $2 WHERE id = $1`, second.ID, `{"dedupe_window":"15m0s"}`)
 	b.finds(broken{})
@@ -142,7 +142,7 @@ func TestDeadTwice(t *testing.T) {
 	b.finds(broken{ledger.Duplicated: {first.WorkflowID()}})
 }
 
-// What was refused must not be there, nor what the run has never sent.
+// Refused events must not be stored, nor events that the run never sent.
 func TestUnexpected(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(*bookkeeper, event.Receipt){
@@ -241,7 +241,7 @@ func TestCheckpointsOfALedger(t *testing.T) {
 	}
 }
 
-// What is collapsed is taken as it is, and what comes after it is folded onto it.
+// Collapsed changes are trusted, and later ones are folded onto the base.
 func TestALedgerOverABase(t *testing.T) {
 	t.Parallel()
 	for name, tamper := range map[string]struct {
@@ -310,7 +310,7 @@ func TestTwoEndsAndNone(t *testing.T) {
 	})
 }
 
-// An event that was given up has no effect, is not processed and does not wait: whatever undoes that shows.
+// A discarded event has no effect, is not processed and doesn't wait: whatever undoes that is found.
 func TestUndone(t *testing.T) {
 	t.Parallel()
 	for name, undo := range map[string]string{
@@ -349,7 +349,7 @@ func TestLeaks(t *testing.T) {
 	}, time.Minute, 200*time.Millisecond)
 }
 
-// Unfinished counts down as events come to their end.
+// Unfinished counts down as events are finished.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
@@ -371,7 +371,7 @@ func TestUnfinished(t *testing.T) {
 	b.process(processed, parsed())
 	left(1)
 	b.process(spooled, parsed())
-	left(1) // a start that was confirmed late takes its row from the inbox a moment later
+	left(1) // the inbox row of a start that was confirmed late is removed a moment later
 	b.exec(`DELETE FROM inbox`)
 	left(0)
 	report, err := check.Report(t.Context())
@@ -395,7 +395,7 @@ func TestALongLedger(t *testing.T) {
 	require.Equal(t, n, report.Processed)
 }
 
-// insertEvents stores what was sent, in one statement each.
+// insertEvents stores the sent events, in one statement per table.
 func (b *bookkeeper) insertEvents() {
 	b.t.Helper()
 	keys := make([]string, len(b.Entries))

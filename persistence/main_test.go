@@ -23,7 +23,7 @@ import (
 
 var cluster *stacktest.Cluster
 
-// atOnce is how many tests run side by side unless -parallel says otherwise: half of what they take, PostgreSQL does.
+// atOnce is how many tests run in parallel unless -parallel is set: half of their time is spent in PostgreSQL.
 const atOnce = "4"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// database is a migrated database for one test, as the store sees it and as the test looks into it.
+// database is a migrated database for one test, with a store, and a connection for the test itself.
 type database struct {
 	*persistence.Store
 	t   testing.TB
@@ -64,7 +64,7 @@ func openURL(t testing.TB, url string, change ...func(*persistence.Config)) *dat
 	return &database{Store: store, t: t, url: url, cfg: cfg, sql: connect(t, url)}
 }
 
-// writeAs opens the store anew, with a writer that is bounded otherwise.
+// writeAs opens the store again, with other bounds of the writer.
 func (d *database) writeAs(folding entities.Config, writing writer.Config) {
 	d.t.Helper()
 	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, folding, writing)
@@ -73,7 +73,7 @@ func (d *database) writeAs(folding entities.Config, writing writer.Config) {
 	d.Store = store
 }
 
-// CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
+// CheckpointEvery sets the number of changes between two checkpoints of an entity.
 func (d *database) CheckpointEvery(n int64) {
 	d.writeAs(entities.Config{LinksPerCheckpoint: n}, writer.Config{})
 }
@@ -86,7 +86,6 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// value is the single value that a query gives.
 func value[T any](d *database, query string, args ...any) (v T) {
 	d.t.Helper()
 	require.NoError(d.t, d.sql.QueryRow(d.t.Context(), query, args...).Scan(&v))
@@ -106,13 +105,13 @@ func (d *database) status(id string) event.Status {
 	return record.Status
 }
 
-// UpsertEntities is the store's, for tests that no change comes too late for.
+// UpsertEntities calls the store's, for tests without changes that arrive too late.
 func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
 	_, err := d.Writer.UpsertEntities(ctx, r, p, run)
 	return err
 }
 
-// process takes an event through persist and upsert.
+// process runs the persist and upsert steps of an event.
 func (d *database) process(r event.Receipt, p event.Parsed) {
 	d.t.Helper()
 	persisted, err := d.Writer.Persist(d.t.Context(), r, body, p, runOf(r))
@@ -126,7 +125,7 @@ var (
 	noon = time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// receipt is of a new event with a key of its own.
+// receipt returns a new event with its own key.
 func receipt() event.Receipt {
 	id := uuid.Must(uuid.NewV7()).String()
 	return event.Receipt{
@@ -161,7 +160,7 @@ func anotherRun(r event.Receipt) event.Run {
 
 func pointer[T any](v T) *T { return &v }
 
-// incompressible is text of n characters that an index cannot make smaller.
+// incompressible returns a text of n characters that an index can't compress.
 func incompressible(n int) (s string) {
 	for len(s) < n {
 		s += rand.Text()

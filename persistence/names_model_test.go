@@ -14,11 +14,11 @@ import (
 	"holdfast/event/fold"
 )
 
-// club has members with several names: of each person at most one customer, some mandates, some subscriptions. An event has one
-// name at least, and so it may take long until all that is one member is known to be one.
+// club has members with several names: each person has at most one customer, some mandates, some subscriptions. An event has at
+// least one name, and so it may take long until all names of one member are joined.
 type club struct {
 	*lives
-	// heard are the names that events have had for one member, of each event that was ever processed.
+	// heard lists the names of one member in each event that was ever processed.
 	heard [][]event.Name
 }
 
@@ -33,7 +33,7 @@ func newClub(t *testing.T, seed uint64) *club {
 	return c
 }
 
-// changeOfMember is what an event says of a person. The last one has no customer.
+// changeOfMember returns an event's change of a person. The last person has no customer.
 func (c *club) changeOfMember() event.Change {
 	person, names := c.random.IntN(persons), make([]string, 3)
 	for names[0]+names[1]+names[2] == "" {
@@ -53,7 +53,7 @@ func (c *club) changeOfMember() event.Change {
 	return change
 }
 
-// step takes one, and notes what there is to know after it.
+// step runs one step, and records what the model expects after it.
 func (c *club) step() {
 	before := maps.Clone(c.said)
 	c.lives.step()
@@ -73,7 +73,7 @@ func (c *club) step() {
 
 func sameNames(a, b event.Change) bool { return slices.Equal(a.Names, b.Names) }
 
-// forget drops what was heard of members that an event which was given up has left without any.
+// forget drops the names of members that a discarded event has left without any.
 func (c *club) forget(s stored) {
 	best := c.best()
 	alive := map[string]bool{}
@@ -91,7 +91,7 @@ func (c *club) forget(s stored) {
 
 func (c *club) best() map[string]string { return bestNames(c.heard) }
 
-// bestNames gives of each name the best one of its entity, by looking again and again until nothing changes.
+// bestNames maps each name to the best one of its entity, by iterating until nothing changes.
 func bestNames(heard [][]event.Name) map[string]string {
 	best, ranks := map[string]string{}, map[string]int{}
 	for _, names := range heard {
@@ -119,8 +119,8 @@ func bestNames(heard [][]event.Name) map[string]string {
 	return best
 }
 
-// Whatever is said of members, by whichever names, in whatever order and company, late, again, in another way, given up, taken back:
-// all names of a member lead to it, and it is the fold of all that was said of it.
+// Whatever events members have, under whichever names, in whatever order and grouping, out of order, repeated, parsed
+// differently, discarded, undone: all names of a member lead to it, and it is the fold of all its events.
 func TestNamesAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -181,7 +181,7 @@ func (c *club) names() map[string]string {
 	return names
 }
 
-// linksOf are the changes of a member, up to a moment where that is not zero, in fold order.
+// linksOf returns the changes of a member in fold order, up to a time unless that is zero.
 func (c *club) linksOf(best map[string]string, of string, until time.Time) (links []event.OrderedChange, mentioned bool) {
 	for id, s := range c.said {
 		for i, change := range s.parsed.Changes {

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// A storm is told once, with its count; what fails again, or meanwhile, is told again; what is resolved is not.
+// A storm is reported once, with its count; later and concurrent failures are reported again; resolved ones are not.
 func TestEachFailureIsToldOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -32,7 +32,7 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 	require.Equal(t, "acme", groups[0].Provider)
 	require.EqualValues(t, 7, groups[1].Count)
 
-	again := deadLetterOf(receipts[0]) // it fails again while the message is on its way
+	again := deadLetterOf(receipts[0]) // it fails again while the message is being sent
 	again.Run = anotherRun(receipts[0])
 	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), again))
 	require.NoError(t, db.Errors.SettleAlerts(t.Context(), claim, pending, true))
@@ -50,7 +50,7 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 	require.Empty(t, pending)
 }
 
-// What is claimed is nobody else's, until the claim is given back or was left behind; then all of it is pending again.
+// A claim is exclusive, until it is given back or abandoned; then all of it is pending again.
 func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -82,7 +82,7 @@ func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM notification_claims`))
 }
 
-// A database that takes no writes gives no alerts to tell: nobody could note that they were.
+// A read-only database returns no alerts, since it couldn't record that they were reported.
 func TestAReadOnlyDatabaseGivesNoAlerts(t *testing.T) {
 	t.Parallel()
 	db := open(t)

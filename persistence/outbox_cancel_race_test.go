@@ -14,7 +14,7 @@ import (
 )
 
 // A bulk cancel races leases, outcomes and redrives: whatever was sent is delivered, whatever is canceled was never sent, no more
-// are canceled than asked for, and nobody fails.
+// are canceled than requested, and no call fails.
 func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -104,8 +104,8 @@ SELECT coalesce(array_agg(event_id::text), '{}') FROM deliveries WHERE status = 
 	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted')`))
 }
 
-// Deliveries with dead letters, which were sent again, are canceled one by one and all together: nobody fails, and each dead
-// letter is discarded.
+// Deliveries with dead letters, which were sent again, are canceled one by one and in bulk: no call fails, and each dead letter
+// is discarded.
 func TestABulkCancelRacesSingleOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)

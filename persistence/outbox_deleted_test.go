@@ -9,8 +9,8 @@ import (
 	"holdfast/delivery"
 )
 
-// A subscription is deleted, with its destination, while a probe is under way: whatever the probe comes to, before or after the
-// sweep, the queue is empty and nothing is leased afterwards.
+// A subscription is deleted, with its destination, while a probe is in flight: whatever the outcome of the probe, before or after
+// the sweep, the queue is empty and nothing is leased afterwards.
 func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
 	t.Parallel()
 	db := open(t)

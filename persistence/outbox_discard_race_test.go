@@ -11,7 +11,8 @@ import (
 	"holdfast/event"
 )
 
-// Redrives stand behind a pause for so long that their dead letters may be discarded: each is, while all deliveries are canceled.
+// Redrives have been behind a pause for so long that their dead letters may be discarded: each is, while all deliveries are
+// canceled.
 func TestABulkCancelRacesDiscards(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -11,8 +11,8 @@ import (
 	"holdfast/event"
 )
 
-// A worker leases a second ahead. What waits for its start time counts as under way: a destination with room for that reaches its
-// rate, one with room for a single attempt stays below it, and neither has more under way than it may.
+// A worker leases a second ahead. Attempts that wait for their start time count as in flight: a destination that allows enough of
+// them reaches its rate, one that allows a single attempt stays below it, and neither exceeds its maximum in flight.
 func TestAttemptsLeasedAheadCountAsUnderWay(t *testing.T) {
 	t.Parallel()
 	const lead, step, steps = time.Second, 50 * time.Millisecond, 100

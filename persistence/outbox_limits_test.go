@@ -14,7 +14,7 @@ func perHour(n int) *delivery.Rate {
 	return &delivery.Rate{Requests: n, Per: event.Duration(time.Hour)}
 }
 
-// fails settles jobs as failed; they are due again after ten minutes, probes when they were.
+// fails settles jobs as failed; they are due again after ten minutes, probes at their previous time.
 func (d *database) fails(jobs []delivery.Job) []delivery.Transition {
 	d.t.Helper()
 	settled := each(jobs, delivery.Bad, "500")
@@ -26,7 +26,7 @@ func (d *database) fails(jobs []delivery.Job) []delivery.Transition {
 	return d.settle(settled...)
 }
 
-// edit changes a destination as the API does.
+// edit changes a destination like the API.
 func (d *database) edit(change func(*delivery.Destination)) {
 	d.t.Helper()
 	settings := delivery.Destination{Name: "d1", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
@@ -35,8 +35,9 @@ func (d *database) edit(change func(*delivery.Destination)) {
 	require.NoError(d.t, err)
 }
 
-// One destination has everything at once: a rate, failures that open its breaker, a probe that is asked for a pause, and what is
-// pulled forward after its recovery. Nothing is attempted during a pause, everything keeps to the rate, and the queue ends empty.
+// One destination combines everything: a rate, failures that open its breaker, a probe whose response asks for a pause, and
+// deliveries pulled forward after its recovery. Nothing is attempted during a pause, everything keeps to the rate, and the queue
+// ends empty.
 func TestEveryLimitOfADestinationHoldsWithTheOthers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -82,7 +83,7 @@ func TestEveryLimitOfADestinationHoldsWithTheOthers(t *testing.T) {
 	require.Zero(t, db.open(1))
 }
 
-// New limits count from the next lease on: a start time that is a day away by the old rate is none by the new one.
+// New limits apply from the next lease on: a start time that is a day away by the old rate doesn't count with the new one.
 func TestAnEditedDestinationHasItsNewLimits(t *testing.T) {
 	t.Parallel()
 	db := open(t)

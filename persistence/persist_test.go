@@ -76,7 +76,7 @@ func TestTheFirstEventOwnsTheKey(t *testing.T) {
 	second.Key, second.ReceivedAt = first.Key, first.ReceivedAt.AddDate(10, 0, 0)
 	db.process(first, parsed())
 
-	for range 2 { // and again: the answer to a retry is the same
+	for range 2 { // and again: a retry gets the same result
 		persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), runOf(second))
 		require.NoError(t, err)
 		require.Equal(t, event.Persisted{Duplicate: true, Owner: first.ID}, persisted)
@@ -122,7 +122,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			}
 			require.Equal(t, owner, value[string](db, `SELECT event_id::text FROM idempotency_keys`))
 
-			// Whatever has become of its key, the first event has won once and stays an event of its own.
+			// Whatever happened to its key, the first event has won it once and stays a separate event.
 			again, err := db.Writer.Persist(t.Context(), first, body, parsed(), runOf(first))
 			require.NoError(t, err)
 			require.False(t, again.Duplicate)

@@ -11,7 +11,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The database answers although every connection of the pool is in use, also where the role may open no more of them.
+// Ping succeeds although every connection of the pool is in use, also if the role may open no more of them.
 func TestPingWithoutAFreeConnection(t *testing.T) {
 	t.Parallel()
 	d := open(t)

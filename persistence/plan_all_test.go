@@ -23,7 +23,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// readsAll are the statements that read a table as a whole, and why they may.
+// readsAll lists the statements that may read a whole table, and why.
 var readsAll = map[string]string{
 	"upkeep.keysOfEvent":        "once, for an event that is expunged and whose other rows were purged",
 	"upkeep.expungeWaiting":     "the inbox is small, or about to be",
@@ -35,13 +35,13 @@ var readsAll = map[string]string{
 	"read.idsOfRequest":         "the inbox is small, or about to be; the other two tables go by an index",
 }
 
-// askedAllTheTime are statements without an argument that find their rows by an index as well.
+// askedAllTheTime lists statements without an argument that must use an index as well.
 var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "subscriptions.readHead"}
 
-// Every statement of the rooms that has an argument finds its rows by an index, whatever the argument is, and reads no index to its
-// end: all constant texts that PostgreSQL can plan are planned, on tables that are large, with the settings of our transactions. So
-// nobody has to think of a new one. Parts that are put together at run time are planned where they are sent; those of the check of a
-// ledger read everything, which is what it is for.
+// Every statement of the packages that has an argument finds its rows by an index, whatever the argument is, and doesn't read a
+// whole index: all constant texts that PostgreSQL can plan are planned, on large tables, with the settings of our transactions.
+// So new statements are covered automatically. Statements assembled at run time are planned where they are sent; those of the
+// check of a ledger deliberately read everything.
 func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -73,7 +73,6 @@ func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 	require.Greater(t, planned, 90)
 }
 
-// planNode is a part of a plan.
 type planNode struct {
 	Kind      string     `json:"Node Type"`
 	Table     string     `json:"Relation Name,omitempty"`
@@ -88,8 +87,8 @@ func (n planNode) String() string {
 	return string(text)
 }
 
-// readsAll says whether the plan reads one of our tables, or an index of all its rows, to its end. Below a limit it doesn't, unless
-// something between the two has to read all before it gives a row.
+// readsAll reports whether the plan reads a whole table of ours, or an index of all its rows. Below a limit it doesn't, unless a
+// node between the two must read everything before it returns a row.
 func (n planNode) readsAll(partial []string, isLimited bool) bool {
 	switch n.Kind {
 	case "Limit":
@@ -119,10 +118,10 @@ func TestNothingIsSortedByTheTextOfAnID(t *testing.T) {
 	}
 }
 
-// ourTables are those that may be large.
+// ourTables matches those that may be large.
 var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|destinations|subscriptions|destination_states|resends|sessions|deliver\w+|changes\w*)$`)
 
-// genericPlan is the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
+// genericPlan returns the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
 // statement.
 func genericPlan(t *testing.T, tx pgx.Tx, sql string, evenWithout bool) (plan planNode, ok bool) {
 	_, err := tx.Exec(t.Context(), "SAVEPOINT part")
@@ -149,8 +148,8 @@ func genericPlan(t *testing.T, tx pgx.Tx, sql string, evenWithout bool) (plan pl
 
 var isSQL = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
 
-// statementsOfTheRooms are the constant texts of all rooms that begin as statements do, by room and name, or by place. Packages of
-// others that they import are not looked at, so that no type of theirs need be known.
+// statementsOfTheRooms returns the constant texts of all packages that begin like statements, by package and name, or by
+// position. Packages of other modules are not loaded, so their types stay unknown.
 func statementsOfTheRooms(t *testing.T) map[string]string {
 	t.Helper()
 	r := &rooms{t: t, files: token.NewFileSet(), known: map[string]*types.Package{}, found: map[string]string{},
@@ -168,13 +167,13 @@ func statementsOfTheRooms(t *testing.T) map[string]string {
 
 const pathOfRooms = "holdfast/persistence/"
 
-// rooms reads the rooms of the package, each after those that it imports, whose constants its own are made of.
+// rooms loads the packages, each after those that it imports, whose constants its own may contain.
 type rooms struct {
 	t     *testing.T
 	files *token.FileSet
 	known map[string]*types.Package
 	found map[string]string
-	parts map[string]bool // texts that have a name
+	parts map[string]bool // texts of named constants
 }
 
 // Import implements types.Importer.
@@ -186,7 +185,7 @@ func (r *rooms) Import(path string) (*types.Package, error) {
 	if r.known[path] == nil {
 		info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
 		config := types.Config{Importer: r, Error: func(error) {}}
-		r.known[path], _ = config.Check(path, r.files, r.sources(room), info) // constants have their values, whatever else is unknown
+		r.known[path], _ = config.Check(path, r.files, r.sources(room), info) // constants have values even if types are unknown
 		r.collect(room, info)
 	}
 	return r.known[path], nil
@@ -214,7 +213,7 @@ func (r *rooms) collect(room string, info *types.Info) {
 			}
 		}
 	}
-	whole := map[string]string{} // by place, where the parts of a sum begin that stand on its left, too
+	whole := map[string]string{} // by position, which is also where the left part of a sum begins
 	for expr, value := range info.Types {
 		if value.Value == nil || value.Value.Kind() != constant.String {
 			continue
@@ -231,7 +230,7 @@ func (r *rooms) collect(room string, info *types.Info) {
 	}
 }
 
-// fillRest makes the tables large that fill leaves small.
+// fillRest fills the tables that fill leaves small.
 func fillRest(db *database) {
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
@@ -270,7 +269,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 1, now(), now() FROM generate_series(1, 2
 	db.exec(`ANALYZE`)
 }
 
-// fillLinks makes many entities beside the one of fill.
+// fillLinks inserts many entities in addition to the one of fill.
 func fillLinks(db *database) {
 	db.exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
@@ -278,7 +277,6 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, CASE i % 2 
   FROM generate_series(1, 20000) AS i`)
 }
 
-// fillDeliveries makes the tables large of what goes out.
 func fillDeliveries(db *database) {
 	db.exec(`INSERT INTO destinations (name, settings, version) SELECT 'd' || i, '{}', i FROM generate_series(1, 5000) AS i`)
 	db.exec(`

@@ -15,7 +15,7 @@ import (
 	"holdfast/persistence"
 )
 
-// Lists, counts and folds stay cheap when the tables are large: they are served by an index, in its order.
+// Lists, counts and folds stay cheap with large tables: an index serves them, in its order.
 func TestStatementsUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -27,11 +27,11 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 	db.exec(`UPDATE events SET possible_duplicate_of = id WHERE ctid IN (SELECT ctid FROM events LIMIT 20)`)
 	db.exec(`ANALYZE entities`)
 	db.exec(`ANALYZE events`)
-	// With tables this small it may pay to sort; whether an index has the order is what matters.
+	// With tables this small a sort may be cheaper; what matters is whether an index has the order.
 	db.exec(`SET enable_sort = off`)
 	db.exec(`SET enable_bitmapscan = off`)
 	ctx, before := t.Context(), receipt().ID
-	require.NoError(t, db.Ping(ctx)) // what is asked of a new connection is none of them
+	require.NoError(t, db.Ping(ctx)) // ignore the statements of a new connection
 	for _, c := range []struct {
 		name  string
 		run   func() error
@@ -133,7 +133,7 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		}, "error_log_by_event"},
 	} {
 		seen.forget()
-		_ = c.run() // not found is as good here
+		_ = c.run() // not found is fine here
 		plan := seen.plan(t, db)
 		require.Contains(t, plan, c.index, c.name)
 		require.NotContains(t, plan, "Seq Scan", c.name+"\n"+plan)
@@ -141,7 +141,7 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 	}
 }
 
-// Lists that no index has in their order read little, and sort that.
+// Lists in an order that no index has read few rows, and sort those.
 func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -212,7 +212,7 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	}
 }
 
-// fill makes tables in which a plan can go wrong.
+// fill fills tables so that a plan can go wrong.
 func fill(db *database) {
 	db.exec(`
 INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
@@ -262,7 +262,7 @@ func second[T any](_ T, err error) error { return err }
 
 func third[S, T any](_ S, _ T, err error) error { return err }
 
-// What the steps of an event send stays cheap when the tables are large, for an event that is new and for one that comes again.
+// The statements of an event's steps stay cheap with large tables, for new events and for duplicates.
 func TestStepsUseAnIndexForEverything(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -280,7 +280,7 @@ SELECT gen_random_uuid(), 'discarded', 'ada', 'x' FROM generate_series(1, 5000)`
 	db.exec(`ANALYZE`)
 	r, p := receipt(), parsed(snapshot("e7", `{"a":1}`), patch("new", `{"a":1}`))
 	p.OccurredAt = time.Now().Add(time.Hour)
-	require.NoError(t, db.Subscriptions.Refresh(t.Context())) // the first look reads all destinations, whatever is asked
+	require.NoError(t, db.Subscriptions.Refresh(t.Context())) // the first refresh reads all destinations
 	seen.forget()
 	for range 2 {
 		db.process(r, p)
@@ -291,7 +291,7 @@ SELECT gen_random_uuid(), 'discarded', 'ada', 'x' FROM generate_series(1, 5000)`
 			continue // begin, commit, a lock
 		}
 		if strings.Contains(sent.sql, "FROM destinations") || strings.Contains(sent.sql, "FROM subscriptions AS") {
-			continue // all of them are read, once
+			continue // these are read completely, once
 		}
 		only := &statements{sent: []statement{sent}}
 		plan := strings.ReplaceAll(only.plan(t, db), "Seq Scan on subscriptions_head", "the only row")
@@ -301,11 +301,11 @@ SELECT gen_random_uuid(), 'discarded', 'ada', 'x' FROM generate_series(1, 5000)`
 	require.GreaterOrEqual(t, explained, 20)
 }
 
-// A statement that is planned anew for every event costs more to plan than to run.
+// A statement that is planned again for every event costs more to plan than to run.
 func TestTheStepsOfANewEventKeepTheirPlans(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
-	const events, tries = 20, 5 // a plan is kept after five of its own
+	const events, tries = 20, 5 // a generic plan is used after five custom ones
 	for i := range events {
 		p := parsed(snapshot("own", `{"a":1}`), patch("thing"+strconv.Itoa(i), `{"a":1}`))
 		p.OccurredAt = noon.Add(time.Duration(i) * time.Second)

@@ -15,15 +15,14 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// statements keeps what a store sends.
 type statements struct {
 	mu   sync.Mutex
 	sent []statement
-	// open says of connections whether their transaction has postgres.SettingsOfPlans.
+	// open tells for each connection whether its transaction has postgres.SettingsOfPlans.
 	open map[*pgx.Conn]bool
 }
 
-// statement is what was sent, with the arguments, and whether postgres.SettingsOfPlans were in force.
+// statement is a statement that was sent, with its arguments, and whether postgres.SettingsOfPlans were in force.
 type statement struct {
 	sql        string
 	args       []any
@@ -44,7 +43,7 @@ func (s *statements) keep(c *pgx.Conn, sql string, args []any) {
 	s.open[c] = s.open[c] && sql != "commit"
 }
 
-// begin notes that a connection that is in no transaction has no settings any more.
+// begin clears the settings of a connection that is in no transaction.
 func (s *statements) begin(c *pgx.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +74,13 @@ func (s *statements) TraceBatchQuery(_ context.Context, c *pgx.Conn, q pgx.Trace
 
 func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// plan is the plan of the first statement.
 func (s *statements) plan(t *testing.T, db *database) string {
 	t.Helper()
 	return s.planOf(t, db, "EXPLAIN (COSTS OFF) ", func(sql string) bool { return !strings.Contains(sql, "entity_names") })
 }
 
-// planOf is the plan of a statement as the store has sent it: with its text, its arguments and the settings of its transaction.
+// planOf returns the plan of a statement as the store has sent it: with its text, its arguments and the settings of its
+// transaction.
 func (s *statements) planOf(t *testing.T, db *database, explain string, wanted func(sql string) bool) string {
 	t.Helper()
 	at := slices.IndexFunc(s.sent, func(sent statement) bool { return wanted(sent.sql) })
@@ -125,8 +124,9 @@ var (
 	bareName   = regexp.MustCompile(`(?:^|[^.\w])([a-z_]+)\b`)
 )
 
-// sortedByText are the columns that a statement sorts by their text where it means the column: a bare name in ORDER BY is that of
-// the output, and id::text is put out as "id". No index has such an order, and a collation may have another one than the next page.
+// sortedByText returns the columns that a statement sorts by their text instead of the column: a bare name in ORDER BY is that of
+// the output, and id::text is output as "id". No index has such an order, and a collation may order differently than the next
+// page.
 func sortedByText(sql string) (names []string) {
 	for {
 		at := innermost.FindStringIndex(sql)

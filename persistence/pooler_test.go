@@ -19,7 +19,7 @@ import (
 	"holdfast/persistence"
 )
 
-// pgbouncer starts one in front of a database, and gives the URL to connect to. Two sessions serve all that connect.
+// pgbouncer starts a PgBouncer in front of a database, and returns the URL to connect to. All clients share two sessions.
 func pgbouncer(t *testing.T, database, execMode, ignored string) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -98,7 +98,7 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 		working.Go(func() {
 			for i := range events {
 				r, p := receipt(), parsed(patch("shared", `{"`+receipt().ID+`":1}`), snapshot("own", `{"a":1}`))
-				p.OccurredAt = noon.Add(time.Duration(-i) * time.Minute) // most come late
+				p.OccurredAt = noon.Add(time.Duration(-i) * time.Minute) // most are out of order
 				if _, err := d.Writer.Process(t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
 					t.Error(err)
 				}
@@ -154,7 +154,7 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// With statements that are prepared by name it is refused, before an event can fail by it; with modes that cannot work, at once.
+// With statements prepared by name the pooler is refused, before it can fail an event; unsupported modes are refused at once.
 func TestWhatCannotWorkBehindAPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol"} {

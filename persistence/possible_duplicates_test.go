@@ -10,8 +10,8 @@ import (
 	"holdfast/event/retention"
 )
 
-// An event that was accepted although its content arrived before names the first one: on its own, in lists, and to receivers. The
-// filter finds such events only.
+// An accepted event whose content was received before names the first event: on its own, in lists, and to destinations. The
+// filter finds only such events.
 func TestPossibleDuplicatesAreShown(t *testing.T) {
 	t.Parallel()
 	db := open(t)

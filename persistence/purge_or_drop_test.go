@@ -26,10 +26,11 @@ var (
 	purgedAt   = flag.String("purged-at", "", "the address of an empty database for that, one that waits for its disk")
 )
 
-// A purge by rows, and the drop of a partition, on the same table beside the same load of new events. What it logs is in
+// A purge by rows, and the drop of a partition, on the same table under the same load of new events. Its results are in
 // docs/internals/capacity.md: go test ./persistence -run PurgeOrDrop -purged 5000000 -purged-at postgres://… -v -timeout 1h
 //
-// It asserts what decides between the two: a dropped partition takes rows that a purge leaves, and leaves links that it removes.
+// It asserts what decides between the two: a dropped partition removes rows that a purge keeps, and keeps links that a purge
+// removes.
 func TestPurgeOrDrop(t *testing.T) {
 	if *purgedAt == "" {
 		t.Parallel()
@@ -102,8 +103,8 @@ func openForPurge(t *testing.T, seen *statements) *database {
 	return &database{Store: store, t: t, url: cfg.URL, cfg: cfg, sql: connect(t, cfg.URL)}
 }
 
-// fillForPurge makes events of the hours before noon, of 600 bytes, each with the snapshot of one of some entities; one in a
-// thousand waits for somebody. Indexes are built at the end, which takes a tenth of the time.
+// fillForPurge inserts events of the hours before noon, of 600 bytes, each with the snapshot of one of some entities; one in a
+// thousand needs an operator. Indexes are built at the end, which takes a tenth of the time.
 func (d *database) fillForPurge(events, entities int) {
 	d.t.Helper()
 	rows, err := d.sql.Query(d.t.Context(), `
@@ -140,7 +141,7 @@ SELECT `+id+`, 'acme', 'thing', 'e' || i % $3::integer, 1, 'snapshot', '{"name":
 	d.exec(`CHECKPOINT`)
 }
 
-// sizes are those of the two tables, with their indexes, and what is dead in them.
+// sizes returns the sizes of the two tables, with their indexes and dead rows.
 func (d *database) sizes() string {
 	d.t.Helper()
 	return value[string](d, `
@@ -149,7 +150,7 @@ SELECT string_agg(format('%s: table %s, indexes %s', c.relname, pg_size_pretty(p
   FROM pg_class AS c WHERE c.relname IN ('events', 'event_entities', 'events_old') AND c.relkind = 'r'`)
 }
 
-// plansOfPurge are those of the next batch, which is rolled back.
+// plansOfPurge returns the plans of the next batch, which is rolled back.
 func (d *database) plansOfPurge(t *testing.T, seen *statements) (plans []string) {
 	t.Helper()
 	ctx := t.Context()
@@ -183,7 +184,7 @@ func (d *database) plansOfPurge(t *testing.T, seen *statements) (plans []string)
 	return plans
 }
 
-// under runs something beside two senders of events, for as long as it takes and at least some seconds, and says how these did.
+// under runs a function next to two senders of events, for at least some seconds, and describes their latencies.
 func (d *database) under(t *testing.T, run func(context.Context)) string {
 	t.Helper()
 	least := 2 * time.Second
@@ -230,7 +231,7 @@ func (d *database) under(t *testing.T, run func(context.Context)) string {
 		took[len(took)*99/100].Round(100*time.Microsecond), took[len(took)-1].Round(time.Millisecond))
 }
 
-// partitionEvents makes the table one of two partitions, as a migration could: what is old, and what is new.
+// partitionEvents splits the table into two partitions, as a migration could: for old and new events.
 func (d *database) partitionEvents() {
 	d.t.Helper()
 	bound := event.FirstIDAt(noon)
@@ -244,7 +245,7 @@ func (d *database) partitionEvents() {
 	} {
 		d.exec(sql)
 	}
-	d.Pool().Reset() // plans are of the table that was
+	d.Pool().Reset() // prepared plans refer to the old table
 }
 
 func loadAverage(t *testing.T) string {

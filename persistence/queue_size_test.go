@@ -14,9 +14,9 @@ import (
 
 var deliveryRows = flag.Int("deliveries", 100_000, "how many deliveries and attempts there are where their number must not matter")
 
-// However many deliveries have ended, and however many wait behind a pause: what is done for each delivery, asked all the time or
-// listed reads a few pages, and what is old goes as whole partitions. `go test ./persistence -run HoweverMany -deliveries 5000000 -v`
-// tells how long each takes.
+// However many deliveries have ended, and however many are behind a pause: frequent statements, those for each delivery, and
+// lists read a few pages, and old deliveries are removed as whole partitions. `go test ./persistence -run HoweverMany -deliveries
+// 5000000 -v` shows how long each takes.
 func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -84,8 +84,8 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 
 func second2[S, T any](_ S, _ T, err error) error { return err }
 
-// fillQueue makes n deliveries that have ended in the four weeks from Monday on, with as many attempts; and n/5 that wait for five
-// destinations, four of which are paused.
+// fillQueue inserts n deliveries that have ended in the four weeks from Monday on, with as many attempts; and n/5 pending ones
+// for five destinations, four of which are paused.
 func (d *database) fillQueue(n int) {
 	d.t.Helper()
 	for id := range int64(5) {

@@ -12,10 +12,10 @@ import (
 	"holdfast/event/retention"
 )
 
-// A bucket of thirty is empty after thirty requests, whoever takes them:
-//   - two stores that take at the same time get thirty together, and each is told when the next one is due
-//   - time brings requests back, and never more than thirty
-//   - another bucket is not touched
+// A bucket of thirty is empty after thirty requests, whichever process claims them:
+//   - two stores that claim at the same time get thirty together, and each learns when the next one is due
+//   - time refills the bucket, up to thirty
+//   - another bucket is not affected
 //   - a purge removes buckets that are full
 func TestStoresShareARate(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestStoresShareARate(t *testing.T) {
 		g.Go(func() error {
 			for range 20 {
 				claims := []event.RateClaim{hour("a", 1), hour("b", 1)}
-				if i == 1 { // in another order, they must not wait for each other
+				if i == 1 { // in another order, without a deadlock
 					slices.Reverse(claims)
 				}
 				grants, err := store.Rates.TakeRates(t.Context(), claims)
@@ -65,7 +65,7 @@ func TestStoresShareARate(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM rates`))
 }
 
-// The clock of the database goes back by ten hours: a bucket is as empty as can be, and has its next request when that is due.
+// The clock of the database goes back by ten hours: a bucket is at most empty, and has its next request when that is due.
 func TestARateOutlivesAClockThatGoesBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -83,7 +83,7 @@ func TestARateOutlivesAClockThatGoesBack(t *testing.T) {
 	require.Equal(t, 3, take(40).Granted)
 }
 
-// Requests that are given back can be taken again, and never more than a full bucket has.
+// Returned requests can be claimed again, up to a full bucket.
 func TestARateTakesRequestsBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -18,12 +18,12 @@ import (
 	"holdfast/event/oversight"
 )
 
-// definition stands for one of today: it says what to make of an event by its key.
+// definition replaces today's definition: it maps an event's key to its parse.
 type definition map[string]func() (event.Parsed, error)
 
 func (d definition) parse(r event.Receipt, _ []byte) (event.Parsed, error) { return d[r.ID]() }
 
-// reads makes the definition read an event so.
+// reads sets the parse of an event.
 func (d definition) reads(r event.Receipt, changes ...event.Change) {
 	d[r.ID] = func() (event.Parsed, error) { return parsed(changes...), nil }
 }
@@ -65,7 +65,7 @@ func (d *database) stateOf(ref event.EntityRef) string {
 	return string(e.State)
 }
 
-// everything is what a rebuild without a change leaves as it is, to the byte.
+// everything returns all rows that a rebuild without differences must not change.
 func (d *database) everything() string {
 	return value[string](d, `
 SELECT concat_ws(E'\n',
@@ -77,15 +77,14 @@ SELECT concat_ws(E'\n',
        (SELECT string_agg(d::text, E'\n' ORDER BY id) FROM dead_letters AS d))`)
 }
 
-// counts are what a rebuild has counted.
 func counts(r operation.Rebuild) string {
 	return fmt.Sprintf("read %d changed %d unreadable %d skipped %d entities %d", r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities)
 }
 
-// A definition has read a field wrongly, and is corrected:
-//   - a dry run counts the events and the entities, shows what would become of them, and leaves every row as it is
-//   - the rebuild changes what the dry run has counted, takes back what is said no more, and leaves times and runs
-//   - what today's definition cannot read stays as it is, is named, and becomes no dead letter
+// A definition has parsed a field wrongly, and is corrected:
+//   - a dry run counts the events and the entities, shows their new states, and changes no row
+//   - the rebuild changes what the dry run has counted, undoes removed changes, and keeps times and runs
+//   - events that today's definition can't parse stay unchanged, are reported, and become no dead letters
 //   - a second rebuild finds nothing
 func TestARebuildReadsEventsAgain(t *testing.T) {
 	t.Parallel()
@@ -143,8 +142,8 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 		value[[]string](db, `SELECT array_agg(action ORDER BY id) FROM audit_log`))
 }
 
-// A rebuild by provider and kind reads the events of the provider, and writes those that concern the kind, also where only today's
-// definition or only the one before speaks of it.
+// A rebuild by provider and kind parses the events of the provider, and writes those that concern the kind, also if only today's
+// definition or only the earlier one mentions it.
 func TestARebuildOfAKind(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -169,8 +168,8 @@ func TestARebuildOfAKind(t *testing.T) {
 		`SELECT array_agg(concat_ws('/', provider, kind, external_id) ORDER BY provider, kind, external_id) FROM entities`))
 }
 
-// What an operator has decided about, what is not processed, and what a dead letter waits for is not touched; nor is an event that
-// comes after the rebuild was made.
+// Events with a decision, unprocessed events, and events with an open dead letter are not changed; nor is an event that is
+// received after the rebuild was created.
 func TestARebuildLeavesAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -198,7 +197,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	require.Equal(t, `{"n": 3}`, db.stateOf(thing("1")))
 }
 
-// One at a time, and in the states of a redrive: paused it does nothing, resumed it goes on where it was, canceled it stays so.
+// One rebuild at a time, with the states of a redrive: paused it does nothing, resumed it continues, canceled it stays so.
 func TestTheLifeOfARebuild(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -243,7 +242,7 @@ func TestTheLifeOfARebuild(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// One event of a page cannot be written: the others of its page are, and it is named.
+// One event of a page can't be written: the others of its page are, and it is reported.
 func TestARebuildPassesOverWhatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -266,7 +265,7 @@ func TestARebuildPassesOverWhatCannotBeWritten(t *testing.T) {
 	require.Equal(t, `{"n": 2}`, db.stateOf(thing("3")))
 }
 
-// The attempts of a page are killed at any moment, run twice at the same time, and live events come for the same entities:
+// The attempts of a page are killed at any time, run twice at the same time, and live events change the same entities:
 //   - each event counts once, and entities are the fold of what is linked to them
 func TestARebuildBesideLiveTraffic(t *testing.T) {
 	t.Parallel()

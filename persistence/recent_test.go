@@ -8,7 +8,7 @@ import (
 	"holdfast/delivery"
 )
 
-// How a receiver does is read from its last deliveries: those that were canceled say nothing, and older ones do not count.
+// The health of a destination is read from its last deliveries: canceled ones don't count, nor do older ones.
 func TestRecentDeliveriesOfReceivers(t *testing.T) {
 	t.Parallel()
 	db := open(t)

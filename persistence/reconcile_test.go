@@ -15,7 +15,7 @@ func allRows(limit int) operation.RowPage {
 	return operation.RowPage{After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(time.Hour)), Limit: limit}
 }
 
-// Of the events that are stored and not processed, those are found about which nothing else would tell.
+// Of the stored and unprocessed events, those are found that nothing else would report.
 func TestUnfinishedEventsAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -48,7 +48,7 @@ func TestUnfinishedEventsAreFound(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// A key that is gone is missed only while its window lasts, and is given back to nobody who has it not.
+// A missing key matters only while its window lasts, and is never assigned to another event.
 func TestAMissingKeyIsClaimed(t *testing.T) {
 	t.Parallel()
 	db := open(t)

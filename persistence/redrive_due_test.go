@@ -34,14 +34,14 @@ func (d *database) due() (ids []int64) {
 	return ids
 }
 
-// later lets time pass for all dead letters.
+// later simulates that time has passed for all dead letters.
 func (d *database) later(by time.Duration) {
 	d.exec(`UPDATE dead_letters SET next_redrive_at = next_redrive_at - $1::interval`, by)
 }
 
 // The automatic attempts of a dead letter:
 //   - the first comes an hour after the failure, the second two hours after the next one, ± 20 %
-//   - after the second it is exhausted, and a replay by hand begins anew
+//   - after the second it is exhausted, and a manual replay restarts them
 func TestAutomaticAttemptsDoubleAndEnd(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -74,7 +74,7 @@ func TestAutomaticAttemptsDoubleAndEnd(t *testing.T) {
 	require.InEpsilon(t, 3600, pause(), 0.2)
 }
 
-// A provider with a policy of its own has its base, its attempts and its classes; the others keep theirs.
+// A provider with its own policy has its own base, attempts and classes; the others keep theirs.
 func TestAProviderHasItsOwnAutomaticRedrive(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -103,8 +103,8 @@ func TestAProviderHasItsOwnAutomaticRedrive(t *testing.T) {
 	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(another.Receipt).State)
 }
 
-// An imported dead letter may belong to a system that still runs, and no subscription is active yet. It waits until an operator has it
-// run again, and is redriven like any other from then on.
+// An imported dead letter may belong to a system that still runs, and no subscription is active yet. It waits until an operator
+// reruns it, and is redriven like any other from then on.
 func TestAnImportedDeadLetterWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -126,7 +126,7 @@ func TestAnImportedDeadLetterWaitsForAnOperator(t *testing.T) {
 }
 
 // What is left to the operators:
-//   - events that were rejected, providers that want it so, and what a bulk redrive works on
+//   - rejected events, providers whose policy excludes them, and dead letters of a bulk redrive
 func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -150,8 +150,8 @@ func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_redrive_at IS NULL AND state = 'open'`))
 }
 
-// An operator has ended the runs of two events, one of which had failed before: no schedule runs them again, not even where an
-// earlier release has planned it.
+// An operator has ended the runs of two events, one of which had failed before: no schedule reruns them, not even if an earlier
+// release has planned it.
 func TestWhatAnOperatorEndedIsNotRedrivenAutomatically(t *testing.T) {
 	t.Parallel()
 	db := open(t)

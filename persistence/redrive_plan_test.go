@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence"
 )
 
-// A redrive finds its next rows, and the schedule what is due, without reading those that do not wait.
+// A redrive finds its next rows, and the schedule its due ones, without reading those in other states.
 func TestRedrivesUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -21,7 +21,7 @@ func TestRedrivesUseTheirIndex(t *testing.T) {
 	db.exec(`VACUUM ANALYZE dead_letters`)
 	db.exec(`SET enable_sort = off`)
 	db.exec(`SET enable_bitmapscan = off`)
-	db.exec(`SET enable_seqscan = off`) // redrives is a table of a few rows
+	db.exec(`SET enable_seqscan = off`) // redrives has few rows
 	db.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
 	_, err := db.Redrives.TakePage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)

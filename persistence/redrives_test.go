@@ -15,7 +15,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// bury records n dead letters, of which the last failed a minute after the one before.
+// bury records n dead letters that failed a minute apart.
 func (d *database) bury(n int, change ...func(*event.DeadLetter)) (receipts []event.Receipt) {
 	d.t.Helper()
 	for i := range n {
@@ -37,7 +37,7 @@ func (d *database) createRedrive(id string, f operation.RedriveFilter) operation
 	return r
 }
 
-// takeAll takes what is left for a redrive, n at a time.
+// takeAll claims what is left for a redrive, n at a time.
 func (d *database) takeAll(id string, n int) (ids []int64) {
 	d.t.Helper()
 	for {
@@ -54,8 +54,8 @@ func (d *database) takeAll(id string, n int) (ids []int64) {
 }
 
 // A redrive from its plan to its end:
-//   - it takes what matched its filter when it was made, each row once, and nothing that came later
-//   - while runs are open it is not settled; afterwards its counts are written down
+//   - it claims what matched its filter when it was created, each row once, and nothing later
+//   - while runs are open it is not settled; afterwards its counts are stored
 func TestTheLifeOfARedrive(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -113,7 +113,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 }
 
 // Two redrives of the same rows at the same time, with several attempts each:
-//   - each row is taken once, by one of them
+//   - each row is claimed once, by one of them
 func TestTwoRedrivesShareTheRows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -144,7 +144,7 @@ func TestTwoRedrivesShareTheRows(t *testing.T) {
 	require.Len(t, slices.Compact(all), 60)
 }
 
-// A redrive that is paused takes nothing until it is resumed; one that was canceled never does:
+// A paused redrive claims nothing until it is resumed; a canceled one never does:
 //   - each change is audited, and one that has ended is not changed
 func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// No more runs are open than may be.
+// The number of open runs is limited.
 func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -200,7 +200,7 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	require.Equal(t, 1, take())
 }
 
-// What waits behind a destination that is paused is not waited for: a redrive goes on to what is for others, and ends.
+// A redrive doesn't wait for deliveries to a paused destination: it continues with those for others, and ends.
 func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -230,7 +230,7 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`), "and it is delivered in the end")
 }
 
-// A redrive whose deliveries wait for a destination says which, until that takes events again.
+// A redrive whose deliveries are blocked by a destination names it, until that accepts events again.
 func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	t.Parallel()
 	db := open(t)

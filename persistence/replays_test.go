@@ -65,7 +65,7 @@ func TestOfFiftyReplaysAtOnceOneWins(t *testing.T) {
 	require.ErrorIs(t, db.tryTake(id+1), event.ErrNotFound)
 }
 
-// A redrive is killed after it has taken a dead letter, and again after it has started its run:
+// A redrive is killed after it has claimed a dead letter, and again after it has started its run:
 //   - the first time it is found as not started, the second time it is not
 func TestWhatWasTakenAndNotStartedIsFound(t *testing.T) {
 	t.Parallel()
@@ -86,9 +86,9 @@ func TestWhatWasTakenAndNotStartedIsFound(t *testing.T) {
 	require.Empty(t, letters)
 }
 
-// An exhausted dead letter waits like an open one:
-//   - a failure that comes is added to it, and it stays exhausted
-//   - whatever rescues its event resolves it
+// An exhausted dead letter counts as open:
+//   - a later failure is added to it, and it stays exhausted
+//   - any rescue of its event resolves it
 func TestAnExhaustedDeadLetterIsTheOneOfItsEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -10,10 +10,10 @@ import (
 	"holdfast/event/oversight"
 )
 
-// A report counts a week and the week before, each row in the time that it belongs to:
-//   - what is older, or younger than the end, counts nowhere
-//   - what could not be parsed came as well, although it has no row
-//   - a dead letter that has failed again counts when it failed first, whatever has become of it
+// A report counts a week and the week before, each row in its own range:
+//   - older rows, and rows after the end, don't count
+//   - events that could not be parsed count, although they have no row
+//   - a dead letter that has failed again counts when it failed first, whatever its state
 func TestAReportCountsTwoTimes(t *testing.T) {
 	t.Parallel()
 	db := open(t)

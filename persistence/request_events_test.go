@@ -9,7 +9,7 @@ import (
 	"holdfast/event"
 )
 
-// The ID of a request leads to what it brought, wherever that is by now, whoever has chosen it.
+// The ID of a request leads to its events, wherever they are now, whether the ingress or the sender chose it.
 func TestARequestLeadsToItsEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -45,7 +45,7 @@ func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
 	require.Equal(t, []string{other.ID}, ids)
 }
 
-// Lists show the end of an ID, and it leads to its event, also to one that couldn't be parsed.
+// Lists show the end of an ID, which is enough to find its event, also one that couldn't be parsed.
 func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -12,7 +12,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// settled lets changes of subscriptions be older than any transaction.
+// settled makes changes of subscriptions older than any transaction.
 func (d *database) settled() {
 	d.exec(`UPDATE subscriptions SET changed_at = now() - interval '1 hour'`)
 }
@@ -45,7 +45,7 @@ func (d *database) resend(id string, n int) (r operation.Resend) {
 	}
 }
 
-// deliver ends the deliveries that wait.
+// deliver ends the pending deliveries.
 func (d *database) deliver(status string) {
 	d.exec(`
 WITH ended AS (DELETE FROM delivery_queue RETURNING *)
@@ -54,11 +54,11 @@ SELECT event_id, subscription_id, destination_id, $1, '200', 1, generation, 1, q
     ON CONFLICT (event_id, subscription_id) DO UPDATE SET generation = excluded.generation`, status)
 }
 
-// A subscription is made after its events:
-//   - the plan says what a resend would do, and nothing happens
-//   - a resend queues those that match, each once, whatever it meets again
-//   - a second one finds nothing that never had a delivery
-//   - everything goes once more as a new generation, but for what is open
+// A subscription is created after its events:
+//   - the plan shows what a resend would do, and changes nothing
+//   - a resend queues the matching events, each once, even if it reads them again
+//   - a second one finds no event without a delivery
+//   - with Everything, all are sent again as a new generation, except open ones
 func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -123,7 +123,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	require.Equal(t, "four", all[0].ID)
 }
 
-// What has died of an everything-resend waits for its outcome.
+// The dead letter of a delivery that is sent again waits for its outcome.
 func TestADeadLetterWaitsForItsResend(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -138,7 +138,7 @@ func TestADeadLetterWaitsForItsResend(t *testing.T) {
 	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters WHERE event_id = $1::uuid`, r.ID))
 }
 
-// People pause, resume and cancel a resend; one of a subscription works at a time.
+// Operators pause, resume and cancel a resend; each subscription has one at a time.
 func TestAResendIsAnOperation(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -194,7 +194,7 @@ func slicesOf(all []string, prefix string) (some []string) {
 	return some
 }
 
-// Of more events than a plan looks at, it looks at as many from all over the time.
+// A plan of more events than it may check takes a sample of the whole time range.
 func TestAPlanOfManyEventsIsASample(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -13,7 +13,7 @@ import (
 	"holdfast/persistence"
 )
 
-// A purge of many events, all of which mention the same entity, reads no more for a batch than the batch is large.
+// In a purge of many events that all mention the same entity, each batch reads only as much as its size requires.
 func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 	t.Parallel()
 	const events, entities = 200_000, 5_000
@@ -33,8 +33,8 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 	}
 }
 
-// A batch does not walk past all that those before it have removed, which stands in the index until somebody cleans up. What is
-// older than where the last one has ended is purged all the same.
+// A batch doesn't walk past the rows that earlier batches have removed, which stay in the index until it is vacuumed. Rows older
+// than the end of the last batch are purged all the same.
 func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	const events = 30_000
@@ -62,7 +62,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM events`))
 }
 
-// What was before a snapshot goes with it, however much that is: in more than one transaction.
+// All links before a snapshot are removed with it, however many there are: in more than one transaction.
 func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	t.Parallel()
 	const events = 25_000
@@ -76,7 +76,8 @@ func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'e0'`))
 }
 
-// purgeable makes events long before noon, each with a snapshot of one of some entities, and a mention of one that all of them mention.
+// purgeable makes events long before noon, each with a snapshot of one of some entities, and a mention of an entity that all
+// mention.
 func (d *database) purgeable(events, entities int) {
 	d.t.Helper()
 	d.exec(`
@@ -97,10 +98,10 @@ SELECT DISTINCT provider, kind, external_id, '{}'::jsonb, false, 0 FROM event_en
 	d.exec(`ANALYZE`)
 }
 
-// blocksRead is how many pages the statement of a plan has looked at.
+// blocksRead returns how many pages the statement of a plan has read.
 func blocksRead(t *testing.T, plan string) (sum int) {
 	t.Helper()
-	top := regexp.MustCompile(`Buffers: shared[^\n]*`).FindString(plan) // a node counts what is below it
+	top := regexp.MustCompile(`Buffers: shared[^\n]*`).FindString(plan) // a node includes those below it
 	require.NotEmpty(t, top, plan)
 	for _, n := range regexp.MustCompile(`(?:hit|read)=(\d+)`).FindAllStringSubmatch(top, -1) {
 		blocks, err := strconv.Atoi(n[1])

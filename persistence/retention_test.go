@@ -17,7 +17,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// receiptAt is of an event that was received then.
+// receiptAt returns an event received at a time.
 func receiptAt(at time.Time) event.Receipt {
 	r := receipt()
 	r.ReceivedAt = at
@@ -25,7 +25,7 @@ func receiptAt(at time.Time) event.Receipt {
 	return r
 }
 
-// ended lets every event have been processed when it was received.
+// ended makes every event appear processed when it was received.
 func (d *database) ended() {
 	d.t.Helper()
 	d.exec(`UPDATE events SET processed_at = received_at, rerun_at = NULL
@@ -51,7 +51,7 @@ type stored struct {
 	parsed  event.Parsed
 }
 
-// randomEvents are about a few entities, received one a day, and have occurred in any order.
+// randomEvents are events of a few entities, received one a day, that have occurred in any order.
 func randomEvents(random *rand.Rand, n int) []stored {
 	all := make([]stored, n)
 	for i := range all {
@@ -73,7 +73,7 @@ func randomEvents(random *rand.Rand, n int) []stored {
 	return all
 }
 
-// foldOf is what an entity is after the events, by the book.
+// foldOf folds an entity with the model.
 func foldOf(t *testing.T, ref event.EntityRef, all []stored) event.Entity {
 	t.Helper()
 	var changes []event.OrderedChange
@@ -107,8 +107,8 @@ func (d *database) requireEntities(all []stored, when string) {
 	}
 }
 
-// Whatever is purged and whatever comes afterwards, however late, and is corrected: each entity is the fold of all events,
-// as if nothing had been purged.
+// Whatever is purged, and whatever is received afterwards, out of order, or corrected: each entity is the fold of all events, as
+// if nothing had been purged.
 func TestAPurgeChangesNoEntity(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(25) {
@@ -133,7 +133,7 @@ func TestAPurgeChangesNoEntity(t *testing.T) {
 		db.requireEntities(all, fmt.Sprintf("seed %d: after late events", seed))
 		db.purge(retention.Events, cut)
 		for i, s := range all {
-			if !s.receipt.ReceivedAt.Before(cut) { // a corrected definition finds nothing in it any more
+			if !s.receipt.ReceivedAt.Before(cut) { // a corrected definition finds no changes in it
 				all[i].parsed.Changes = nil
 				require.NoError(t, db.UpsertEntities(t.Context(), s.receipt, all[i].parsed, anotherRun(s.receipt)))
 				break
@@ -160,7 +160,7 @@ func TestAPurgeRemovesWhatNoFoldReads(t *testing.T) {
 	require.Equal(t, 5, value[int](db, `SELECT count(*) FROM idempotency_keys`), "keys outlive their events")
 }
 
-// An event that waits for somebody is never too old; its key and dead letter neither.
+// An event that needs an operator is never too old; nor are its key and dead letter.
 func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -183,8 +183,9 @@ func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 	require.Zero(t, db.purge(retention.Keys, time.Now()), "these keys are for ever")
 }
 
-// An event isn't purged while it is still being delivered: not before the last of its deliveries has been queued, where very many
-// want it, and not before these have ended. Afterwards it is. An archive reads no other events than the purge removes.
+// An event isn't purged while it is still being delivered: not before the last of its deliveries has been queued, if very many
+// subscriptions match, and not before these have ended. Afterwards it is. An archive reads exactly the events that the purge
+// removes.
 func TestAPurgeLeavesWhatIsStillDelivered(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -220,7 +221,7 @@ func deadLetterOf(r event.Receipt) event.DeadLetter {
 	}
 }
 
-// Keys go when their window is over, logs by age, the audit log only this way.
+// Keys are removed after their window, logs by age; nothing else removes rows of the audit log.
 func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -244,7 +245,8 @@ func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	require.ErrorContains(t, err, "append-only")
 }
 
-// What an operator purges is on record with the transaction that removes it, batch by batch; nothing removed is nothing done.
+// A purge by an operator is on record with the transaction that removes the rows, batch by batch; if nothing is removed, there is
+// no entry.
 func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -261,7 +263,7 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 	require.JSONEq(t, `{"kept":"events","before":"2025-11-21T12:00:00Z","removed":3}`, string(db.audit()[0].Detail))
 }
 
-// A purge waits for nobody: what somebody holds is left for the next time.
+// A purge doesn't wait for locks: locked rows are left for the next time.
 func TestAPurgeDoesNotWait(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -278,7 +280,7 @@ func TestAPurgeDoesNotWait(t *testing.T) {
 	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 }
 
-// An event is expunged: its content is nowhere, its entity is as if it had never been, its redelivery is a duplicate.
+// An event is expunged: its content is nowhere, its entity is as if the event had never existed, its redelivery is a duplicate.
 func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -322,7 +324,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	require.Equal(t, "ada event.expunge event:"+secret.ID, audit)
 }
 
-// An event that died before it had a row, or whose row was purged, is expunged all the same.
+// An event that failed before it had a row, or whose row was purged, is expunged all the same.
 func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -354,7 +356,7 @@ func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// What an event has done to an entity before its own snapshot goes with a purge, so the entity does not count it.
+// A purge removes what an event has done to an entity before its own snapshot, so the entity doesn't count it.
 func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -367,7 +369,7 @@ func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 }
 
-// Who works on an event keeps it from a purge, which would take what it falls back to, and its row.
+// A locked event is not purged: neither its row, nor the state that it falls back to.
 func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -384,10 +386,10 @@ func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
 	require.EqualValues(t, 1, db.purge(retention.Events, noon.Add(time.Hour)))
 }
 
-// Temporal can reset a run until its own retention has ended, and so bring a purged event back. An event goes only once its last run
-// is old enough:
-//   - not when it was received long ago, and processed just now
-//   - not when a run landed on it again since, as after a reset
+// Temporal can reset a run until its own retention has ended, and so bring a purged event back. An event is removed only once its
+// last run is old enough:
+//   - not if it was received long ago, and processed just now
+//   - not if a run finished it again since, as after a reset
 func TestAnEventStaysWhileItsLastRunCanBeReset(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -18,7 +18,7 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// queued are the subscriptions for which deliveries of an event wait, by ID.
+// queued returns the subscriptions with pending deliveries of an event, by ID.
 func (d *database) queued(r event.Receipt) []int64 {
 	d.t.Helper()
 	return value[[]int64](d, `
@@ -33,10 +33,10 @@ func (d *database) another() *database {
 	return &database{Store: store, t: d.t, url: d.url, cfg: d.cfg, sql: d.sql}
 }
 
-// Whichever way an event takes, it has its deliveries once it is processed, and never gets them again:
+// However an event is processed, its deliveries are queued once:
 //   - a retry, a reset, a redelivery and a corrected definition add none, and a rebuild adds none
-//   - what is ignored, or not processed yet, has none
-//   - the event that an operator has made by an edit is a new one
+//   - an ignored or unprocessed event has none
+//   - the event that an operator's edit creates is a new one
 func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -101,7 +101,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	require.Empty(t, db.queued(ignored))
 }
 
-// An event that has died gets its deliveries when it is rescued.
+// The deliveries of a failed event are queued when it is rescued.
 func TestADeadEventIsDeliveredOnceItIsRescued(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -114,7 +114,7 @@ func TestADeadEventIsDeliveredOnceItIsRescued(t *testing.T) {
 	require.Equal(t, "resolved", value[string](db, `SELECT state FROM dead_letters WHERE event_id = $1::uuid`, r.ID))
 }
 
-// A process that dies between its commit and the wake loses nothing: another one finds what is due.
+// A process that dies between its commit and the wake loses nothing: another one finds the due deliveries.
 func TestDeliveriesOutliveTheProcessThatMadeThem(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -138,7 +138,7 @@ func TestDeliveriesOutliveTheProcessThatMadeThem(t *testing.T) {
 	require.Equal(t, delivery.Key{EventID: r.ID, SubscriptionID: s.ID}, jobs[0].Key)
 }
 
-// A commit wakes whoever dispatches in this process, and the destination for all others.
+// A commit wakes the dispatcher of this process, and makes the destination due for all others.
 func TestACommitWakesItsDestinations(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -161,7 +161,7 @@ func TestACommitWakesItsDestinations(t *testing.T) {
 	require.True(t, value[bool](db, `SELECT next_at = 'infinity' FROM destination_states WHERE destination_id = $1`, idle.DestinationID))
 }
 
-// Subscriptions change while an event is on its way: what counts is what has committed when its transaction looks.
+// Subscriptions change while an event is being processed: what counts is what has committed when its transaction looks.
 func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 	t.Parallel()
 	for name, filter := range map[string]string{"by its facts": ``, "by its body": `.body.data.n > 1`} {
@@ -172,7 +172,7 @@ func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 			r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
 			_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
 			require.NoError(t, err)
-			db.mustProcess(receipt(), p) // all that there is now is known
+			db.mustProcess(receipt(), p) // fills the cache
 			holder := connect(t, db.url)
 			_, err = holder.Exec(t.Context(), `SELECT pg_advisory_lock(hashtextextended(lower($1), 0))`, r.ID)
 			require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 	}
 }
 
-// What the API has confirmed counts for every event that is received after that, in each process, under load.
+// A change that the API has confirmed counts for every event received after that, in each process, under load.
 func TestAConfirmedChangeCountsFromThenOn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -235,7 +235,7 @@ func TestAConfirmedChangeCountsFromThenOn(t *testing.T) {
 	require.NoError(t, load.Wait())
 }
 
-// A filter that fails says so for its subscription, and for nothing else: the event is processed, and the others have it.
+// A failing filter only fails the delivery of its subscription: the event is processed, and the others get it.
 func TestAFilterThatFailsIsADeadLetterOfItsDelivery(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -255,7 +255,7 @@ SELECT concat_ws(' ', state, step, error_class, error_code, left(key, 3)) FROM d
 	require.Equal(t, delivery.Pending, again.Status)
 }
 
-// A row that this version cannot read stops nothing: its subscription gets nothing, and is named.
+// A row that this version can't read stops nothing: its subscription gets nothing, and is reported.
 func TestASubscriptionThatCannotBeReadStopsNoEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -272,7 +272,7 @@ func TestASubscriptionThatCannotBeReadStopsNoEvent(t *testing.T) {
 	require.Equal(t, []string{"odd"}, names)
 }
 
-// A failover may have lost a change that this process has gone by already.
+// A failover may have lost a change that this process has already used.
 func TestEventsAreRoutedByTheVersionThatIsThere(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -287,7 +287,7 @@ func TestEventsAreRoutedByTheVersionThatIsThere(t *testing.T) {
 	require.Equal(t, []int64{kept.ID}, db.queued(next))
 }
 
-// many makes subscriptions without the API.
+// many inserts subscriptions without the API.
 func (d *database) many(n int, filter string) {
 	d.t.Helper()
 	d.subscribe("first", delivery.Events{Types: []string{"never"}})
@@ -298,7 +298,8 @@ SELECT 's' || i, (SELECT id FROM destinations), jsonb_build_object('events', jso
 	d.exec(`UPDATE subscriptions_head SET version = 100`)
 }
 
-// An event that very many want is written in pages, which any number of processes work off; who has gone meanwhile gets nothing.
+// An event with very many subscriptions is written in pages, by any number of processes; a subscription deleted meanwhile gets
+// nothing.
 func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -326,7 +327,7 @@ func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 		})
 	}
 	require.NoError(t, workers.Wait())
-	for { // whoever came while another had the row has left
+	for { // a process stops if another one has the row
 		more, err := db.Subscriptions.FanOut(t.Context())
 		require.NoError(t, err)
 		if !more {
@@ -337,7 +338,7 @@ func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_fanouts`))
 }
 
-// Of 10,000 subscriptions those of an event's own account have it, in each process and without a round trip of its own.
+// Of 10,000 subscriptions those for the event's account get it, in each process and without another round trip.
 func TestTenThousandSubscriptions(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -369,7 +370,7 @@ SELECT s.name FROM delivery_queue AS q JOIN subscriptions AS s ON s.id = q.subsc
 	}
 }
 
-// Deliveries cost no round trip, and neither do subscriptions that an event does not match.
+// Deliveries cost no round trip, and neither do subscriptions that an event doesn't match.
 func TestDeliveriesCostNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -384,7 +385,7 @@ func TestDeliveriesCostNoRoundTrip(t *testing.T) {
 		_, err := store.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
-	once() // it reads the subscriptions, and prepares the statements
+	once() // reads the subscriptions, and prepares the statements
 	before := wire.trips.Load()
 	once()
 	require.EqualValues(t, 2, wire.trips.Load()-before)
@@ -392,7 +393,7 @@ func TestDeliveriesCostNoRoundTrip(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM deliveries`))
 }
 
-// From the request of a provider to the end of its delivery, by the steps that a dispatcher takes.
+// From a provider's request to the end of its delivery, with the steps of a dispatcher.
 func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -426,8 +427,8 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	require.Equal(t, jobs[0].Key.ID()+"-1", jobs[0].ID())
 }
 
-// Two subscriptions of one destination send different bodies, so each delivery has an ID of its own, the same in each attempt.
-// What a process of the release before has queued keeps the ID of its event, and what is sent again has a new one.
+// Two subscriptions of one destination send different bodies, so each delivery has its own ID, the same in each attempt. A
+// delivery queued by the previous release keeps the ID of its event, and one that is sent again has a new one.
 func TestADeliveryHasAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	db := open(t)

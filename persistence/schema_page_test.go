@@ -18,8 +18,8 @@ var (
 	byIndex  = regexp.MustCompile("`([a-z]+_by_[a-z]+)`")
 )
 
-// The SQL of the page for analysts works as it stands, and the indexes that it names are there. Its role is one of the cluster, so it
-// gets a name of its own here.
+// The SQL of the page for analysts works as documented, and the indexes that it names exist. Its role belongs to the whole
+// cluster, so it gets a different name here.
 func TestTheSQLOfTheSchemaPageWorks(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(schemaPage)

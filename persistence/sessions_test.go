@@ -18,7 +18,7 @@ func session(n int, until time.Time) oversight.Session {
 	return oversight.Session{ID: id[:], Token: "ada", Fingerprint: []byte{1, 2}, ExpiresAt: until.UTC().Truncate(time.Microsecond)}
 }
 
-// A session lasts until its holder logs out, or until it expires; both ends of it stand in the audit log.
+// A session lasts until its user logs out, or until it expires; both login and logout are in the audit log.
 func TestASessionIsOpenedAndClosed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -44,7 +44,7 @@ func TestASessionIsOpenedAndClosed(t *testing.T) {
 	require.Equal(t, []oversight.AuditAction{oversight.AuditLogout, oversight.AuditLogin, oversight.AuditLogin}, actions)
 }
 
-// Who logs in again and again makes no more than a hundred sessions, and what has expired goes with the housekeeping.
+// A user who logs in repeatedly has at most a hundred sessions, and expired ones are purged.
 func TestSessionsAreBoundedAndPurged(t *testing.T) {
 	t.Parallel()
 	db := open(t)

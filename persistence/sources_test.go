@@ -10,10 +10,10 @@ import (
 	"holdfast/event/oversight"
 )
 
-// What came from one source of a provider is listed and redriven alone:
+// The data of one source of a provider is listed and redriven separately:
 //   - events, and dead letters, whether or not they have a row
 //   - an edited dead letter keeps the source of its original
-//   - the sources that there are are listed
+//   - the existing sources are listed
 func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -14,7 +14,7 @@ import (
 	"holdfast/migrations"
 )
 
-// replicatedDatabase is one whose commits wait for a standby.
+// replicatedDatabase is a database whose commits wait for a standby.
 type replicatedDatabase struct {
 	*database
 	primary *stacktest.Cluster
@@ -36,12 +36,12 @@ func openReplicated(t *testing.T) *replicatedDatabase {
 	return d
 }
 
-// waiting is how many commits wait for the standby.
+// waiting returns how many commits wait for the standby.
 func (d *replicatedDatabase) waiting() int64 {
 	return value[int64](d.database, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
 }
 
-// waits runs what has to wait for the standby, until it does; result is that of its end.
+// waits runs a function until it waits for the standby; result is its error at the end.
 func (d *replicatedDatabase) waits(do func() error) (result <-chan error) {
 	d.t.Helper()
 	ended := make(chan error, 1)
@@ -51,7 +51,7 @@ func (d *replicatedDatabase) waits(do func() error) (result <-chan error) {
 	return ended
 }
 
-// isVisible leaves the server with a commit that everybody sees and the standby doesn't have.
+// isVisible leaves the server with a commit that is visible, but not on the standby.
 func (d *replicatedDatabase) isVisible(do func(context.Context) error) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
@@ -72,7 +72,7 @@ func (d *replicatedDatabase) onStandby(table, id string) bool {
 	return is
 }
 
-// An event that waits in the inbox of a primary alone is no reason to call another one its duplicate.
+// An event in the inbox that only the primary has doesn't make another one its duplicate.
 func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
@@ -98,7 +98,7 @@ func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
 	require.True(t, d.onStandby("inbox", first.ID))
 }
 
-// What an event finds done already is on the standby before its step ends.
+// Work that an event's step finds already done is on the standby before the step ends.
 func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
@@ -125,7 +125,7 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 	}
 }
 
-// A verdict that the standby may not have is none to end an event by.
+// A decision that the standby may not have doesn't end an event.
 func TestAVerdictIsOnTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
@@ -144,7 +144,7 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 	}
 }
 
-// A commit whose wait somebody cancels has an unknown outcome. PostgreSQL calls it a success, with a warning.
+// A commit whose wait is cancelled has an unknown outcome. PostgreSQL reports a success, with a warning.
 func TestACommitThatIsNotAwaitedFails(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
@@ -169,7 +169,7 @@ func TestACommitThatIsNotAwaitedFails(t *testing.T) {
 	}
 }
 
-// A failover to an asynchronous standby takes back changes of subscriptions, and gives their versions to others.
+// A failover to an asynchronous standby undoes changes of subscriptions, and reuses their versions.
 func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
 	t.Parallel()
 	primary := stacktest.NewCluster(t)
@@ -203,7 +203,7 @@ func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
 	require.Len(t, d.queued(r), 2)
 }
 
-// bothServers is the URL of a database on whichever of two servers takes writes.
+// bothServers returns the URL of a database on whichever of two servers accepts writes.
 func bothServers(t *testing.T, primary, standby string) string {
 	t.Helper()
 	both, err := url.Parse(primary)

@@ -23,22 +23,22 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// Types that whoever opens a store has to name.
+// Types that code needs to open a store.
 type (
 
-	// Config says which database to use, and what bounds its use.
+	// Config selects the database and bounds its use.
 	Config = postgres.Config
-	// Pooling says what stands between a store and PostgreSQL.
+	// Pooling is the kind of connection pooling between a store and PostgreSQL.
 	Pooling = postgres.Pooling
-	// Facts are what a look at the database tells about it, beside its content.
+	// Facts describes the database server, not its content.
 	Facts = read.Facts
 	// InboxWriter commits events to the inbox.
 	InboxWriter = inbox.InboxWriter
-	// ErrorRecorder writes to the error log behind its callers.
+	// ErrorRecorder writes to the error log in the background.
 	ErrorRecorder = errorlog.ErrorRecorder
-	// DuplicateCounter counts events that came again, behind its callers.
+	// DuplicateCounter counts duplicate events in the background.
 	DuplicateCounter = writer.DuplicateCounter
-	// LedgerCheck is a ledger beside the database.
+	// LedgerCheck compares a ledger with the database.
 	LedgerCheck = ledgers.LedgerCheck
 )
 
@@ -72,8 +72,8 @@ type Store struct {
 	Writer        *writer.Store
 }
 
-// Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
-// error is a URL that cannot be read, or asks for what cannot work.
+// Open makes a Store. It does not connect: the database may be down at start, and at any time later. The only error is an invalid
+// or unsupported URL.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return open(ctx, cfg, entities.Config{}, writer.Config{})
 }
@@ -95,20 +95,20 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	}, nil
 }
 
-// Pool is the pool behind the store, for its metrics only.
+// Pool returns the pool, for metrics only.
 func (s *Store) Pool() *pgxpool.Pool { return s.db.Pool }
 
-// Ping says whether the database answers.
+// Ping returns nil if the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
-// TryWrite writes and commits, and keeps nothing. Its error says that the database is read-only or full, for example.
+// TryWrite writes and commits without keeping anything. It fails if the database is read-only or full, for example.
 func (s *Store) TryWrite(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, "CREATE TEMPORARY TABLE holdfast_write ON COMMIT DROP AS SELECT repeat('x', 8000)")
 	return postgres.Failure("try to write", err)
 }
 
-// Pooling looks at two connections at a time: if both are answered by the same process, they share it.
+// Pooling compares two simultaneous connections: if the same server process answers both, they share a session.
 func (s *Store) Pooling(ctx context.Context) (Pooling, error) { return s.db.Pooling(ctx) }
 
-// Close waits for the connections in use and closes them all.
+// Close waits for the connections in use and closes all connections.
 func (s *Store) Close() { s.db.Close() }

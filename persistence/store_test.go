@@ -31,7 +31,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// The round trips of an event are most of its time in the database, and its locks are held for as long.
+// Round trips are most of an event's time in the database, and its locks are held as long.
 func TestRoundTripsOfAnEvent(t *testing.T) {
 	t.Parallel()
 	wire := &wiretap{server: cluster.Database(t)}
@@ -51,7 +51,7 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 		return persist, upsert
 	}
 	process(noon)                   // prepares the statements
-	process(noon.Add(-time.Minute)) // and those of a late event
+	process(noon.Add(-time.Minute)) // and those of an out-of-order event
 	persist, upsert := process(noon.Add(time.Hour))
 	require.EqualValues(t, 2, persist)
 	require.EqualValues(t, 2, upsert)
@@ -74,15 +74,15 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// wiretap is a proxy in front of PostgreSQL that counts how often the server is done and waits for the client. While cuts is set
-// it ends a connection in place of telling that something is committed.
+// wiretap is a proxy in front of PostgreSQL that counts how often the server is ready and waits for the client. While cuts is set
+// it closes a connection instead of forwarding the response to a commit.
 type wiretap struct {
 	server string
 	trips  atomic.Int64
 	cuts   atomic.Bool
 }
 
-// listen is the URL to connect to instead of the server's.
+// listen returns the URL to connect to instead of the server's.
 func (w *wiretap) listen(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

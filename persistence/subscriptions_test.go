@@ -23,7 +23,7 @@ func taskQueue(name string) delivery.Destination {
 	return delivery.Destination{Name: name, Temporal: &delivery.Temporal{TaskQueue: name}}
 }
 
-// subscribe makes a subscription to a destination of the same name.
+// subscribe creates a subscription to a destination of the same name.
 func (d *database) subscribe(name string, e delivery.Events) delivery.Subscription {
 	d.t.Helper()
 	_, err := d.Subscriptions.ApplyDestination(d.t.Context(), endpoint(name), nil, ada)
@@ -48,7 +48,7 @@ func (d *database) audited() (actions []string) {
 	return actions
 }
 
-// A destination is made, changed and removed by its name; what changes nothing leaves no trace.
+// A destination is created, changed and removed by its name; applying it unchanged writes nothing.
 func TestADestinationIsApplied(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -133,7 +133,7 @@ func TestASubscriptionIsApplied(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// A name may look like the number of another one, and is a name all the same.
+// A name may look like the number of another destination, and is still treated as a name.
 func TestANameThatIsANumber(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -153,7 +153,7 @@ func TestANameThatIsANumber(t *testing.T) {
 	require.Equal(t, named, got)
 }
 
-// What somebody has written into the row by hand, or a later release, is replaced by what is applied, and the secrets stay.
+// A row edited by hand, or by a later release, is replaced when the destination is applied, and the secrets stay.
 func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -173,7 +173,7 @@ func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 	require.Equal(t, []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, secrets)
 }
 
-// What waits goes with its subscription: to another destination, or away.
+// Pending deliveries follow their subscription: they move to another destination, or are canceled.
 func TestWhatWaitsGoesWithItsSubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -193,7 +193,7 @@ func TestWhatWaitsGoesWithItsSubscription(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// mirror is no encryption, and shows what is stored.
+// mirror doesn't encrypt, and shows what is stored.
 type mirror struct{}
 
 func (mirror) Seal(plain []byte) ([]byte, error) { return reversed(plain), nil }
@@ -211,7 +211,7 @@ func reversed(b []byte) (r []byte) {
 	return r
 }
 
-// Several secrets are in use while one is rotated, and each attempt has those of its moment.
+// Several secrets are valid during a rotation, and each attempt has those of its time.
 func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) {
@@ -264,14 +264,14 @@ func TestSecretsAreRotated(t *testing.T) {
 	require.Equal(t, "no_secrets", event.CodeOf(err))
 }
 
-// oldestSecret is since when the secret is in use that was changed least recently; nil where none is kept here.
+// oldestSecret returns since when the least recently changed secret is in use; nil if none is stored here.
 func oldestSecret(db *database) *time.Time {
 	stats, err := db.Outbox.DeliveryStats(db.t.Context())
 	require.NoError(db.t, err)
 	return stats.OldestSecret
 }
 
-// A key that is not there is said, and nothing of the secret with it.
+// A missing key is reported, without a part of the secret.
 func TestSecretsWithoutTheirKey(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.Sealer = mirror{} })
@@ -288,7 +288,7 @@ func TestSecretsWithoutTheirKey(t *testing.T) {
 	require.Equal(t, "in clear", kept[0].Value, "it is older than the keys")
 }
 
-// What another process has changed is known by the next attempt, and what it has removed is gone.
+// The next attempt sees changes and removals by other processes.
 func TestATargetIsNeverOld(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -317,7 +317,7 @@ func TestATargetIsNeverOld(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// After a failover the database may have lost changes that a process knows of.
+// After a failover the database may lack changes that a process has cached.
 func TestAVersionThatGoesBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -332,7 +332,7 @@ func TestAVersionThatGoesBack(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Changes commit in the order of their versions: whoever has read one has seen all before it.
+// Changes commit in the order of their versions: a transaction that has read one has seen all before it.
 func TestChangesWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
@@ -352,8 +352,8 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	require.Equal(t, value[int](db, `SELECT version FROM subscriptions_head`), value[int](db, `SELECT version FROM destinations WHERE name = 'two'`))
 }
 
-// Of two requests that create or change the same thing at once, the second is refused: it would lose what the first one did, and a
-// secret that was shown.
+// Of two concurrent requests that create or change the same object, the second is refused: it would lose what the first one did,
+// and a secret that was shown.
 func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -391,7 +391,7 @@ func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 }
 
-// What waited is counted, and a destination of the same name goes with its only subscription.
+// Canceled deliveries are counted, and a destination of the same name is removed with its only subscription.
 func TestWhatGoesWithASubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -418,7 +418,7 @@ SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 700)`, crm.ID, crm.Dest
 	require.Contains(t, db.audited(), "destination.delete destination:crm")
 }
 
-// Lists by name go on after a name; however much waits, as much is counted as a list bears.
+// Lists by name continue after a name; of the pending deliveries no more are counted than the list's limit.
 func TestDestinationsArePaged(t *testing.T) {
 	t.Parallel()
 	db := open(t)

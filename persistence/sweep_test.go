@@ -33,12 +33,12 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	all := []operation.ClosedRun{
 		closed(processed, anotherRun(processed), "terminated"),
 		closed(dead, runOf(dead), "terminated"),
-		closed(dead, anotherRun(dead), "failed"),     // a later failure stands in its place
+		closed(dead, anotherRun(dead), "failed"),     // a later failure has replaced it
 		closed(dead, anotherRun(dead), "terminated"), // it has failed since
-		closed(purged, runOf(purged), "completed"),   // its key says that it was processed
+		closed(purged, runOf(purged), "completed"),   // its key shows that it was processed
 		later,
 		closed(held, runOf(held), "terminated"), // it owns its key, and no dead letter was recorded: nothing else has it
-		closed(stored, runOf(stored), "completed"), // a restore has taken back what followed
+		closed(stored, runOf(stored), "completed"), // a restore has undone what followed
 		closed(lost, runOf(lost), "failed"),
 		nameless,
 		foreign,

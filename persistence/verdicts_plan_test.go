@@ -12,7 +12,7 @@ import (
 	"holdfast/persistence"
 )
 
-// Whoever takes back what an event did folds its entities as a writer does: by index, with plans that were made once.
+// Undoing an event folds its entities like a writer: by index, with cached plans.
 func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(*database, event.Receipt) error{

@@ -17,7 +17,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// requireVerdict is for what was tried with an event on which there is a verdict.
+// requireVerdict asserts the error for an event with a decision.
 func requireVerdict(t testing.TB, err error, outcome event.Outcome, reason string) {
 	t.Helper()
 	var verdict *event.DecisionError
@@ -28,7 +28,7 @@ func requireVerdict(t testing.TB, err error, outcome event.Outcome, reason strin
 	require.WithinDuration(t, time.Now(), verdict.Decision.At, time.Minute)
 }
 
-// requireUntouchable tries an event in every way that a run has, and looks whether anything has come of it.
+// requireUntouchable tries an event in every way that a run has, and asserts that nothing changes.
 func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, reason string) {
 	d.t.Helper()
 	const all = `SELECT concat((SELECT string_agg(e::text, '' ORDER BY id) FROM events AS e),
@@ -60,8 +60,8 @@ func (d *database) unrecorded(r event.Receipt) []operation.ClosedRun {
 	return runs
 }
 
-// A discarded event stays discarded, whatever tries it again: also once its dead letter and its key are gone. A redelivery is a
-// duplicate of it, as long as the window says.
+// A discarded event stays discarded, however it is tried again: also once its dead letter and its key are removed. A redelivery
+// is a duplicate of it, within the window.
 func TestADiscardedEventStaysDiscarded(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*database, event.Receipt){
@@ -95,7 +95,7 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 	}
 }
 
-// The bulk lane leaves an event with a verdict to a workflow of its own, which says what the verdict is.
+// The bulk lane leaves an event with a decision to its own workflow, which reports the decision.
 func TestABatchLeavesAnEventWithAVerdict(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]string{"with its key": `SELECT 1`, "without": `DELETE FROM idempotency_keys`} {
@@ -114,7 +114,7 @@ func TestABatchLeavesAnEventWithAVerdict(t *testing.T) {
 	}
 }
 
-// What a discarded event had done to entities is taken back at once, and does not come back with what is folded later.
+// What a discarded event had done to entities is undone at once, and later folds don't restore it.
 func TestADiscardedEventHasNoEffect(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -126,7 +126,7 @@ func TestADiscardedEventHasNoEffect(t *testing.T) {
 	db.process(receipt(), at(0, patch("1", `{"a":1}`)))
 	r := receipt()
 	db.process(r, at(10, patch("1", `{"b":2}`), snapshot("2", `{"c":3}`)))
-	db.record(died(r, time.Now().Add(time.Second))) // it was reset, and died
+	db.record(died(r, time.Now().Add(time.Second))) // it was reset, and failed
 	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`, "2": `{"c":3}`})
 
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
@@ -145,7 +145,7 @@ func TestADiscardedEventHasNoEffect(t *testing.T) {
 	require.JSONEq(t, `{"a":1,"d":4}`, string(was.State))
 }
 
-// Of an event and its edit one counts: the original is replaced, whatever tries it again.
+// Of an event and its edit one counts: the original is replaced, however it is tried again.
 func TestAReplacedEventStaysReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -159,7 +159,7 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
 }
 
-// Reopen is the one way back, and on record: the event is processed like any other then.
+// Reopening is the only way back, and on record: the event is then processed like any other.
 func TestAReopenedEventIsProcessed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -178,7 +178,7 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
 }
 
-// Of an event, its edit and the edit of that one counts at most, in whatever order they are discarded and reopened.
+// Of an event, its edit and the edit of that only one counts, in whatever order they are discarded and reopened.
 func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -210,7 +210,7 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM verdicts`))
 }
 
-// A discard and a run that processes the event meanwhile: one of them comes first, and the other knows.
+// A discard runs concurrently with a run that processes the event: one of them is first, and the other detects it.
 func TestADiscardAndARunAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -240,8 +240,8 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 	}
 }
 
-// An event that was expunged is known: whatever tries it again, and a second expunge, which removes what has come since. Both are
-// on record with what they have removed.
+// An expunged event stays known: to later attempts, and to a second expunge, which removes what was received since. Both are on
+// record with what they have removed.
 func TestAnExpungeIsOnRecord(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -274,9 +274,9 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
-// The letters that were closed before there were verdicts:
-//   - what was discarded or replaced gets its verdict and its key, and what it left on entities is taken back
-//   - what was processed after all, or waits again, has none
+// Dead letters closed before decisions were stored:
+//   - discarded or replaced ones get their decision and their key, and what they left on entities is undone
+//   - processed or reopened ones get none
 func TestClosedLettersGetTheirVerdict(t *testing.T) {
 	t.Parallel()
 	db := open(t)

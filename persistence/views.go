@@ -24,24 +24,24 @@ type (
 	writerStore        = writer.Store
 )
 
-// Views join stores for a consumer that needs several of them as one.
+// Views join stores for consumers that need several as one.
 type (
-	// QueueView is for the dispatcher: what is due, and where it goes.
+	// QueueView is for the dispatcher: due deliveries and their targets.
 	QueueView struct {
 		*outboxStore
 		*subscriptionsStore
 	}
-	// TrialView is for trials of a subscription, which are audited.
+	// TrialView is for audited trials of a subscription.
 	TrialView struct {
 		*subscriptionsStore
 		*auditStore
 	}
-	// ReplayView is for replays: of an event, or of a delivery.
+	// ReplayView is for replaying an event or a delivery.
 	ReplayView struct {
 		*deadLetterStore
 		*outboxStore
 	}
-	// EventView finds an event wherever it is: stored, waiting, dead, dropped or removed.
+	// EventView finds an event wherever it is: stored, in the inbox, dead, dropped or removed.
 	EventView struct {
 		*readStore
 		*writerStore
@@ -49,7 +49,7 @@ type (
 		*upkeepStore
 		*deadLetterStore
 	}
-	// EntityView has the state of entities, now and at any time before.
+	// EntityView reads the state of entities, current or at an earlier time.
 	EntityView struct {
 		*readStore
 		*entityStore

@@ -22,7 +22,7 @@ func (d *database) mustProcess(r event.Receipt, p event.Parsed) event.Persisted 
 	return persisted
 }
 
-// The result of an event says what its transaction has done to each entity, and names three of them at most.
+// The result of an event contains what its transaction has done to each entity, and names three of them at most.
 func TestProcessNamesEntities(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -47,7 +47,7 @@ func TestProcessNamesEntities(t *testing.T) {
 	require.Equal(t, event.Persisted{}, persisted, "the upsert step has yet to come")
 }
 
-// Whatever is new, seen before, dead, or another's takes the same way.
+// New, duplicate and dead events, and those whose key another event owns, go through the same call.
 func TestProcessKnowsHowAnEventStands(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -81,7 +81,7 @@ func TestProcessKnowsHowAnEventStands(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`))
 }
 
-// A parse that says something else takes back what the one before said.
+// A different parse undoes the changes of the previous one.
 func TestProcessTakesBackWhatAnEarlierParseSaid(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -117,7 +117,7 @@ func (d *database) requireStates(want map[string]string) {
 	}
 }
 
-// An entity that somebody holds delays the event for half a second, and no more: the caller stores it without.
+// A locked entity delays the event for half a second only: then the caller stores it without entities.
 func TestProcessWaitsShortly(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Hour })
@@ -137,7 +137,7 @@ func TestProcessWaitsShortly(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An entity that somebody holds delays nobody but those that need it.
+// A locked entity delays only the events that need it.
 func TestNobodyWaitsInCompany(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Hour })
@@ -210,7 +210,7 @@ func TestTheSameEventFiftyTimesAtOnceIsProcessedOnce(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
 }
 
-// Events of the same few entities, many at once and in no order: each entity ends as the fold of all.
+// Many concurrent events of the same few entities, in no order: each entity ends as the fold of all.
 func TestProcessFoldsUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	db := open(t)

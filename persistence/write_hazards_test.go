@@ -25,7 +25,7 @@ func (d *database) onBlock(by *pgx.Conn) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// However many of its entities others make before it can, an event is not at fault.
+// However many of an event's entities other transactions create first, the event is not at fault.
 func TestAnEventThatLosesEveryRaceIsNotAtFault(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
@@ -57,7 +57,7 @@ func TestAnEventThatLosesEveryRaceIsNotAtFault(t *testing.T) {
 	require.NoError(t, db.UpsertEntities(t.Context(), r, parsed(changes...), runOf(r)))
 }
 
-// An event that has its key and no row was purged, or never stored: there is nothing to finish.
+// An event that owns its key and has no row was purged, or never stored: there is nothing to finish.
 func TestAKeyIsNoRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -69,7 +69,7 @@ func TestAKeyIsNoRow(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_entities`))
 }
 
-// An ID is what it stands for, in whichever form somebody has written it.
+// An ID has the same meaning in any valid notation.
 func TestAnIDInAnotherFormIsTheSameEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -82,7 +82,7 @@ func TestAnIDInAnotherFormIsTheSameEvent(t *testing.T) {
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }
 
-// panicking panics over the statements that it is armed for.
+// panicking panics on the statements that it is armed for.
 type panicking struct {
 	statementCount
 
@@ -96,13 +96,13 @@ func (p *panicking) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.Trac
 	return p.statementCount.TraceBatchStart(ctx, c, d)
 }
 
-// A group is written by nobody's goroutine, where a panic would end the process.
+// A group is written by a goroutine without a caller, where a panic would end the process.
 func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 	t.Parallel()
 	tracer := &panicking{}
 	db := open(t, func(c *persistence.Config) { c.Tracer, c.MaxConns = tracer, 1 })
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-	db.mustProcess(receipt(), p) // the first one reads where events go, for itself
+	db.mustProcess(receipt(), p) // the first one reads the subscriptions
 	for range 3 {                // and it keeps no connection
 		tracer.armed.Store(true)
 		_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
@@ -111,7 +111,7 @@ func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
 }
 
-// Who would have to wait until he may wait for a lock goes on at once: his event is stored without its entities.
+// An event that can't wait for a lock now, because too many others do, goes on at once: it is stored without its entities.
 func TestNobodyQueuesForALock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -126,7 +126,7 @@ func TestNobodyQueuesForALock(t *testing.T) {
 	require.Equal(t, "lock_not_available", event.CodeOf(err))
 }
 
-// A batch that cannot even let an event go says why, and does not try for ever.
+// A batch that can't remove an event reports why, and doesn't retry forever.
 func TestAnEventThatCannotLeaveItsBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -141,7 +141,8 @@ func TestAnEventThatCannotLeaveItsBatch(t *testing.T) {
 	require.Equal(t, r.ID, value[string](db, `SELECT event_id::text FROM inbox WHERE lane = 'bulk'`))
 }
 
-// Keys come before entities, for operators too: who waits for a key holds no entity that the one who has the key may need.
+// Keys are locked before entities, also by operators' changes: a transaction that waits for a key holds no entity that the owner
+// of the key may need.
 func TestAnExpungeWaitsForKeysBeforeItHoldsEntities(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
@@ -168,20 +169,20 @@ func TestAnExpungeWaitsForKeysBeforeItHoldsEntities(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// The key that a verdict keeps knows the body, so that another event with it is not lost without a trace.
+// The key kept by a decision has the fingerprint of the body, so that another event with the key is not lost without a trace.
 func TestAVerdictKeepsTheFingerprint(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
 	r.Fingerprint = "sha256:a"
-	db.record(deadLetter(r)) // it has died before it had its key
+	db.record(deadLetter(r)) // it failed before it had its key
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 	other := sameKey(r, time.Minute)
 	other.Fingerprint = "sha256:b"
 	require.NotNil(t, db.mustProcess(other, parsed()).Conflict)
 }
 
-// What is buried as a duplicate and is none is a conflict, as it is wherever else an event finds its key taken.
+// An event that is buried as a duplicate without being one is a conflict, like any other event whose key has another owner.
 func TestDrainBuriesNoConflictWithoutATrace(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -16,8 +16,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// model is what the tables must say after any events, told as simply as it can be: an event that gets its key stays, what it
-// changes is what its latest parse says, and an entity is the fold of everything.
+// model is what the tables must contain after any events, as simply as possible: an event that gets its key stays, its changes
+// are those of its latest parse, and an entity is the fold of everything.
 type model struct {
 	keys   map[modelKey]event.Receipt // its owner
 	events map[string]event.Outcome
@@ -68,7 +68,7 @@ func (m *model) process(r event.Receipt, p event.Parsed) {
 	}
 }
 
-// entities are text: the state, and what it was last changed by.
+// entities returns texts: the state, and what it was last changed by.
 func (m *model) entities(t *testing.T) map[event.EntityRef]string {
 	all, changes := map[event.EntityRef]string{}, map[event.EntityRef][]event.OrderedChange{}
 	for ref, links := range m.links {
@@ -95,8 +95,8 @@ func entityText(t *testing.T, e event.Entity) string {
 	return fmt.Sprintf("%s deleted=%t last=%s", text, e.Deleted, e.Last.EventID)
 }
 
-// Whatever comes, in whatever company and by whichever way, the tables say what the model says: new events and old ones, of new
-// keys and of known ones, in and out of their window, early and late, parsed anew with another result, ignored.
+// Whatever is received, in whatever groups and by whichever path, the tables match the model: new events and old ones, of new
+// keys and of known ones, in and out of their window, in and out of order, parsed again with another result, ignored.
 func TestTheWriterAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -113,7 +113,7 @@ func TestTheWriterAgreesWithTheModel(t *testing.T) {
 				}
 				source.send(db, group)
 				if source.random.IntN(10) == 0 {
-					source.clock = source.clock.Add(2 * time.Hour) // windows of short.* pass
+					source.clock = source.clock.Add(2 * time.Hour) // windows of short.* end
 				}
 			}
 			requireModel(t, db, m)
@@ -121,15 +121,15 @@ func TestTheWriterAgreesWithTheModel(t *testing.T) {
 	}
 }
 
-// incoming is an event as a worker has it.
+// incoming is an event as a worker receives it.
 type incoming struct {
 	receipt event.Receipt
 	body    []byte
 	parsed  event.Parsed
 }
 
-// group is what comes at one time, of keys that differ, so that it does not matter who comes first. Some of it has come before,
-// and some of that is understood in another way now.
+// group returns concurrent events with different keys, so that their order doesn't matter. Some are redeliveries, and some of
+// those are parsed differently now.
 func (s *eventSource) group(n int, sent []incoming) (group []incoming) {
 	keys := map[modelKey]bool{}
 	for range n {
@@ -154,7 +154,7 @@ func (s *eventSource) group(n int, sent []incoming) (group []incoming) {
 	return group
 }
 
-// send takes a group through one of the ways.
+// send sends a group by one of the paths.
 func (s *eventSource) send(db *database, group []incoming) {
 	ctx, way := s.t.Context(), s.random.IntN(3)
 	if way == 0 {

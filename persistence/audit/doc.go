@@ -1,7 +1,7 @@
-// Package audit keeps what operators did (audit_log), and who is logged in to the console (sessions).
+// Package audit stores what operators did (audit_log), and who is logged in to the console (sessions).
 //
 // An audit entry is written in the transaction of the change that it records: the package that makes the change queues it, so
 // there is never one without the other.
 //
-// It must never keep a payload, a header or a secret.
+// The log must never contain a payload, a header or a secret.
 package audit

@@ -15,14 +15,14 @@ const insertAudit = `
 INSERT INTO audit_log (actor, role, action, object, request_id, reason, detail)
 VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
 
-// The longest texts of an entry, in bytes; what is longer is cut.
+// Limits of an entry's texts, in bytes; longer texts are cut.
 const (
 	MaxName   = 200
 	MaxReason = 2000
 )
 
-// Queue adds the audit entry of a change to the transaction that makes it, so that there is never one without the
-// other. Every method that an operator can change something with calls it exactly once.
+// Queue adds the audit entry to the transaction that makes the change, so that there is never one without the other. Every method
+// with which an operator changes something calls it exactly once.
 func Queue(b *pgx.Batch, e oversight.AuditEntry) {
 	var detail *string
 	if len(e.Detail) > 0 {
@@ -35,8 +35,8 @@ func Queue(b *pgx.Batch, e oversight.AuditEntry) {
 		postgres.Clip(postgres.Clean(e.RequestID), MaxName), postgres.Clip(postgres.Clean(e.Reason), MaxReason), detail)
 }
 
-// Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then
-// there is no entry either.
+// Change runs a statement and adds its entry, in one transaction. It returns false, and adds no entry, if the statement changes
+// nothing.
 func Change(ctx context.Context, db *postgres.DB, e oversight.AuditEntry, sql string, args ...any) (bool, error) {
 	var changed int64
 	b := &pgx.Batch{}
@@ -54,8 +54,8 @@ func Change(ctx context.Context, db *postgres.DB, e oversight.AuditEntry, sql st
 	return true, tx.Commit(ctx, last)
 }
 
-// DetailOf is the detail of an entry. Its fields are text, numbers and times, which can always be written; an entry
-// without its detail would be better than none.
+// DetailOf encodes the detail of an entry. Its fields are text, numbers and times, which can always be encoded; otherwise an
+// entry without its detail is better than none.
 func DetailOf(fields map[string]any) json.RawMessage {
 	text, err := json.Marshal(fields)
 	if err != nil {
@@ -64,7 +64,7 @@ func DetailOf(fields map[string]any) json.RawMessage {
 	return text
 }
 
-// Audit writes an entry of its own, for what is changed outside of this database (a run that is started, a schedule).
+// Audit writes an entry on its own, for changes outside this database (a started run, a schedule).
 func (s *Store) Audit(ctx context.Context, e oversight.AuditEntry) error {
 	b := &pgx.Batch{}
 	Queue(b, e)
@@ -73,7 +73,7 @@ func (s *Store) Audit(ctx context.Context, e oversight.AuditEntry) error {
 
 const auditColumns = `SELECT id, at, actor, role, action, object, request_id, reason, detail FROM audit_log`
 
-// AuditLog is a page of what operators did, newest first.
+// AuditLog returns a page of audit entries, newest first.
 func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversight.AuditEntry, error) {
 	list := postgres.NewList(auditColumns)
 	list.Equal("actor", q.Actor)
@@ -81,7 +81,7 @@ func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversig
 	list.Equal("object", q.Object)
 	list.Between("at", q.Since, q.Until)
 	if q.Before > 0 {
-		// The place of a row is its time and number; an entry that has been purged has none, and ends the list.
+		// A row's position is its time and number; a purged entry has no position, and ends the list.
 		list.Where("(at, id) < (SELECT at, id FROM audit_log WHERE id = %s)", q.Before)
 	}
 	sql, args := list.Page("at DESC, id DESC", q.Limit)

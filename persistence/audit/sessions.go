@@ -9,7 +9,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// maxSessions is how many sessions a token has at once; the one that ends first makes room.
+// maxSessions is how many sessions a token can have at once; a further one replaces the one that expires first.
 const maxSessions = 100
 
 const (
@@ -24,13 +24,13 @@ SELECT id, token, fingerprint, expires_at FROM sessions WHERE id = $1 AND expire
 
 	closeSession = `DELETE FROM sessions WHERE id = $1`
 
-	// PurgeSessions removes up to $2 that have expired before $1.
+	// PurgeSessions removes up to $2 sessions that expired before $1.
 	PurgeSessions = `
 DELETE FROM sessions WHERE id IN (
        SELECT id FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 )
 
-// OpenSession keeps a session, with the audit entry of who has logged in.
+// OpenSession stores a session, with the audit entry of the login.
 func (s *Store) OpenSession(ctx context.Context, session oversight.Session, by oversight.Actor) error {
 	b := &pgx.Batch{}
 	b.Queue(makeRoomForSession, session.Token, maxSessions-1)
@@ -39,13 +39,13 @@ func (s *Store) OpenSession(ctx context.Context, session oversight.Session, by o
 	return postgres.Failure("open session", s.db.SendOnly(ctx, b))
 }
 
-// Session is one that has not expired; event.ErrNotFound: there is none of this ID.
+// Session returns a session that has not expired. Event.ErrNotFound: there is none with this ID.
 func (s *Store) Session(ctx context.Context, id []byte) (session oversight.Session, err error) {
 	err = s.db.QueryRow(ctx, selectSession, id).Scan(&session.ID, &session.Token, &session.Fingerprint, &session.ExpiresAt)
 	return session, postgres.Failure("read session", err)
 }
 
-// CloseSession removes a session, with the audit entry of who has logged out. Where there is none it does nothing.
+// CloseSession removes a session, with the audit entry of the logout. It does nothing if there is none.
 func (s *Store) CloseSession(ctx context.Context, id []byte, by oversight.Actor) error {
 	_, err := Change(ctx, s.db, by.Did(oversight.AuditLogout, "console", nil), closeSession, id)
 	return postgres.Failure("close session", err)

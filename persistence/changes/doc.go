@@ -1,5 +1,5 @@
-// Package changes keeps what happened, for whoever follows it: see package feed. A row is written in the transaction that it
-// tells of, by the same batch of statements, and is read once no transaction that began to write before it can still commit.
+// Package changes stores the change feed: see package feed. A row is written in the transaction whose change it reports, in the
+// same batch of statements. It is read once no transaction that began to write earlier can still commit.
 //
-// It must never know what is told, nor hold a writer up: nothing here takes a lock that two of them share.
+// It must not interpret the changes, nor block writers: no lock here is shared by two of them.
 package changes

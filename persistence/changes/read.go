@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// readChanges gives whole rows until they hold so many items. A transaction that has not ended may still write a row before
-	// those of later ones, so nothing from the oldest of them on is read. What
-	// is given as text is ordered as a number.
+	// readChanges returns whole rows until they contain the requested number of items. A transaction still in progress may write
+	// rows that precede those of later transactions, so nothing from the oldest such transaction on is read. Numbers given as text
+	// are ordered as numbers.
 	readChanges = `
 SELECT xid::text, seq, at, items FROM (
        SELECT xid, seq, at, items, sum(n) OVER (ORDER BY xid, seq) - n AS before FROM (
@@ -25,33 +25,34 @@ SELECT xid::text, seq, at, items FROM (
  WHERE before < $4
  ORDER BY page.xid, page.seq -- and not the text of it`
 
-	// readEnd comes before the rows: all of transactions before it are among them.
+	// readEnd runs before the rows are read: all rows of earlier transactions are then among them.
 	readEnd = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text`
 
-	// readHead comes after what it judges has been read: what was removed meanwhile shows in it.
+	// readHead runs after the read that it checks, so that it shows rows removed meanwhile.
 	readHead = `
 SELECT epoch, lost::text, pg_snapshot_xmin(pg_current_snapshot())::text, pg_snapshot_xmax(pg_current_snapshot())::text,
        identity <> feed_identity()
            OR EXISTS (SELECT FROM changes WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
   FROM feed_head WHERE one`
 
-	// The order of times is that of transactions only about.
+	// Times follow the order of transactions only approximately.
 	firstAt = `SELECT xid::text FROM changes WHERE at >= $1 ORDER BY at LIMIT 1`
 
 	lockHead = `SELECT FROM feed_head WHERE one FOR UPDATE`
 
-	// raiseEpoch removes rows of transactions that this cluster has not had yet, whose IDs will come again.
+	// raiseEpoch removes rows whose transaction IDs this cluster has not reached yet, since it will assign them again.
 	raiseEpoch = `
 WITH gone AS (DELETE FROM changes WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()) RETURNING 1)
 UPDATE feed_head SET epoch = epoch + 1, identity = feed_identity(), lost = '0'
  WHERE one AND (identity <> feed_identity() OR EXISTS (SELECT FROM gone))`
 )
 
-// maxRows bounds what one page reads, whatever is in its rows.
+// maxRows bounds the rows of a page, whatever they contain.
 const maxRows = 500
 
-// Changes is the next page after a cursor: at least one change if there is any, and at most limit. The error is feed.ErrResync if
-// the cursor is of another epoch, or if changes after it are gone. The zero cursor is before the first one that is kept.
+// Changes returns the next page after a cursor: at least one change if there is any, and at most limit. The error is
+// feed.ErrResync if the cursor is of another epoch, or if changes after it were removed. The zero cursor precedes the oldest
+// stored change.
 func (s *Store) Changes(ctx context.Context, after feed.Cursor, limit int) (p feed.Page, err error) {
 	const doing = "read changes"
 	var h head
@@ -73,18 +74,19 @@ func (s *Store) Changes(ctx context.Context, after feed.Cursor, limit int) (p fe
 	}
 	p, err = cut(rows, feed.Cursor{Epoch: h.epoch, XID: after.XID, Seq: after.Seq, Item: after.Item}, limit)
 	if last := (feed.Cursor{Epoch: h.epoch, XID: end}); err == nil && !p.More && p.Next.Compare(last) < 0 {
-		p.Next = last // who has read all is not behind when what was read last is removed
+		p.Next = last // a reader that is up to date stays so when the last row it read is removed
 	}
 	return p, postgres.Failure(doing, err)
 }
 
-// Now is the place behind all that has ended: who reads a state after that, and follows the feed from there, misses nothing.
+// Now returns the cursor behind all finished transactions: a client that reads a state after that, and follows the feed from
+// there, misses nothing.
 func (s *Store) Now(ctx context.Context) (feed.Cursor, error) {
 	h, err := s.current(ctx)
 	return feed.Cursor{Epoch: h.epoch, XID: h.xmin}, postgres.Failure("read end of changes", err)
 }
 
-// Since is a place before all changes from a time on; those of the minutes before may follow it, too.
+// Since returns a cursor before all changes from a time on; changes of the preceding minutes may follow it, too.
 func (s *Store) Since(ctx context.Context, at time.Time) (feed.Cursor, error) {
 	const doing = "look for changes since a time"
 	h, err := s.current(ctx)
@@ -101,7 +103,7 @@ func (s *Store) Since(ctx context.Context, at time.Time) (feed.Cursor, error) {
 	return c, postgres.Failure(doing, err)
 }
 
-// margin is how much longer than its first write a transaction may have taken to tell of it.
+// margin is how much later than its first write a transaction may write its changes.
 const margin = time.Minute
 
 func (s *Store) current(ctx context.Context) (h head, err error) {
@@ -128,7 +130,7 @@ func (s *Store) read(ctx context.Context, after feed.Cursor, limit int) (h head,
 	return h, rows, end, s.db.Look(ctx, b)
 }
 
-// raise begins a new epoch, unless somebody else has just done so.
+// raise begins a new epoch, unless another process has just done so.
 func (s *Store) raise(ctx context.Context) error {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
@@ -138,11 +140,11 @@ func (s *Store) raise(ctx context.Context) error {
 	return s.db.SendOnly(ctx, b)
 }
 
-// head is where the feed stands.
+// head is the state of the feed.
 type head struct {
 	epoch            int32
 	lost, xmin, xmax uint64
-	// isStale: these are the transactions of another cluster, or of another life of this one.
+	// isStale reports that the transaction IDs belong to another cluster, or to this one before a restore.
 	isStale bool
 }
 
@@ -150,12 +152,12 @@ func (h *head) columns() []any {
 	return []any{&h.epoch, (*number)(&h.lost), (*number)(&h.xmin), (*number)(&h.xmax), &h.isStale}
 }
 
-// holds says whether all changes after a cursor are still there.
+// holds reports whether all changes after a cursor are still stored.
 func (h *head) holds(c feed.Cursor) bool {
 	return c.Epoch == h.epoch && c.XID <= h.xmax && (h.lost == 0 || c.XID > h.lost)
 }
 
-// number is an xid8, which comes as text.
+// number is an xid8, which is transferred as text.
 type number uint64
 
 // Scan implements sql.Scanner.
@@ -164,7 +166,7 @@ func (n *number) Scan(value any) error {
 	return err
 }
 
-// row is what one statement of a transaction has told.
+// row holds the changes of one statement of a transaction.
 type row struct {
 	xid   uint64
 	seq   int64
@@ -177,7 +179,7 @@ func scanRow(r pgx.CollectableRow) (one row, err error) {
 	return one, err
 }
 
-// cut makes a page of rows, the first of which may have been read in part.
+// cut makes a page from rows, of which the first may have been read in part already.
 func cut(rows []row, after feed.Cursor, limit int) (feed.Page, error) {
 	p, read := feed.Page{Next: after}, 0
 	for _, r := range rows {

@@ -2,7 +2,7 @@ package changes
 
 import "holdfast/persistence/postgres"
 
-// Store keeps the feed. It is safe for concurrent use.
+// Store stores the change feed. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New makes one on a database.

@@ -10,19 +10,19 @@ import (
 
 const insertChanges = `INSERT INTO changes (n, items) VALUES ($1, $2::json)`
 
-// Queue adds a statement that tells of changes to the transaction that makes them. Their texts are clean.
+// Queue adds a statement that writes change events to the transaction that makes the changes. Their texts must be clean.
 func Queue(b *pgx.Batch, told []feed.Change) {
 	if len(told) == 0 {
 		return
 	}
 	items, err := json.Marshal(told)
 	if err != nil {
-		panic(err) // text and numbers, which never fail
+		panic(err) // text and numbers always encode
 	}
 	b.Queue(insertChanges, len(told), string(items))
 }
 
-// TellDeliveries ends a statement that has ended, or put off, deliveries, which stand in the table "told" with event_id,
+// TellDeliveries ends a statement that has ended or postponed deliveries, listed in the table "told" with event_id,
 // subscription_id, action and code. It counts them.
 const TellDeliveries = `
 INSERT INTO changes (n, items)
@@ -32,6 +32,6 @@ SELECT count(*), json_agg(json_build_object('subject', 'delivery', 'action', tol
   FROM told LEFT JOIN events AS e ON e.id = told.event_id
 HAVING count(*) > 0`
 
-// Drop removes what was told before a time, whole days of it, and gives about how many rows have gone. The function is that of
-// the migration, since only who owns a table may truncate it.
+// Drop removes change events older than a time, in whole days, and returns about how many rows were removed. It calls a function
+// of the migration, since only the owner of a table may truncate it.
 const Drop = `SELECT drop_changes($1)`

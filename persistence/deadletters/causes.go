@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// groupByCause reads the index of causes alone: rows hold bodies.
+// groupByCause reads only the index of causes, since rows contain bodies.
 const groupByCause = `
 SELECT provider, step, error_class, error_code, rule,
        coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), ''),
@@ -23,8 +23,8 @@ const (
 	worstCauses = ` ORDER BY count(*) DESC, provider, step, error_class, error_code, rule, subscription_id LIMIT $1`
 )
 
-// Causes groups the dead letters that wait, or that are run again at the moment, by why they failed: those with the most
-// first, at most event.MaxPage of them. An empty provider means all.
+// Causes groups the dead letters that are open, exhausted or redriving by why they failed: largest first, up to event.MaxPage. An
+// empty provider means all.
 func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause, error) {
 	list := postgres.NewList(groupByCause)
 	list.Args = []any{event.MaxPage}

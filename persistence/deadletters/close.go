@@ -19,18 +19,18 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// holdEvent takes the lock of the event that a dead letter is of, which comes before that of the row.
+// holdEvent locks the event of a dead letter, which comes before the row in the lock order.
 const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
 
-// holdQueued locks the delivery of a dead letter, if it is queued. Whoever ends deliveries locks them before their dead letters:
-// the other way round there would be deadlocks.
+// holdQueued locks the delivery of a dead letter, if it is queued. Transactions that end deliveries lock them before their dead
+// letters; the reverse order would deadlock.
 const holdQueued = `
 SELECT FROM delivery_queue AS q
   JOIN dead_letters AS l ON l.event_id = q.event_id AND l.subscription_id = q.subscription_id
  WHERE l.id = $1 FOR UPDATE OF q`
 
-// holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile
-// waits. isFree: nobody is working on it, or whoever did has not been heard of for a redriveLease.
+// holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile waits.
+// isFree means that it is open or exhausted, or that its owner's lease (redriveLease) has ended.
 const holdDeadLetter = `
 SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
        state IN ('open', 'exhausted')
@@ -69,7 +69,7 @@ DELETE FROM dead_letters WHERE id IN (
         WHERE before < $3))
  ORDER BY coalesce(resolved_at, discarded_at), id`
 
-	// CleanOutdated removes what was read, and has not changed since.
+	// CleanOutdated removes the rows read before, unless they have changed since.
 	CleanOutdated = `
 DELETE FROM dead_letters WHERE id IN (
        SELECT d.id FROM unnest($1::bigint[], $2::text[]) AS was (id, version) JOIN dead_letters AS d ON d.id = was.id
@@ -84,7 +84,7 @@ func ScanOutdated(row pgx.Row) (o retention.Outdated, err error) {
 	return o, err
 }
 
-// heldDeadLetter is a dead letter whose row this transaction holds.
+// heldDeadLetter is a dead letter whose row this transaction has locked.
 type heldDeadLetter struct {
 	id         int64
 	state      event.DeadLetterState
@@ -104,7 +104,7 @@ func (h heldDeadLetter) refusal() error {
 	return &event.StateError{ID: h.id, State: h.state, ReplacedBy: h.replacedBy}
 }
 
-// detail tells the audit log which event it was, since the row may go.
+// detail names the event for the audit log, since the row may be removed.
 func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 	detail := map[string]any{"event_id": h.eventID, "workflow_id": h.workflowID, "state": h.state}
 	for name, value := range more {
@@ -113,7 +113,7 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 	return audit.DetailOf(detail)
 }
 
-// hold begins a transaction with a dead letter in it.
+// hold begins a transaction that locks a dead letter.
 func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
 	b.Queue(holdEvent, id)
@@ -126,9 +126,9 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postg
 	return h, tx, err
 }
 
-// DiscardDeadLetter gives an event up for good: no attempt will process it, and what it did to entities is taken back. Its dead
-// letter is kept. Of a delivery only that is given up: its event stays processed. The error is a *event.StateError if it is
-// resolved, being redriven or discarded already.
+// DiscardDeadLetter gives an event up permanently: no attempt will process it, and what it did to entities is undone. Its dead
+// letter is kept. If the dead letter is of a delivery, only the delivery is given up: the event stays processed. The error is a
+// *event.StateError if the dead letter is resolved, redriving or discarded.
 func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {
@@ -151,8 +151,8 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 	})
 }
 
-// DeleteDeadLetter removes a dead letter that is resolved or discarded; of others it would be the end of the event, so
-// the error is a *event.StateError. A verdict stays.
+// DeleteDeadLetter removes a dead letter that is resolved or discarded; others are needed to recover the event, so the error is a
+// *event.StateError. A decision about the event stays.
 func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "delete", id, func(_ *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
@@ -164,7 +164,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 	})
 }
 
-// giveUp passes a verdict on the event of a dead letter, and closes that.
+// giveUp stores a decision about the event of a dead letter, and closes the dead letter.
 func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadLetter, v event.Decision) (writer.Effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
@@ -195,8 +195,8 @@ func (s *Store) closeDeadLetter(
 	return postgres.Failure(doing, tx.Commit(ctx, b))
 }
 
-// CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, the oldest first, and says how
-// many. It is one transaction of at most operation.MaxCleanup rows: as long as it removes that many, there may be more.
+// CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, oldest first, and returns how many. It
+// is one transaction of at most operation.MaxCleanup rows: as long as it removes that many, there may be more.
 func (s *Store) CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error) {
 	if c.Limit <= 0 || c.Limit > operation.MaxCleanup {
 		c.Limit = operation.MaxCleanup

@@ -1,25 +1,25 @@
-// Package deadletters keeps what is needed to understand and run again an event that could not be processed or delivered,
-// and the redrives that run many of them.
+// Package deadletters stores what is needed to understand and rerun an event that could not be processed or delivered, and the
+// redrives that rerun many of them.
 //
 // # The states of a dead letter
 //
 //	from                         to          when
 //	-                            open        a failure is recorded
-//	open                         redriving   by hand, by a redrive, by the schedule
+//	open                         redriving   manually, by a redrive, by the schedule
 //	open                         exhausted   no automatic attempt is left
-//	exhausted                    redriving   by hand, by a redrive
-//	redriving                    open        it failed again, was given back, or was not heard of for a lease
+//	exhausted                    redriving   manually, by a redrive
+//	redriving                    open        it failed again, was released, or its lease ended
 //	open, redriving, exhausted   resolved    the writer has processed the event, or the delivery has succeeded
-//	open, exhausted              discarded   an operator gives it up, or edits it
+//	open, exhausted              discarded   an operator discards or edits it
 //	open, redriving, exhausted   discarded   its delivery is canceled, or its subscription is deleted
 //	discarded                    open        an operator reopens it
 //
-// An event has at most one dead letter of its own that is open, redriving or exhausted, and at most one for each subscription
-// that it could not be delivered to. Taking is a compare-and-set on the state, so that of many at once one wins; whoever has
-// taken one and is not heard of for a lease loses it. A discard of an event's own dead letter passes a verdict, which the writer
-// obeys: the event is done, whatever tries it again.
+// An event has at most one dead letter of its own that is open, redriving or exhausted (other packages call all three open), and
+// at most one for each subscription that it could not be delivered to. A claim is a compare-and-set on the state, so that only
+// one of several concurrent claims wins; an owner that doesn't finish before its lease ends loses it. Discarding an event's own
+// dead letter stores a decision that the writer obeys: no later attempt processes the event.
 //
 // Locks are taken in the order of package writer: the event's before the row of its dead letter.
 //
-// It must never know how an event is run again: it says which, and takes note of the runs that were started.
+// The package must not depend on how an event is rerun: it selects events, and records the runs that were started.
 package deadletters

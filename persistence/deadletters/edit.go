@@ -19,7 +19,7 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// freeRevision is the first revision of a key that no event has.
+// freeRevision selects the first unused revision of a key.
 const freeRevision = `
 SELECT n FROM generate_series(1, 1000) AS n
  WHERE NOT EXISTS (SELECT FROM dead_letters WHERE workflow_id = $1 || ':r' || n)
@@ -27,8 +27,8 @@ SELECT n FROM generate_series(1, 1000) AS n
    AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n)
  ORDER BY n LIMIT 1`
 
-// The edited event takes over what its original has died of, and has not failed yet itself. It begins as being redriven,
-// by whoever edited it; should that one die before the run is started, it is open again after a redriveLease.
+// The edited event gets the failure of its original, and has no failures of its own yet. It begins as redriving, owned by the
+// caller that edited it; if that process dies before the run is started, it is open again after a redriveLease.
 const insertEdited = `
 INSERT INTO dead_letters (
        event_id, provider, source, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
@@ -38,10 +38,10 @@ SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', c
   FROM dead_letters WHERE id = $1
 RETURNING id`
 
-// EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
-// being redriven: the caller starts its run, or gives it back (Release, without an owner). The original is kept as discarded,
-// what it did to entities is taken back, and each of the two names the other. Nothing is lost if the caller dies: the edited
-// event is then a dead letter like any other. The error is a *event.StateError if the original is not open.
+// EditDeadLetter makes a new event from a dead-lettered one, with another body, and returns its dead letter in state redriving:
+// the caller starts its run, or releases it (Release, without an owner). The original is kept as discarded, what it did to
+// entities is undone, and each of the two names the other. Nothing is lost if the caller dies: the edited event then has an
+// ordinary dead letter. The error is a *event.StateError if the original is not open.
 func (s *Store) EditDeadLetter(ctx context.Context, e operation.Edit, by oversight.Actor) (event.DeadLetter, error) {
 	doing := fmt.Sprintf("edit dead letter %d", e.DeadLetter)
 	id, err := s.edit(ctx, e, by)
@@ -88,7 +88,7 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 	return id, tx.Commit(ctx, b)
 }
 
-// revise is the receipt of the edited event: all that the ingress knew, under a key of its own.
+// revise makes the receipt of the edited event: all that the ingress received, under its own key.
 func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, eventID string) (event.Receipt, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(held.receipt, &r); err != nil {
@@ -101,15 +101,15 @@ func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, e
 	n := 0
 	b := &pgx.Batch{}
 	workflowID := event.WorkflowID(r.Provider, root)
-	b.Queue(postgres.EventLock, workflowID) // of two edits at once, the second sees the first one's revision
+	b.Queue(postgres.EventLock, workflowID) // the second of two concurrent edits sees the first one's revision
 	b.Queue(freeRevision, postgres.Clean(workflowID), postgres.Clean(r.Provider), postgres.Clean(root)).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
 	if err := t.Send(ctx, b); err != nil {
 		return r, err
 	}
 	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
-	r.Fingerprint, r.Content = "", "" // they were those of the original's body
-	r.Earlier = nil                   // that key is the original's, too
+	r.Fingerprint, r.Content = "", "" // those of the original's body
+	r.Earlier = nil                   // the original has that key, too
 	return r, nil
 }
 

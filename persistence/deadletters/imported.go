@@ -8,7 +8,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// importDeadLetter opens the dead letter of an event that another system could not process, as it was there.
+// importDeadLetter opens the dead letter of an event that another system could not process, with its failure there.
 const importDeadLetter = `
 INSERT INTO dead_letters (
        event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code, error_message, attempts,
@@ -17,10 +17,10 @@ VALUES ($1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11, $12::in
        $13::timestamptz, $14::timestamptz, $15, '', $16, $17)
     ON CONFLICT DO NOTHING`
 
-// Imported is a dead letter that an import brings, encoded.
+// Imported is an imported dead letter, with its columns encoded.
 type Imported struct{ columns []any }
 
-// NewImported encodes the dead letter of an event with the failure that it had.
+// NewImported encodes the dead letter of an event with its original failure.
 func NewImported(item operation.ImportItem, f event.Failure) (*Imported, error) {
 	r, state, first := item.Receipt, event.DeadLetterOpen, f.At
 	receipt, err := postgres.ReceiptColumn(r)

@@ -19,8 +19,8 @@ SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, e
        auto_attempts, next_redrive_at, subscription_id,
        coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), '')`
 
-// bodyOf is the body that a dead letter keeps; one of a subscription leaves it to its event, which is processed and stays as
-// long as it waits.
+// bodyOf selects the body that a dead letter stores. For a subscription's dead letter the event stores it, and is kept as long as
+// the dead letter is open.
 const bodyOf = `,
        CASE subscription_id WHEN 0 THEN raw_body
             ELSE coalesce((SELECT e.raw_body FROM events AS e WHERE e.id = event_id), '') END`
@@ -35,19 +35,19 @@ const (
 SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
 )
 
-// DeadLetter is one dead letter, with its body.
+// DeadLetter returns one dead letter, with its body.
 func (s *Store) DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error) {
 	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetter, id))
 	return d, postgres.Failure("read dead letter "+strconv.FormatInt(id, 10), err)
 }
 
-// DeadLetterOfEvent is the latest dead letter of an event that could not be processed, with its body.
+// DeadLetterOfEvent returns the latest dead letter of an event that could not be processed, with its body.
 func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error) {
 	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
 	return d, postgres.Failure("read dead letter of event "+postgres.Clean(eventID), err)
 }
 
-// DeadLetters is a page of dead letters, the last failed first, without their bodies.
+// DeadLetters returns a page of dead letters, last failed first, without their bodies.
 func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error) {
 	list := postgres.NewList(deadLetterColumns + ` FROM dead_letters`)
 	list.Equal("provider", q.Provider)
@@ -78,7 +78,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	return page, postgres.Failure("list dead letters", err)
 }
 
-// OpenDeadLetters counts the dead letters that wait for somebody, by provider.
+// OpenDeadLetters counts the dead letters that need an operator, by provider.
 func (s *Store) OpenDeadLetters(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.db.Query(ctx, countOpenDeadLetters)
 	if err != nil {

@@ -30,8 +30,8 @@ SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
  ORDER BY e.id LIMIT $3`
 )
 
-// Unfinished are events that are stored, not processed, and neither dead letters nor decided about, in the order of their IDs,
-// with their bodies.
+// Unfinished returns events that are stored, not processed, and have neither a dead letter nor a decision, in the order of their
+// IDs, with their bodies.
 func (s *Store) Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error) {
 	rows := s.db.Rows(ctx, selectUnfinished, p.After, p.Before, p.Limit)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) {
@@ -43,8 +43,8 @@ func (s *Store) Unfinished(ctx context.Context, p operation.RowPage) ([]event.Re
 	return found, postgres.Failure("list unfinished events", err)
 }
 
-// Keyless are those of a page of processed events whose key nobody has, although its dedupe window has not ended. Last is the ID
-// that the page has come to; "" if it had none.
+// Keyless returns the events of a page of processed events whose key has no owner, although its dedupe window has not ended. Last
+// is the last ID of the page; "" if it was empty.
 func (s *Store) Keyless(ctx context.Context, p operation.RowPage) (found []event.Receipt, last string, err error) {
 	var receipt []byte
 	rows := s.db.Rows(ctx, selectKeys, p.After, p.Before, p.Limit)
@@ -65,7 +65,7 @@ func (s *Store) Keyless(ctx context.Context, p operation.RowPage) (found []event
 	return found, last, postgres.Failure("compare keys", err)
 }
 
-// ClaimKey gives an event its key, unless somebody has it by now.
+// ClaimKey gives an event its key, unless the key has an owner by now.
 func (s *Store) ClaimKey(ctx context.Context, r event.Receipt) error {
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, r.ID)

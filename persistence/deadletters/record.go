@@ -13,12 +13,11 @@ import (
 // MaxMessage bounds the stored text of a failure, in bytes.
 const MaxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the one that waits; one that is exhausted
-// stays so. It does nothing if the event has been processed since the failure (a late attempt must not undo a rescue),
-// if this run has recorded it already, or if there is a verdict on the event. The failure has the clock of the run,
-// processed_at that of the database: clocks that differ by more than the time between two runs of one event can at
-// worst leave a dead letter open whose replay changes nothing, or hide the failure of a run that was started on an
-// event that had been processed.
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays so. It does
+// nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has recorded it
+// already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the database:
+// clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose replay
+// changes nothing, or hide the failure of a run started on an event that had been processed.
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
@@ -37,7 +36,7 @@ ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'ex
        error_message = excluded.error_message, rule = excluded.rule, attempts = excluded.attempts,
        last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
 
-// markDead makes the event's row, if there is one, agree with the dead letter that this run has just opened.
+// markDead makes the event's row, if any, agree with the dead letter that this run has just opened.
 const markDead = `
 UPDATE events SET status = 'dead', outcome = NULL
  WHERE id = $1::uuid AND status <> 'dead'
@@ -45,10 +44,10 @@ UPDATE events SET status = 'dead', outcome = NULL
                 WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $2
                   AND state IN ('open', 'redriving', 'exhausted'))`
 
-// RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
-// an event, which counts its failures, and which has the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is
-// stored if the error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError,
-// since the event that has the key counts.
+// RecordDeadLetter stores what is needed to understand and replay an event that could not be processed: one open row per event,
+// which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is stored if the
+// error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError, since the event
+// that owns the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))
 }
@@ -94,11 +93,11 @@ func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) erro
 	return t.Send(ctx, b)
 }
 
-// selectDeadLetterID has the run's own dead letter: the one that its failure has opened, or was added to.
+// selectDeadLetterID selects the run's own dead letter: the one that its failure has opened, or was added to.
 const selectDeadLetterID = `
 SELECT max(id) FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $2`
 
-// DeadLetterID is the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
+// DeadLetterID returns the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
 // processed.
 func (s *Store) DeadLetterID(ctx context.Context, eventID, runID string) (int64, error) {
 	var id *int64
@@ -109,7 +108,7 @@ func (s *Store) DeadLetterID(ctx context.Context, eventID, runID string) (int64,
 	return *id, nil
 }
 
-// QueueDeadLetter needs the event's lock.
+// QueueDeadLetter requires the event's lock.
 func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	receipt, err := postgres.ReceiptColumn(d.Receipt)
 	if err != nil {

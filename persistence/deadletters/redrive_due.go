@@ -15,22 +15,22 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// ofPolicy joins each dead letter d with the policy of its provider, or with the one that has no name. Its arguments are those
-// of policyArgs. What could not be delivered is left to people: the policy of its destination has tried for as long as that
-// wants, and whoever raises that need not know a second one.
+// ofPolicy joins each dead letter d with the policy of its provider, or else with the one without a name. Its arguments are
+// policyArgs. Failed deliveries are left to operators: the policy of the destination has made all its attempts already, and
+// should be the only one to adjust.
 const ofPolicy = `
   FROM dead_letters AS d
   JOIN unnest($1::text[], $2::float8[], $3::int[], $4::text[]) AS policy (provider, base, attempts, classes)
     ON policy.provider = CASE WHEN d.provider = ANY($1::text[]) THEN d.provider ELSE '' END
  WHERE d.state = 'open' AND d.subscription_id = 0`
 
-// ofItsClasses leaves out events whose run an operator has ended: what an operator decided stays decided. It also leaves out
-// imported events that haven't run here, which have no run ID: the old system may still process them, and subscriptions aren't
-// active before the cut-over.
+// ofItsClasses excludes events whose run an operator has ended, since that is a decision. It also excludes imported events that
+// haven't run here, which have no run ID: the old system may still process them, and subscriptions aren't active before the
+// cut-over.
 const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ',')) AND d.run_id <> ''
    AND NOT (d.error_class = 'failed' AND d.error_code IN ('` + event.CodeTerminated + `', '` + event.CodeCanceled + `'))`
 
-// The jitter of ± 20 % parts what failed in the same moment.
+// The jitter of ± 20 % spreads out simultaneous failures.
 const (
 	planDue = `
 UPDATE dead_letters AS d
@@ -58,8 +58,8 @@ RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
 // planBatch is how many dead letters one statement plans or exhausts.
 const planBatch = 1000
 
-// PlanAutomaticRedrive gives open dead letters the time of their next automatic attempt, and marks those as exhausted
-// that have had them all. It works through all of them, in statements of 1,000.
+// PlanAutomaticRedrive sets the time of the next automatic attempt of open dead letters, and marks those as exhausted that have
+// had all attempts. It processes all of them, in statements of 1,000.
 func (s *Store) PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error) {
 	policies := policyArgs(p)
 	if exhausted, err = s.execAll(ctx, exhaust, policies...); err != nil {
@@ -69,7 +69,7 @@ func (s *Store) PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticR
 	return planned, exhausted, postgres.Failure("plan automatic redrive", err)
 }
 
-// execAll runs a statement, whose last argument is a limit, until it has nothing more to do.
+// execAll repeats a statement, whose last argument is a limit, until it affects fewer rows than that.
 func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64, err error) {
 	for {
 		tag, err := s.db.Exec(ctx, sql, append(slices.Clip(args), planBatch)...)
@@ -80,7 +80,7 @@ func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64
 	}
 }
 
-// TakeDue takes the first n dead letters that are due, fewer if more than inFlight would be redriving at the same time.
+// TakeDue claims the first n due dead letters, fewer if more than inFlight would be redriving at the same time.
 func (s *Store) TakeDue(
 	ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int,
 ) (page operation.RedrivePage, err error) {
@@ -99,7 +99,7 @@ func (s *Store) TakeDue(
 	return page, postgres.Failure("take dead letters that are due", err)
 }
 
-// policyArgs are the policies as columns: provider, base in seconds, attempts, classes. The policy for all has no name.
+// policyArgs returns the policies as columns: provider, base in seconds, attempts, classes. The policy for all has no name.
 func policyArgs(p operation.AutomaticRedrive) []any {
 	names, bases, attempts, classes := []string{}, []float64{}, []int32{}, []string{}
 	add := func(name string, own operation.RedrivePolicy) {

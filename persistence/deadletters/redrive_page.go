@@ -29,7 +29,7 @@ RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
 	drainRedrive = `UPDATE redrives SET drained_at = coalesce(drained_at, clock_timestamp()) WHERE id = $1`
 )
 
-// redriveRow is what a redrive has come to, as its row says while it is held.
+// redriveRow is the progress of a redrive, as its locked row says.
 type redriveRow struct {
 	operation.RedrivePage
 
@@ -37,9 +37,9 @@ type redriveRow struct {
 	bound, cursor int64
 }
 
-// TakePage takes the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same
-// time, and moves its cursor behind them, in one transaction: killed before its commit it has done nothing, killed after
-// it Unstarted finds what it took. It takes nothing for a redrive that does not run.
+// TakePage claims the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same time, and
+// moves its cursor behind them, in one transaction: if it is killed before its commit it has done nothing; after it, Unstarted
+// finds what it claimed. It claims nothing for a redrive that isn't running.
 func (s *Redrives) TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
 	page, err := s.takePage(ctx, id, n, inFlight)
 	return page, postgres.Failure("take page of redrive "+postgres.Clean(id), err)
@@ -66,8 +66,8 @@ func (s *Redrives) takePage(ctx context.Context, id string, n, inFlight int) (op
 	return r.RedrivePage, tx.Commit(ctx, last)
 }
 
-// takeNext looks for the next rows without a lock and then locks them: those that somebody else has taken in between
-// are skipped, and the cursor moves behind them as well.
+// takeNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the cursor
+// moves behind them as well.
 func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
 	var ids []int64
 	list := postgres.NewList(`SELECT id FROM dead_letters`)

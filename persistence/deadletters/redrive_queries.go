@@ -11,7 +11,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// A redrive that is not settled is counted from its dead letters.
+// The counts of a redrive that is not settled come from its dead letters.
 const (
 	redriveColumns = `filter, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
        coalesce(blocked_by, '{}')`
@@ -30,7 +30,7 @@ const (
           AND r.settled_at IS NULL) AS blocked ON true`
 )
 
-// NewRedrives returns the Redrives of a database.
+// NewRedrives makes the Redrives of a database.
 func NewRedrives(db *postgres.DB) *Redrives {
 	return &Redrives{operations.Table[operation.Redrive]{
 		DB: db, Kind: operation.KindRedrive, Columns: redriveColumns, From: ofRedrives, Unfinished: `settled_at IS NULL`,
@@ -38,7 +38,7 @@ func NewRedrives(db *postgres.DB) *Redrives {
 	}}
 }
 
-// Plan says what a redrive of the filter would take on.
+// Plan returns what a redrive of the filter would process.
 func (s *Redrives) Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
 	list := postgres.NewList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
 	redrivable(list, f)

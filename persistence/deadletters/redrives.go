@@ -19,9 +19,8 @@ const (
 INSERT INTO redrives (id, filter, rate, started_by, bound, total)
 SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) FROM dead_letters`
 
-	// What is still open a day after the last start (a policy with long pauses, a run that is stuck) is not waited for.
-	// Of a completed redrive everything that is neither done nor failed was skipped; of one that was canceled it was
-	// never reached.
+	// Dead letters still open a day after the last start (a policy with long pauses, a stuck run) are not waited for. In a completed
+	// redrive everything that is neither done nor failed was skipped; in a canceled one it was never reached.
 	settleRedrive = `
 WITH live AS (
 SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
@@ -37,8 +36,8 @@ UPDATE redrives AS r
  WHERE id = $1 AND settled_at IS NULL AND (state = 'canceled' OR drained_at IS NOT NULL)
    AND (in_flight = 0 OR coalesce(ended_at, drained_at) < clock_timestamp() - interval '1 day')`
 
-	// isAwaited is false for a delivery that waits behind a destination that somebody has paused or disabled: it has been sent
-	// again as far as it can be, and the redrive skips it.
+	// isAwaited is false for a delivery to a paused or disabled destination: it is queued, which is all that the redrive can do, and
+	// the redrive skips it.
 	isAwaited = `
        NOT EXISTS (
            SELECT FROM delivery_queue AS q JOIN destination_states AS s ON s.destination_id = q.destination_id
@@ -46,12 +45,12 @@ UPDATE redrives AS r
               AND dead_letters.subscription_id > 0 AND s.state <> 'ready')`
 )
 
-// Redrives keeps redrives, and takes the dead letters of their pages. It is safe for concurrent use.
+// Redrives stores redrives, and claims the dead letters of their pages. It is safe for concurrent use.
 type Redrives struct {
 	operations.Table[operation.Redrive]
 }
 
-// Create stores a redrive of what matches its filter now. It takes ID, Filter and Rate.
+// Create stores a redrive of what matches its filter now. It uses ID, Filter and Rate.
 func (s *Redrives) Create(ctx context.Context, r operation.Redrive, by oversight.Actor) (operation.Redrive, error) {
 	filter, err := json.Marshal(r.Filter)
 	if err != nil {
@@ -69,15 +68,15 @@ func (s *Redrives) Create(ctx context.Context, r operation.Redrive, by oversight
 	return s.Read(ctx, r.ID)
 }
 
-// redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
-// ended: while one works on them, a second one leaves them alone.
+// redrivable restricts to dead letters that are open or exhausted, match the filter and don't belong to an unfinished redrive:
+// while one processes them, a second one skips them.
 func redrivable(l *postgres.List, f operation.RedriveFilter) {
 	l.Where("state IN ('open', 'exhausted')")
 	l.Equal("provider", f.Provider)
 	l.OfSource(f.Source)
 	l.Equal("type", f.Type)
 	l.Equal("error_class", string(f.Class))
-	if f.Class == "" && f.Code == "" { // a redrive accepts these, so they must be asked for
+	if f.Class == "" && f.Code == "" { // a redrive would accept these, so the filter must name them
 		l.Where("error_class NOT IN ('in_doubt', 'conflict')")
 	}
 	l.Equal("error_code", f.Code)
@@ -89,7 +88,7 @@ func redrivable(l *postgres.List, f operation.RedriveFilter) {
 	l.Where(notOwned)
 }
 
-// ofSubscription restricts to deliveries that have failed for the subscription of a name, if there is one.
+// ofSubscription restricts to deliveries that have failed for the named subscription; an empty name does not restrict.
 func ofSubscription(l *postgres.List, name string) {
 	if name != "" {
 		l.Where("subscription_id IN (SELECT s.id FROM subscriptions AS s WHERE s.name = %s)", postgres.Clean(name))
@@ -98,7 +97,7 @@ func ofSubscription(l *postgres.List, name string) {
 
 const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = redrive_id AND owner.settled_at IS NULL)`
 
-// Settle writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
+// Settle records the result of a redrive once nothing of it is open, and reports whether that is so by now.
 func (s *Redrives) Settle(ctx context.Context, id string) (operation.Redrive, bool, error) {
 	if _, err := s.DB.Exec(ctx, settleRedrive, postgres.Clean(id)); err != nil {
 		return operation.Redrive{}, false, postgres.Failure("settle redrive "+postgres.Clean(id), err)

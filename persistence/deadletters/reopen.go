@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// lockVerdicts are those on an event, on the one that it replaces and on the one that replaces it, in the order in which
-	// everybody locks them.
+	// lockVerdicts locks the decisions about an event, about the one that it replaces and about the one that replaces it, in the
+	// common order.
 	lockVerdicts = `
 SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
  WHERE event_id = ANY ($1::uuid[]) ORDER BY verdicts.event_id FOR UPDATE`
 
 	deleteVerdict = `DELETE FROM verdicts WHERE event_id = $1::uuid`
 
-	// A key that was kept for an event without a row stays kept: the event claims it again.
+	// The key kept for an event without a row stays kept: the event claims it again.
 	reopenDeadLetter = `
 UPDATE dead_letters
    SET state = 'open', discarded_at = NULL, discarded_by = NULL, discard_reason = NULL, replaced_by = NULL, auto_attempts = 0,
@@ -30,9 +30,9 @@ UPDATE dead_letters
  WHERE id = $1`
 )
 
-// ReopenDeadLetter takes a discard back: the dead letter is open, and whatever tries the event again may process it. Of an event
-// and those that were made of it by edits one counts at most, so an event that was replaced is open again only once its edit is
-// discarded, and that stays so from then on. Otherwise the error is a *event.StateError.
+// ReopenDeadLetter undoes a discard: the dead letter is open, and the next attempt may process the event. Of an event and its
+// edits only one may count, so an event that was replaced can be reopened only once its edit is discarded, and the edit stays
+// discarded from then on. Otherwise the error is a *event.StateError.
 func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterDiscarded {
@@ -57,7 +57,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 	})
 }
 
-// isAlone says whether no event counts that was made of this one, or of which this one was made.
+// isAlone reports whether neither an edit of this event nor its original counts.
 func isAlone(ctx context.Context, t *postgres.Transaction, h heldDeadLetter) (bool, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {

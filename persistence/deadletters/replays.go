@@ -17,17 +17,17 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Whoever runs a dead letter again is its owner from the moment in which it is taken: a bulk redrive, a run of the
-// schedule, one replay by hand. Taking is a compare-and-set on the state, so that of many at once one wins, and every
-// later statement asks for the owner, so that one that comes late changes nothing. An event that was edited begins as
-// redriving without an owner (EditDeadLetter); "" stands for that.
+// The process that reruns a dead letter owns it from its claim on: a bulk redrive, a run of the schedule, or a single manual
+// replay. A claim is a compare-and-set on the state, so that only one of several concurrent claims wins, and every later
+// statement checks the owner, so that a late one changes nothing. An edited event begins as redriving without an owner
+// (EditDeadLetter); "" stands for that.
 
-// redriveLease is how long a dead letter may be redriving before somebody else may look after it: whoever took it has
-// stopped half-way, or its run takes long.
+// redriveLease is how long a dead letter may be redriving before another owner may claim it: its owner has died, or its run takes
+// long.
 const redriveLease = 15 * time.Minute
 
 const (
-	// taken is what every way of taking a dead letter for an owner sets, who is $1.
+	// taken is what every statement that claims a dead letter for owner $1 sets.
 	taken = outbox.TakenNow + `, redrive_id = $1`
 
 	takeForReplay = `
@@ -56,9 +56,9 @@ RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
 
-// ClaimForReplay takes one dead letter that waits, for a replay by hand, and lets its automatic attempts begin anew. A
-// dead letter that does not wait is refused with an *event.StateError; one that has been redriving for 15 minutes can be
-// taken over.
+// ClaimForReplay claims one dead letter that is open or exhausted, for a manual replay, and restarts its automatic attempts. A
+// dead letter in another state is refused with an *event.StateError; one that has been redriving for 15 minutes can be taken
+// over.
 func (s *Store) ClaimForReplay(
 	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (event.DeadLetter, error) {
@@ -87,15 +87,15 @@ func (s *Store) takeForReplay(
 	return d, tx.Commit(ctx, last)
 }
 
-// refuseReplay says why a dead letter could not be taken.
+// refuseReplay returns why a dead letter could not be claimed.
 func (s *Store) refuseReplay(ctx context.Context, id int64) error {
 	refused := &event.StateError{ID: id}
 	err := s.db.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
 	return cmp.Or[error](err, refused)
 }
 
-// Unstarted are the first n dead letters that an owner has taken and not marked as started: what is left of an attempt
-// that was killed. Their runs may have been started all the same.
+// Unstarted returns the first n dead letters that an owner has claimed and not marked as started, because it was killed. Their
+// runs may have been started all the same.
 func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
 	rows, err := s.db.Query(ctx, selectUnstarted, owner, n)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.Dea
 	return letters, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
 }
 
-// MarkStarted keeps the runs that were started, by the ID of the dead letter.
+// MarkStarted stores the started runs by the ID of the dead letter.
 func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]string) error {
 	if len(runs) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]st
 	return postgres.Failure("mark runs of redrive "+postgres.Clean(owner)+" as started", err)
 }
 
-// Release lets dead letters wait again that the owner could not start, and counts them as skipped.
+// Release reopens dead letters that the owner could not start, and counts them as skipped.
 func (s *Store) Release(ctx context.Context, owner string, ids ...int64) error {
 	if len(ids) == 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// lookForRestored says whether the dead letter is there or its event was expunged, and whether its subscription is known. A
-	// dead letter has no identity of its own elsewhere: no two of an event and a subscription have failed first at the same time.
+	// lookForRestored reports whether the dead letter exists or its event was expunged, and whether its subscription exists. A dead
+	// letter has no identity across systems, so it is found by its event, subscription and the time of its first failure.
 	lookForRestored = `
 SELECT EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.event_id = $1::uuid AND d.first_failed_at = $2::timestamptz
@@ -19,7 +19,7 @@ SELECT EXISTS (SELECT FROM dead_letters AS d
 
 	subscriptionOfName = `SELECT s.id FROM subscriptions AS s WHERE s.name = $3 AND s.deleted_at IS NULL`
 
-	// insertRestored looks again at what may have been expunged since: now the transaction holds the event's lock.
+	// insertRestored checks again for an expunge, now that the transaction holds the event's lock.
 	insertRestored = `
 INSERT INTO dead_letters (
        event_id, first_failed_at, subscription_id, last_failed_at, provider, key, type, receipt, raw_body, state, step,
@@ -32,10 +32,10 @@ SELECT $1::uuid, $2::timestamptz, coalesce((` + subscriptionOfName + `), 0), $4:
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged')`
 )
 
-// Restored is a dead letter that an import brings back from an archive, encoded. It is closed.
+// Restored is a closed dead letter that an import restores from an archive, with its columns encoded.
 type Restored struct{ columns []any }
 
-// NewRestored encodes it.
+// NewRestored encodes the dead letter.
 func NewRestored(item operation.ImportItem) (*Restored, error) {
 	r, d, f := item.Receipt, item.Stored.DeadLetter, item.Stored.DeadLetter.Failure
 	receipt, err := postgres.ReceiptColumn(r)
@@ -56,7 +56,7 @@ func NewRestored(item operation.ImportItem) (*Restored, error) {
 	}}, nil
 }
 
-// QueueLook asks whether it is there, or may not come back since its event was expunged, and whether its subscription is known.
+// QueueLook queries whether it exists, or may not be restored since its event was expunged, and whether its subscription exists.
 func (d *Restored) QueueLook(b *pgx.Batch, found func(isThere, isKnown bool)) {
 	b.Queue(lookForRestored, d.columns[:3]...).QueryRow(func(row pgx.Row) error {
 		var isThere, isKnown bool

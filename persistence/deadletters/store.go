@@ -5,11 +5,11 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// Store keeps dead letters and redrives. It is safe for concurrent use.
+// Store stores dead letters and redrives. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
 	writer *writer.Store
 }
 
-// New makes a Store on a database, beside the one that writes its events.
+// New makes a Store that writes events with w.
 func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the
-	// event failed again since, that dead letter is enough. An event that has its key, no row and no dead letter that waits was
-	// purged, or is held and its dead letter follows. Only a run that ended by itself shows which: one that was ended from
-	// outside may never have recorded it, and no event is purged while Temporal has its run.
+	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the event
+	// failed again since, that dead letter is enough. An event that owns its key, but has no row and no open dead letter, was
+	// purged, or is held and its dead letter follows. Only a run that ended on its own shows which: one that was ended from outside
+	// may never have recorded it, and no event is purged while Temporal has its run.
 	selectUnrecorded = `
 SELECT c.position
   FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[], $7::boolean[])
@@ -40,8 +40,8 @@ SELECT c.position
  WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval AND id > $2
  ORDER BY id LIMIT $3`
 
-	// What was taken to be delivered again is with its queue, for as long as its destination needs. If it is not there, whoever took
-	// it has stopped half-way.
+	// A dead letter that was claimed for redelivery has its delivery in the queue, for as long as its destination needs. If the
+	// delivery isn't there, the owner died before queueing it.
 	releaseUnsent = `
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
  WHERE id IN (
@@ -56,8 +56,8 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
  WHERE id = $1 AND state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval`
 )
 
-// Unrecorded are those of the runs whose event is neither processed nor, for this run, a dead letter, and on which there is no
-// verdict. Runs without an event ID, or with one that is none of ours, are among them.
+// Unrecorded returns the runs whose event is neither processed nor, for this run, a dead letter, and has no decision. Runs
+// without a valid event ID are among them.
 func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
 	ids, runIDs := make([]pgtype.UUID, len(runs)), make([]string, len(runs))
 	failed, closed := make([]bool, len(runs)), make([]time.Time, len(runs))
@@ -85,7 +85,7 @@ func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]o
 	return unrecorded, nil
 }
 
-// idOf is an ID that somebody else has written; null if it is none of an event.
+// idOf parses an ID from outside; null if it isn't an event ID.
 func idOf(text string) (id pgtype.UUID) {
 	if id.Scan(text) != nil {
 		return pgtype.UUID{}
@@ -93,7 +93,7 @@ func idOf(text string) (id pgtype.UUID) {
 	return id
 }
 
-// StoredEvents are those of the IDs that have a row.
+// StoredEvents returns the IDs that have a row.
 func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool, error) {
 	wanted := make([]pgtype.UUID, len(ids))
 	for i, id := range ids {
@@ -109,8 +109,8 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
-// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes. It
-// leaves out their bodies. Those that were to be delivered again and are not in the queue wait again at once.
+// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes,
+// without their bodies. Those that should be delivered again and are not in the queue are reopened immediately.
 func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
 	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
@@ -123,7 +123,7 @@ func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.
 	return stale, postgres.Failure("list stale redrives", err)
 }
 
-// ReleaseStale lets a dead letter wait again whose redrive has no run, unless it was taken anew meanwhile.
+// ReleaseStale reopens a dead letter whose redrive has no run, unless it was claimed again meanwhile.
 func (s *Store) ReleaseStale(ctx context.Context, id int64) error {
 	_, err := s.db.Exec(ctx, releaseStale, id, redriveLease)
 	return postgres.Failure("release dead letter", err)

@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// lifeAndCheckpoint is an entity, and of its checkpoints the last one that covers nothing which occurred after a moment.
+// lifeAndCheckpoint reads an entity, and its last checkpoint that covers no event which occurred after the given time.
 const (
 	lifeOfEntity = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
@@ -19,13 +19,12 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND latest_at <= $4
  ORDER BY links DESC LIMIT 1`
 
-	// oneSnapshot makes the pages of a fold see the same.
+	// oneSnapshot gives all pages of a fold the same snapshot.
 	oneSnapshot = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`
 )
 
-// EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
-// known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: some of
-// them are not kept.
+// EntityAsOf returns the state that an entity had at a point in time: the fold of the events that had occurred by then, as stored
+// and parsed today. Event.ErrNotFound: none had occurred. A *event.CollapsedError: some of them were removed.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	named, others, err := Named(ctx, s.db, ref)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// A base is what an entity was at the end of the part of its life whose changes are gone, because their events are purged. It is
-// a checkpoint that nothing makes void: a change at or before it shows in nothing, and every fold begins there or later.
+// A base is the state of an entity after the changes that were removed because their events are purged. It is a checkpoint that
+// is never invalidated: a change at or before it has no effect, and every fold begins there or later.
 
 const (
-	// linksPerPage bounds what one transaction takes into a base, linksPerRemoval what it removes (beside the page, what came late),
-	// and pagesPerCollapse how many transactions follow each other for an entity in a batch of a purge; the next batch that touches
-	// the entity goes on.
+	// linksPerPage bounds the links that one transaction adds to a base, linksPerRemoval the out-of-order links that it removes in
+	// addition, and pagesPerCollapse the transactions for one entity in a batch of a purge; the next batch that touches the entity
+	// continues.
 	linksPerPage     = 1000
 	linksPerRemoval  = 20_000
 	pagesPerCollapse = 20
@@ -27,14 +27,16 @@ const (
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_bases
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-	// IsWithoutEffect says of a link l that it shows in nothing: the base was there before the change, or it would be gone.
+	// IsWithoutEffect is the condition that a link l has no effect: the base was there before the change, or the change would be
+	// removed.
 	IsWithoutEffect = IsChange + ` AND EXISTS (
        SELECT FROM entities AS b
         WHERE b.provider = l.provider AND b.kind = l.kind AND b.external_id = l.external_id AND b.base_id IS NOT NULL
           AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id)
            <= (coalesce(b.base_version::numeric, '-Infinity'), b.base_at, b.base_id))`
 
-	// collapsible are the entities of purged events that have so many changes, or mentions, whoever made them. It looks at no more.
+	// collapsible selects the entities of purged events with enough changes or mentions, by any event. It reads no more than that
+	// many.
 	collapsible = `
 SELECT provider, kind, external_id FROM (
        SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id = ANY ($1::uuid[])) AS e
@@ -46,11 +48,12 @@ SELECT provider, kind, external_id FROM (
                OFFSET $2::bigint - 1)
  ORDER BY provider COLLATE "C", kind COLLATE "C", external_id COLLATE "C"`
 
-	// lockToCollapse waits for nobody.
+	// lockToCollapse skips locked rows.
 	lockToCollapse = lifeColumns + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3 FOR NO KEY UPDATE SKIP LOCKED`
 
-	// oldestChanges is a page of the changes after the base, each with whether its event is there or too young to be purged.
+	// oldestChanges reads a page of the changes after the base, and whether the event of each still exists or is too young to be
+	// purged.
 	oldestChanges = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text,
        event_id >= $7::uuid OR EXISTS (SELECT FROM events WHERE id = l.event_id)
@@ -72,7 +75,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $11, $1
        first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id),
        collapsed_at = excluded.collapsed_at`
 
-	// standOnBase: the entity stays what it is. A reset that the base covers is of no use any more.
+	// standOnBase moves the entity onto the new base, without changing its state. A reset covered by the base isn't needed any more.
 	standOnBase = `
 UPDATE entities
    SET base_version = $4, base_at = $5, base_id = $6::uuid, lost_version = $8, lost_at = $9, lost_id = $10,
@@ -88,7 +91,7 @@ DELETE FROM entity_checkpoints
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
      <= (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)`
 
-	// removeCovered: a change that came late, at or before the base, goes too once its event is purged.
+	// removeCovered removes out-of-order changes at or before the base whose event is purged.
 	removeCovered = `
 WITH gone AS (
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
@@ -104,7 +107,7 @@ UPDATE entities SET purged_events = purged_events + n.events, purged_sum = coale
   FROM (SELECT count(DISTINCT event_id) AS events, coalesce(` + SumOfEvents + `, 0) AS sum FROM gone) AS n
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-	// removeMentions leaves the last of those that are purged: the entity is there for its sake, if nothing else is left.
+	// removeMentions keeps the last purged mention, since the entity may exist only because of it.
 	removeMentions = `
 WITH gone AS (
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
@@ -146,7 +149,7 @@ func (a *late) queueBase(b *pgx.Batch) {
 	})
 }
 
-// orderArgs are an order as arguments of a comparison; where there is none, one before all.
+// orderArgs returns an order as arguments of a comparison; the zero order precedes all others.
 func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string) {
 	if o.EventID == "" {
 		return nil, pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, pgtype.UUID{Valid: true}.String()
@@ -154,8 +157,8 @@ func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string)
 	return o.Version, pgtype.Timestamptz{Time: o.OccurredAt, Valid: true}, o.EventID
 }
 
-// Collapse takes the changes of purged events into the bases of their entities, a transaction for each page of an entity.
-// The events that are given have just gone; bound is the first ID that is too young.
+// Collapse moves the changes of purged events into the bases of their entities, in one transaction for each page of an entity.
+// The given events have just been purged; bound is the first ID that is too young.
 func (s *Store) Collapse(ctx context.Context, purged []string, bound string) error {
 	if len(purged) == 0 {
 		return nil
@@ -184,17 +187,17 @@ func (s *Store) Collapse(ctx context.Context, purged []string, bound string) err
 	return nil
 }
 
-// collapsing is one entity of which a part of its life is taken into its base.
+// collapsing is an entity whose oldest changes are moved into its base.
 type collapsing struct {
 	*late
 
-	reset       event.Order // of the row
+	reset       event.Order // as in the row
 	page        []event.OrderedChange
-	isLast      bool // the page has no further one after it
+	isLast      bool // no further page follows
 	first, last string
 }
 
-// collapsePage takes in the next page of an entity, and says whether there may be another.
+// collapsePage collapses the next page of an entity, and reports whether there may be another.
 func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound string) (more bool, err error) {
 	var c *collapsing
 	b := &pgx.Batch{}
@@ -241,7 +244,7 @@ func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound str
 	return taken && !c.isLast || mentions == linksPerPage-1, nil
 }
 
-// queueOldest reads the changes after the base up to the first whose event is there.
+// queueOldest reads the changes after the base, up to the first whose event still exists.
 func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
 	version, at, id := orderArgs(c.base)
 	b.Queue(oldestChanges, c.Provider, c.Kind, c.ExternalID, version, at, id, bound, linksPerPage).Query(func(rows pgx.Rows) error {
@@ -264,10 +267,10 @@ func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
 	})
 }
 
-// takeIn folds the page onto the base, and says whether the base is to be kept. An entity that has fewer changes than there are
-// from one checkpoint to the next keeps them: it would be no smaller without.
+// takeIn folds the page onto the base, and reports whether to store the base. An entity with fewer changes than a checkpoint
+// interval keeps them, since removing them would save nothing.
 func (c *collapsing) takeIn(every int64) (bool, error) {
-	if !c.isLast { // the last event may go on in the next page
+	if !c.isLast { // the last event may continue on the next page
 		last := c.page[len(c.page)-1].Order
 		for len(c.page) > 0 && c.page[len(c.page)-1].Order.Compare(last) == 0 {
 			c.page = c.page[:len(c.page)-1]
@@ -286,11 +289,11 @@ func (c *collapsing) takeIn(every int64) (bool, error) {
 	if err := c.apply(c.page); err != nil {
 		return false, err
 	}
-	return checkSize(c.Entity) == nil, nil // it may have been larger than it may be, for as long as a change was not there
+	return checkSize(c.Entity) == nil, nil // while a change was missing, the entity may have exceeded the limit
 }
 
-// settleLost: what the base holds from a snapshot or a delete on lacks nothing. What is lost of one that doesn't is lost for all
-// that is folded onto it.
+// settleLost marks what the base lacks. A base that contains a snapshot or a delete after the lost changes is complete. Any other
+// base lacks them, and so does every state folded onto it.
 func (c *collapsing) settleLost() {
 	switch {
 	case c.lost.EventID == "":

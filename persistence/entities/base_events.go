@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 )
 
-// knownChanges is of how many changes in a base the events are listed: 1.6 MB of an entity. Of older ones, only the first and the
-// last ID of the base are known.
+// knownChanges is for how many changes of a base the events are listed: 1.6 MB per entity. Of older ones, only the base's first
+// and last event ID are known.
 const knownChanges = 100_000
 
 const (
@@ -27,9 +27,9 @@ WITH old AS (
 UPDATE entity_bases SET recorded = recorded - (SELECT sum(changes) FROM old)
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND EXISTS (SELECT FROM old)`
 
-	// coveringBases are the entities whose base covers an event, or may: where the events of a base aren't all listed, it may cover
-	// each one between its first and its last. An event that has a row was purged and has come again, if at all, and then it is
-	// linked to the entities that it changed.
+	// coveringBases selects the entities whose base covers an event, or may: if the events of a base aren't all listed, it may cover
+	// any ID between its first and its last. An event that has a row can be covered only if it was purged and received again, and
+	// then it is linked to the entities that it changed.
 	coveringBases = `
 SELECT provider, kind, external_id FROM entity_base_events
  WHERE $2::uuid BETWEEN first_id AND last_id AND $2::uuid = ANY (events)
@@ -45,7 +45,7 @@ SELECT provider, kind, external_id FROM entity_bases AS b
  ORDER BY 1, 2, 3`
 )
 
-// queueBaseEvents lists the events of changes that a base has taken in last.
+// queueBaseEvents lists the events of the changes that were last added to a base.
 func queueBaseEvents(b *pgx.Batch, ref event.EntityRef, all []event.OrderedChange) {
 	left := len(all)
 	for part := range slices.Chunk(all, linksPerPage) {
@@ -60,7 +60,7 @@ func queueBaseEvents(b *pgx.Batch, ref event.EntityRef, all []event.OrderedChang
 	}
 }
 
-// QueueCovering looks for the entities of a provider whose base covers an event, or may.
+// QueueCovering finds the entities of a provider whose base covers an event, or may.
 func QueueCovering(b *pgx.Batch, provider, eventID string, into *[]event.EntityRef) {
 	b.Queue(coveringBases, provider, eventID).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, ScanRef)

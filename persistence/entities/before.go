@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// changesBefore are those before a place, the latest first, without what they say.
+	// changesBefore selects the changes before a position, latest first, without their content.
 	changesBefore = `
 SELECT op <> 'patch', version, occurred_at, event_id::text, position FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
@@ -23,7 +23,7 @@ SELECT op <> 'patch', version, occurred_at, event_id::text, position FROM event_
        event_entities.event_id DESC, position DESC
  LIMIT $9`
 
-	// checkpointBefore is the last one before an order that covers nothing which occurred after a moment.
+	// checkpointBefore selects the last checkpoint before an order that covers no event which occurred after the given time.
 	checkpointBefore = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND latest_at <= $7
@@ -32,18 +32,18 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
  ORDER BY links DESC LIMIT 1`
 )
 
-// maxBefore is how many changes are folded for the state before a place: beyond that it is not known.
+// maxBefore is how many changes are folded for the state before a position; with more changes the state is unknown.
 const maxBefore = 1000
 
-// before is what the state of an entity before a place is folded from.
+// before holds what the state of an entity before a position is folded from.
 type before struct {
-	late // it begins at a checkpoint, at the base, or at the beginning
+	late // starts at a checkpoint, at the base, or at the beginning
 
 	place  event.LinkCursor
 	base   *checkpoint
 	start  *checkpoint
 	purged event.Order   // the last purged reset
-	places []changePlace // the latest first
+	places []changePlace // latest first
 }
 
 type changePlace struct {
@@ -53,9 +53,9 @@ type changePlace struct {
 	position int32
 }
 
-// StateBefore is what an entity was before a place in its timeline, as of a moment (zero: now). It is not known (false) where
-// more than maxBefore changes lie between the place and whatever a fold can begin with, or where the place is in what is
-// collapsed.
+// StateBefore returns the state of an entity before a position in its timeline, as of a time (zero: now). The state is unknown
+// (false) if more than maxBefore changes lie between the position and the nearest state that a fold can begin with, or if the
+// position is collapsed.
 func StateBefore(
 	ctx context.Context, db *postgres.DB, ref event.EntityRef, place event.LinkCursor, asOf time.Time,
 ) (e event.Entity, known bool, err error) {
@@ -70,7 +70,7 @@ func StateBefore(
 	}
 	defer tx.Rollback(ctx)
 	n, known := f.begin()
-	known = known && f.purged.Compare(f.after) <= 0 // what came between is gone
+	known = known && f.purged.Compare(f.after) <= 0 // changes in between are removed
 	if !known || n == 0 {
 		return f.Entity, known, nil
 	}
@@ -97,7 +97,7 @@ func (f *before) queueLook(b *pgx.Batch) {
 	queuePurged(b, PurgedReset, f.EntityRef, func(o event.Order) { f.purged = o })
 }
 
-// collect keeps the checkpoint that a statement finds.
+// collect stores the checkpoint that a statement finds.
 func (f *before) collect(into **checkpoint) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		defer rows.Close()
@@ -112,7 +112,7 @@ func (f *before) collect(into **checkpoint) func(pgx.Rows) error {
 	}
 }
 
-// begin puts the fold at the nearest place where it can begin, and says how many changes come from there.
+// begin moves the fold to the nearest state that it can begin with, and returns how many changes follow.
 func (f *before) begin() (n int, known bool) {
 	place := event.Order{Version: f.place.Version, OccurredAt: f.place.OccurredAt, EventID: f.place.EventID}
 	if f.base != nil {

@@ -21,7 +21,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, p
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
 )
 
-// FindWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
+// FindWrongCheckpoints compares the counts in the rows of entities, and their checkpoints, with their changes.
 func FindWrongCheckpoints(
 	ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of Histories, wrong func(event.EntityRef),
 ) error {
@@ -56,7 +56,7 @@ func FindWrongCheckpoints(
 	return nil
 }
 
-// countedAnew is what an entity should know of its changes.
+// countedAnew counts the changes of an entity from its history.
 func countedAnew(h *History) *Life { return h.countedUntil(len(h.Changes)) }
 
 func (h *History) countedUntil(end int) *Life {
@@ -72,12 +72,12 @@ func (h *History) countedUntil(end int) *Life {
 	return l
 }
 
-// counts says whether l has counted as other has.
+// counts reports whether l has the same counts as other.
 func (l *Life) counts(other *Life) bool {
 	return l.links == other.links && l.reset.Compare(other.reset) == 0 && l.latest.Equal(other.latest)
 }
 
-// agreesWith says whether the checkpoint is the plain fold of the changes up to it, and none from before the last reset.
+// agreesWith reports whether the checkpoint is the plain fold of the changes up to it, and not from before the last reset.
 func (c checkpoint) agreesWith(h *History, reset event.Order) bool {
 	end := slices.IndexFunc(h.Changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
 	if end < 0 {
@@ -89,7 +89,7 @@ func (c checkpoint) agreesWith(h *History, reset event.Order) bool {
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
 }
 
-// SameJSON says whether two documents say the same.
+// SameJSON reports whether two documents are equal as JSON.
 func SameJSON(a, b json.RawMessage) bool {
 	x, errX := fold.Canonical(a)
 	y, errY := fold.Canonical(b)

@@ -8,12 +8,11 @@ import (
 	"holdfast/event"
 )
 
-// linksPerCheckpoint is how many changes an entity sees from one checkpoint to the next. A change that comes a little late reads
-// twice as many at most.
+// linksPerCheckpoint is the number of changes between two checkpoints of an entity. A change that is slightly out of order reads
+// at most twice as many.
 const linksPerCheckpoint = 64
 
 const (
-	// lastCheckpoint is the last one before an order.
 	lastCheckpoint = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
  WHERE provider = $1 AND kind = $2 AND external_id = $3
@@ -21,7 +20,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
      < (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
  ORDER BY links DESC LIMIT 1`
 
-	// dropCheckpoints removes those that are void, and those that are too near to each other for their age: see isKept.
+	// dropCheckpoints removes invalid checkpoints, and those too close to each other for their age: see isKept.
 	dropCheckpoints = `
 DELETE FROM entity_checkpoints AS c
  USING unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS d (provider, kind, external_id, above, newest)
@@ -43,7 +42,7 @@ func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
 	return err
 }
 
-// queueCheckpoints writes what has become of the checkpoints of entities that have grown.
+// queueCheckpoints removes and writes checkpoints of entities that have grown.
 func queueCheckpoints(b *pgx.Batch, lives []*Life, every int64) {
 	var dropped []event.EntityRef
 	var above, newest []int64

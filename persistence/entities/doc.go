@@ -1,9 +1,10 @@
-// Package entities keeps what events did to entities (their links), folds it into their states in bounded time, and gives the
-// state of any moment. Entities are locked in one order, bytewise, and those that are not there are made in it.
+// Package entities stores what events did to entities (their links), folds it into their states in bounded time, and reads states
+// at any point in time. Entities are locked, and new ones inserted, in one order: bytewise.
 //
-// The life of an entity (life.go) says what a change is to it: a mention, before the last reset, on top, or late. What is late is
-// folded from the last checkpoint before it, so that it costs as much as it is late, however long the life is.
+// Life (life.go) classifies a change to an entity: a mention, before the last reset, on top, or out of order. An out-of-order
+// change is folded from the last checkpoint before it, so that its cost depends on how far out of order it is, not on the number
+// of changes.
 //
-// It must never know which event brings a change, nor in which group it comes: a transaction is given, with its needs and
-// touches.
+// The package must not depend on which event makes a change, nor on how events are grouped: its input is a transaction, with its
+// needs and touches.
 package entities

@@ -14,32 +14,32 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// SortedRefs are entities in the order in which rows are locked and made: bytewise.
+// SortedRefs returns entities in the order in which rows are locked and inserted: bytewise.
 func SortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 	return slices.SortedFunc(maps.Keys(of), func(a, b event.EntityRef) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
 	})
 }
 
-// Touch is what becomes of the links of an entity in a transaction.
+// Touch lists the links that a transaction adds to and removes from an entity.
 type Touch struct {
 	Come, Gone []event.OrderedChange
-	// Moved is the first change of those that have come from a merged entity; zero: none.
+	// Moved is the first change moved here from a merged entity; zero: none.
 	Moved event.Order
-	// Merged are the entities that were merged into this one.
+	// Merged lists the entities that were merged into this one.
 	Merged []*Life
-	// IsPurged says that those of Gone are of an event whose row a purge has removed.
+	// IsPurged means that the links of Gone belong to an event whose row was purged.
 	IsPurged bool
-	// InBase says that the base holds, or may hold, what an expunged event did.
+	// InBase means that the base contains, or may contain, what an expunged event did.
 	InBase bool
-	// Again says that the base is another one now, so that the entity is folded again.
+	// Again means that the base was replaced, so that the entity must be folded again.
 	Again bool
 
-	// IsIncomplete is what Fold says of the entity.
+	// IsIncomplete is set by Fold.
 	IsIncomplete bool
 }
 
-// lose notes what is lost with what goes.
+// lose records what is lost with the removed links.
 func (t *Touch) lose(l *Life) {
 	for _, m := range t.Merged {
 		l.absorb(m)
@@ -52,10 +52,10 @@ func (t *Touch) lose(l *Life) {
 	}
 }
 
-// Touches are those of entities.
+// Touches maps entities to their touches.
 type Touches map[event.EntityRef]*Touch
 
-// Of is the touch of an entity, which is made if there is none.
+// Of returns the touch of an entity, and adds one if there is none.
 func (t Touches) Of(ref event.EntityRef) *Touch {
 	if t[ref] == nil {
 		t[ref] = &Touch{}
@@ -63,9 +63,9 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 	return t[ref]
 }
 
-// Fold brings entities up to date, whose rows are locked, and tells what has become of them. Those that it makes begin with the
-// given revision. Where that takes more than their rows, b is sent. A fold that needs another page of changes after until ends
-// with a *SlowError; a zero until lets it go on.
+// Fold updates entities whose rows are locked, and returns their change events. New entities begin with the given revision. If
+// the fold needs more than their rows, b is sent. A fold that still needs another page of changes after until ends with a
+// *SlowError; a zero until means no limit.
 func (s *Store) Fold(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life, revision int64,
 	until time.Time,
@@ -113,8 +113,8 @@ func (s *Store) Fold(
 	return queueEntities(b, folded, held), nil
 }
 
-// shows gives those of the changes that come which show in the entity, in fold order, and the least order of all that come or
-// go. It is zero where nothing shows.
+// shows returns the added changes that have an effect on the entity, in fold order, and the least order of all that are added or
+// removed. It is zero if nothing has an effect.
 func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 	for i, c := range slices.Concat(t.Come, t.Gone) {
 		if c.Change.Mentions() || l.ignores(c.Order) {
@@ -128,7 +128,7 @@ func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 		}
 	}
 	if moved := t.Moved; moved.EventID != "" {
-		if l.Covers(moved) { // those after the base show
+		if l.Covers(moved) { // only those after the base have an effect
 			moved = l.base
 		}
 		if from.EventID == "" || moved.Compare(from) < 0 {
@@ -139,8 +139,9 @@ func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 	return come, from
 }
 
-// isLate says whether the entity has to be folded again: something comes before what it has folded, or goes. Where no change is
-// left, even a mention that goes may have been the last of it, and releases that did not count took it for a change.
+// isLate reports whether the entity must be folded again, because a change is removed, or added before one that is already
+// folded. If no change is left, even a removed mention may have been the last link of the entity, and releases without counts
+// treated it as a change.
 func (t *Touch) isLate(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
@@ -150,10 +151,10 @@ func (t *Touch) isLate(l *Life, from event.Order) bool {
 	})
 }
 
-// maxEntity is how many bytes the state of an entity may take with its numbers written out: a patch has to read all of it.
+// maxEntity is the maximum size of an entity's state in bytes, with its numbers written out: a patch must read all of it.
 const maxEntity = 8 << 20
 
-// checkSize refuses what would make an entity too large, as the event's own fault: the entity stays as it is.
+// checkSize refuses a change that would make an entity too large, as an error of the event: the entity stays as it is.
 func checkSize(e event.Entity) error {
 	if fits(e) {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// By another way than that of foldLate.
+	// This query deliberately differs from that of foldLate.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
   FROM ` + AllLinks + `
@@ -23,7 +23,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, p
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
 )
 
-// History is what an entity is folded from: its base, nil where nothing is collapsed, and the changes after it in fold order.
+// History is what an entity is folded from: its base (nil if nothing is collapsed), and the changes after it in fold order.
 type History struct {
 	base    *checkpoint
 	Changes []event.OrderedChange
@@ -32,7 +32,7 @@ type History struct {
 // Histories are those of entities.
 type Histories map[event.EntityRef]*History
 
-// ReadHistories reads whole histories.
+// ReadHistories reads complete histories.
 func ReadHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (Histories, error) {
 	of := make(Histories, len(refs))
 	for _, ref := range refs {
@@ -58,7 +58,7 @@ func ReadHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (Hist
 	return of, rows.Err()
 }
 
-// Clone is a history of its own.
+// Clone returns a copy.
 func (h *History) Clone() *History { return &History{base: h.base, Changes: slices.Clone(h.Changes)} }
 
 // Drop removes the changes of an event.
@@ -66,12 +66,12 @@ func (h *History) Drop(eventID string) {
 	h.Changes = slices.DeleteFunc(h.Changes, func(c event.OrderedChange) bool { return c.Order.EventID == eventID })
 }
 
-// Sort puts the changes into fold order.
+// Sort sorts the changes into fold order.
 func (h *History) Sort() {
 	slices.SortStableFunc(h.Changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 }
 
-// Add puts a change behind the others, unless it shows in nothing.
+// Add appends a change, unless it has no effect.
 func (h *History) Add(c event.OrderedChange) {
 	if h.base == nil || c.Order.Compare(h.base.Last) > 0 {
 		h.Changes = append(h.Changes, c)
@@ -92,7 +92,7 @@ func (of Histories) readBases(ctx context.Context, tx pgx.Tx, refs []event.Entit
 	return rows.Err()
 }
 
-// Fold is the entity by the model that is specified in package fold.
+// Fold folds the entity with the model specified in package fold.
 func (h *History) Fold(ref event.EntityRef) (event.Entity, error) {
 	if h.base == nil {
 		return fold.Of(ref, h.Changes)

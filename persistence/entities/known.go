@@ -6,11 +6,12 @@ import (
 	"holdfast/event"
 )
 
-// A purge removes what comes before a purged snapshot or delete, and leaves that one. So its row says what is not known any more:
-// a state that begins before it. An imported snapshot is such a row as well: what its entity was before is not here.
+// A purge removes the changes before a purged snapshot or delete, and keeps that one. Its row then shows what isn't known any
+// more: every state that begins before it. The row of an imported snapshot does the same, since the entity's earlier states are
+// not stored.
 const (
-	// PurgedReset is the last snapshot or delete of an entity whose event is purged. It begins at the last of all, which the row
-	// has, unless it is of a release that did not count.
+	// PurgedReset selects the last snapshot or delete of an entity whose event is purged. It starts at the last reset of all, which
+	// the row has, unless a release without counts wrote it.
 	PurgedReset = `
 SELECT last.version, last.occurred_at, last.event_id::text
   FROM entities AS e CROSS JOIN LATERAL (
@@ -25,7 +26,7 @@ SELECT last.version, last.occurred_at, last.event_id::text
         LIMIT 1) AS last
  WHERE e.provider = $1 AND e.kind = $2 AND e.external_id = $3 AND (e.reset_id IS NOT NULL OR e.links IS NULL)`
 
-	// purgedMention is the first mention of an entity whose event is purged: earlier ones may be gone.
+	// purgedMention selects the first mention of an entity whose event is purged: earlier ones may be removed.
 	purgedMention = `
 SELECT version, occurred_at, event_id::text FROM event_entities AS l
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsMention + `
@@ -46,7 +47,7 @@ func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event
 	})
 }
 
-// losesTo notes that changes between the place where the fold begins and a purged reset that had not occurred are gone.
+// losesTo records that changes between the start of the fold and a purged reset that had not occurred are removed.
 func (a *late) losesTo(purged event.Order) {
 	if purged.Compare(a.after) > 0 && purged.OccurredAt.After(a.until) && purged.OccurredAt.After(a.lostBefore) {
 		a.lostBefore = purged.OccurredAt

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// lastReset is where the fold of an entity begins that does not know it.
+	// lastReset selects where the fold of an entity begins if its row doesn't have the reset.
 	lastReset = `
 SELECT version, occurred_at, event_id::text FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND op <> 'patch' AND occurred_at <= $4
@@ -24,7 +24,7 @@ SELECT version, occurred_at, event_id::text FROM event_entities
        event_entities.event_id DESC, position DESC
  LIMIT 1`
 
-	// nextChanges is a page of what an entity is folded from. The expression over version is that of the index.
+	// nextChanges selects a page of changes to fold. The expression over version is that of the index.
 	nextChanges = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, position FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
@@ -38,26 +38,26 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
 SELECT EXISTS (SELECT FROM ` + AllLinks + ` WHERE provider = $1 AND kind = $2 AND external_id = $3 AND occurred_at <= $4)`
 )
 
-// changesPerPage bounds how long one statement of a fold takes.
+// changesPerPage bounds the duration of one statement of a fold.
 const changesPerPage = 1000
 
-// late is an entity that is folded again, from a place before a change that came late or has gone.
+// late is an entity that is folded again, starting before an out-of-order or removed change.
 type late struct {
 	*Life
 
-	from  event.Order // the first change that is not what it was
-	until time.Time   // changes that occurred later do not count; zero: all do
+	from  event.Order // the first change that differs
+	until time.Time   // later changes don't count; zero: all count
 
-	// lostBefore: until is before it, and what the entity was until then is collapsed; zero: it is not.
+	// lostBefore is set if until precedes it and the earlier states are collapsed; zero otherwise.
 	lostBefore time.Time
 
-	// after is the place of the last change that has been folded; position 0 is before all changes of an event.
+	// after is the position of the last folded change; position 0 precedes all changes of an event.
 	after    event.Order
 	position int32
-	read     int // of the last page
+	read     int // from the last page
 }
 
-// newLate is the entity as far as it can be known without a look: where its reset stays, the fold begins there.
+// newLate prepares the fold as far as possible without a query: if the reset still counts, the fold begins there.
 func newLate(l *Life, from event.Order) *late {
 	again := newLife(l.EntityRef)
 	again.base, again.before, again.above, again.revision = l.base, l.before, 0, l.revision
@@ -69,10 +69,10 @@ func newLate(l *Life, from event.Order) *late {
 	return a
 }
 
-// resetsAt says whether the reset of the entity is the first change that is not what it was.
+// resetsAt reports whether the reset of the entity is at or after the first change that differs.
 func (l *Life) resetsAt(o event.Order) bool { return l.reset.EventID != "" && o.Compare(l.reset) <= 0 }
 
-// queueStart looks for the place where the fold begins.
+// queueStart finds where the fold begins.
 func (a *late) queueStart(b *pgx.Batch, every int64) {
 	if !a.isKnown {
 		a.isKnown = true
@@ -99,7 +99,7 @@ func (a *late) queueReset(b *pgx.Batch) {
 			if err := rows.Scan(&reset.Version, &reset.OccurredAt, &reset.EventID); err != nil {
 				return err
 			}
-			a.after, a.position, a.lostBefore = reset, 0, time.Time{} // what was before it is of no use
+			a.after, a.position, a.lostBefore = reset, 0, time.Time{} // the earlier state isn't needed
 		}
 		return rows.Err()
 	})
@@ -120,10 +120,10 @@ func (a *late) collectStart(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// isLost says whether the changes that it would be folded from are gone.
+// isLost reports whether the changes to fold were removed.
 func (a *late) isLost() bool { return !a.lostBefore.IsZero() }
 
-// startAt goes on from a checkpoint.
+// startAt continues from a checkpoint.
 func (a *late) startAt(c checkpoint) {
 	a.Entity, a.links, a.latest, a.at, a.covered, a.above = c.Entity, c.links, c.latest, c.Last, c.links, c.links
 	a.after, a.position = c.Last, math.MaxInt32
@@ -136,7 +136,6 @@ func (a *late) queuePage(b *pgx.Batch, every int64) {
 		Query(func(rows pgx.Rows) error { return a.growFrom(rows, every) })
 }
 
-// bound is until as an argument.
 func (a *late) bound() pgtype.Timestamptz {
 	if a.until.IsZero() {
 		return pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
@@ -144,7 +143,7 @@ func (a *late) bound() pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: a.until, Valid: true}
 }
 
-// growFrom folds rows as they come, some at a time.
+// growFrom folds rows as they arrive, in parts.
 func (a *late) growFrom(rows pgx.Rows, every int64) error {
 	a.read = 0
 	some := make([]event.OrderedChange, 0, linksPerCheckpoint)
@@ -168,8 +167,8 @@ func (a *late) growFrom(rows pgx.Rows, every int64) error {
 	return a.grow(some, every)
 }
 
-// foldLate sends b, and folds entities again. Those that need another page of changes after until are given back as slow, and
-// nothing is folded; a zero until lets all go on.
+// foldLate sends b, and folds entities again. It returns those that need another page of changes after until as slow, and then
+// folds none; a zero until means no limit.
 func foldLate(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64, until time.Time,
 ) (slow []*late, err error) {
@@ -215,7 +214,7 @@ func unfinished(all []*late) (open []*late) {
 	return open
 }
 
-// queueIsLinked asks whether an event mentions the entity at least.
+// queueIsLinked queries whether any event is still linked to the entity.
 func (a *late) queueIsLinked(b *pgx.Batch, found func(bool)) {
 	b.Queue(isLinked, a.Provider, a.Kind, a.ExternalID, a.bound()).QueryRow(func(row pgx.Row) error {
 		var is bool

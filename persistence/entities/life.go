@@ -10,44 +10,44 @@ import (
 	"holdfast/feed"
 )
 
-// Life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
+// Life is an entity with the counts of the changes that it is folded from. A new change is one of these:
 //
-//	a mention               it makes the entity if it is not there, and else touches nothing
-//	up to the base          it is linked, and nothing else: retention has collapsed the changes that it belongs between
-//	before the last reset   it is linked, and nothing else: a snapshot or a delete came later, and shows alone
-//	after the last change   it goes on top of the state
-//	between the two         it is late: the entity is folded from the last checkpoint before it, or from the reset
+//	a mention               inserts the entity if it is new, and otherwise changes nothing
+//	up to the base          is linked, without an effect: retention has collapsed the changes around it
+//	before the last reset   is linked, without an effect: a later snapshot or delete replaces it
+//	after the last change   is applied to the state
+//	between the two         is out of order: the entity is folded from the last checkpoint before it, or from the reset
 //
-// A change that is taken back is late, too. A checkpoint is the state at some change since the reset. What is late removes those
-// that come after it, and makes them again on its way, so that each is at any time what its entity was.
+// Removing a change also counts as out of order. A checkpoint is the state at some change since the reset. An out-of-order change
+// removes the checkpoints after it, and the fold makes them again, so that each is always what its entity was.
 type Life struct {
 	event.Entity
 
-	// isKnown: the row was written by a release that counts. What follows is of the changes from the last reset on, without what its
-	// own event did before it: retention removes that.
+	// isKnown means that a release with counts wrote the row. The following fields count the changes from the last reset on, without
+	// those that its own event made before it: retention removes them.
 	isKnown bool
 	links   int64
-	reset   event.Order // zero: there was none
-	base    event.Order // up to which its changes are collapsed; zero: none are. There is no reset at or before it
-	lost    event.Order // before which changes are gone that no base holds; zero: none are. See IsIncomplete
+	reset   event.Order // zero: there is none
+	base    event.Order // position up to which changes are collapsed; zero: none are. There is no reset at or before it
+	lost    event.Order // position before which changes were lost that no base contains; zero: none were. See IsIncomplete
 	purged  purged
-	latest  time.Time // when the latest of them occurred, which need not be the last in order
+	latest  time.Time // when the latest of them occurred; it need not be the last in order
 
-	at      event.Order // of the last change that is counted
-	covered int64       // what links were when a checkpoint could last be made
-	before  int64       // what they were in the row
+	at      event.Order // position of the last counted change
+	covered int64       // links when the last checkpoint was due
+	before  int64       // links in the row
 
 	made []checkpoint
-	// above: the checkpoints of the entity that cover more links are void.
+	// above invalidates the checkpoints of the entity that cover more links.
 	above  int64
 	isGone bool
 
-	// revision counts the changes of the row. row is what it was; nil where there was none.
+	// revision counts the changes of the row. row is the stored version; nil if there was none.
 	revision int64
 	row      *Life
 }
 
-// checkpoint is what an entity was when it covered so many links.
+// checkpoint is the state of an entity when it covered so many links.
 type checkpoint struct {
 	event.Entity
 
@@ -62,28 +62,28 @@ func newLife(ref event.EntityRef) *Life {
 	}
 }
 
-// ignores says whether a change, or its absence, shows in nothing.
+// ignores reports whether adding or removing a change at o has no effect.
 func (l *Life) ignores(o event.Order) bool {
 	return l.Covers(o) || l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
 }
 
-// IsCollapsed says whether a part of the life is.
+// IsCollapsed reports whether the oldest changes are collapsed.
 func (l *Life) IsCollapsed() bool { return l.base.EventID != "" }
 
-// Covers says whether a place is in the part of the life that is collapsed.
+// Covers reports whether a position is in the collapsed part.
 func (l *Life) Covers(o event.Order) bool { return l.IsCollapsed() && o.Compare(l.base) <= 0 }
 
-// appends says whether a change comes after all.
+// appends reports whether a position is after all changes.
 func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }
 
-// grow applies changes in fold order, and keeps checkpoints: one each time that the entity has so many links more.
+// grow applies changes in fold order, and makes a checkpoint each time the links exceed another interval.
 func (l *Life) grow(changes []event.OrderedChange, every int64) error {
 	next := 0
 	for i, c := range changes {
 		if c.Change.Mentions() {
 			continue
 		}
-		if l.isDue(every) && c.Order.Compare(l.at) != 0 { // an event is covered as a whole
+		if l.isDue(every) && c.Order.Compare(l.at) != 0 { // a checkpoint never splits an event
 			if err := l.apply(changes[next:i]); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (l *Life) grow(changes []event.OrderedChange, every int64) error {
 	return l.apply(changes[next:])
 }
 
-// end keeps the last checkpoint.
+// end makes the last checkpoint.
 func (l *Life) end(every int64) {
 	if l.isDue(every) {
 		l.keep(every)
@@ -121,8 +121,8 @@ func (l *Life) count(c event.OrderedChange) {
 
 func (l *Life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
 
-// keep makes a checkpoint, and leaves out those that have come too near to each other. One that would be too large is not made:
-// an entity may have been larger than it may be, for as long as a change was not there.
+// keep makes a checkpoint, and drops those that are now too close to each other. It skips one that would be too large: while a
+// change was missing, the entity may have exceeded the limit.
 func (l *Life) keep(every int64) {
 	l.covered = l.links
 	if checkSize(l.Entity) != nil {
@@ -132,25 +132,24 @@ func (l *Life) keep(every int64) {
 	l.made = append(l.made, checkpoint{Entity: l.Entity, links: l.links, latest: l.latest})
 }
 
-// isKept says whether the nth checkpoint is still there when the newest is made. It is there for twice as long as the greatest
-// power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes one
-// at most. The statement dropCheckpoints says the same.
+// isKept reports whether the nth checkpoint still exists when the newest is made. It exists for twice as long as the greatest
+// power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes at
+// most one. The statement dropCheckpoints implements the same rule.
 func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
 
-// isAs says whether the row would not change. The state comes last, since it has to be read.
+// isAs reports whether the row stays the same. It compares the state last, since that is the most expensive part.
 func (l *Life) isAs(row *Life) bool {
 	return l.Deleted == row.Deleted && l.Last.Compare(row.Last) == 0 && l.reset.Compare(row.reset) == 0 &&
 		l.isKnown == row.isKnown && l.links == row.links && l.latest.Equal(row.latest) &&
 		l.lost.Compare(row.lost) == 0 && l.purged.isAs(row.purged) && SameJSON(l.State, row.State)
 }
 
-// Removed tells that the row goes since its links are another entity's now.
+// Removed returns the change event for a row that is removed because its links moved to another entity.
 func (l *Life) Removed() feed.Change {
 	l.revision++
 	return l.tell(feed.Removed)
 }
 
-// tell is what has become of the entity.
 func (l *Life) tell(action feed.Action) feed.Change {
 	if l.Deleted && action != feed.Removed {
 		action = feed.Deleted
@@ -161,5 +160,5 @@ func (l *Life) tell(action feed.Action) feed.Change {
 	}
 }
 
-// mayHaveCheckpoints says whether there are some in the database.
+// mayHaveCheckpoints reports whether the database may have checkpoints of the entity.
 func (l *Life) mayHaveCheckpoints(every int64) bool { return l.before >= every }

@@ -9,15 +9,15 @@ import (
 	"holdfast/event"
 )
 
-// at is a place in the life of an entity without versions.
+// at returns a position in a timeline without versions.
 func at(hour int, eventID string) event.Order {
 	return event.Order{OccurredAt: time.Date(2026, 11, 25, hour, 0, 0, 0, time.UTC), EventID: eventID}
 }
 
-// Which changes show in nothing, and which go on top of the state, by their place:
-//   - up to the base, its own place included, a change is collapsed; the place right after it is not
-//   - before the last reset a change shows in nothing; the event of the reset itself shows
-//   - what an entity of a release that didn't count says of its reset is not relied on
+// Which changes have no effect, and which are applied on top of the state, by their position:
+//   - up to and including the base, a change is collapsed; right after it, it is not
+//   - before the last reset a change has no effect; changes of the reset's own event have one
+//   - the reset of an entity written by a release without counts is not relied on
 func TestAChangeShowsFromTheBaseAndTheLastResetOn(t *testing.T) {
 	t.Parallel()
 	based := Life{isKnown: true, base: at(5, "e"), Entity: event.Entity{Last: at(9, "e")}}
@@ -50,7 +50,7 @@ func TestAChangeShowsFromTheBaseAndTheLastResetOn(t *testing.T) {
 	}
 }
 
-// A touch is folded from the first place that shows. What is moved from within the base shows from the base on.
+// A touch is folded from the first position with an effect. Changes moved from within the base count from the base on.
 func TestATouchIsFoldedFromTheFirstPlaceThatShows(t *testing.T) {
 	t.Parallel()
 	l := &Life{isKnown: true, base: at(5, "e"), Entity: event.Entity{Last: at(9, "e")}}
@@ -82,8 +82,8 @@ func TestATouchIsFoldedFromTheFirstPlaceThatShows(t *testing.T) {
 	}
 }
 
-// Of any number of checkpoints few are kept: for each distance there is one before the newest that is at least as far away, and
-// at most three times as far.
+// Few of the checkpoints are kept: for each distance there is one before the newest that is at least as far away, and at most
+// three times as far.
 func TestCheckpointsAreKeptAtEveryDistance(t *testing.T) {
 	t.Parallel()
 	require.True(t, isKept(12, 19), "for twice as long as four, which divides it")

@@ -6,8 +6,8 @@ import (
 	"holdfast/event"
 )
 
-// A link changes its entity or only mentions it, and there is an index for each of the two, in fold order. A statement that wants
-// both has to name both, since none of the indexes serves all.
+// A link changes its entity or only mentions it, and each of the two has an index in fold order. A statement that needs both must
+// name both conditions, since neither index serves all links.
 const (
 	IsChange  = `(op <> 'patch' OR change <> '{}')`
 	IsMention = `(op = 'patch' AND change = '{}')`
@@ -17,7 +17,7 @@ const (
        SELECT * FROM event_entities WHERE ` + IsMention + `) AS l`
 )
 
-// ColumnsOfRefs are references as arrays, one a column.
+// ColumnsOfRefs returns references as arrays, one for each column.
 func ColumnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {
 	for _, ref := range refs {
 		providers, kinds, ids = append(providers, ref.Provider), append(kinds, ref.Kind), append(ids, ref.ExternalID)

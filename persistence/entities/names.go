@@ -7,15 +7,14 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// entityNamed is the entity that a name stands for, and its other names.
+// entityNamed selects the entity that a name stands for, and its other names.
 const entityNamed = `
 SELECT e.external_id, ARRAY (
        SELECT name FROM entity_names WHERE provider = $1 AND kind = $2 AND external_id = e.external_id ORDER BY name LIMIT $4)
   FROM (SELECT coalesce((SELECT external_id FROM entity_names WHERE provider = $1 AND kind = $2 AND name = $3), $3::text)
             AS external_id) AS e`
 
-// Named gives the entity that a reader names, by whichever of its names, and the other ones, event.MaxPage of them. An
-// entity that nobody knows is what it is called.
+// Named resolves any name of an entity, and returns its other names, up to event.MaxPage. An unknown name stands for itself.
 func Named(
 	ctx context.Context, db *postgres.DB, ref event.EntityRef,
 ) (named event.EntityRef, others []string, err error) {

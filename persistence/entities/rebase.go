@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Archived are the changes of entities that the archive holds, those of one event in their order.
+// Archived holds the changes of entities from the archive, each event's in their order.
 type Archived map[event.EntityRef][]event.OrderedChange
 
 const (
@@ -34,23 +34,23 @@ UPDATE entities SET base_version = $4, base_at = $5, base_id = $6
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 )
 
-// rebasing is one entity that gets the base which its history in the archive makes.
+// rebasing is an entity whose base is rebuilt from its archived history.
 type rebasing struct {
 	*Life
 
 	expunged string
 	archived []event.OrderedChange
-	linked   []event.OrderedChange // up to the last of archived
+	linked   []event.OrderedChange // up to the last archived change
 	judged   map[string]bool
 
 	base   *Life
 	folded []event.OrderedChange
 }
 
-// Rebase gives an entity whose row is locked the base that its history makes without an event, and says whether it did. The
-// history may still have that event. It counts only if it has exactly the events whose changes purges have removed. Otherwise
-// some were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller
-// folds the entity again.
+// Rebase replaces the base of an entity, whose row is locked, with one built from its history without an event, and reports
+// whether it did. The history may still contain that event. It is used only if it has exactly the events whose changes purges
+// have removed. Otherwise some were purged without the archive, or today's definition parses them differently, and nothing is
+// changed. The caller folds the entity again.
 func (s *Store) Rebase(
 	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
 ) (bool, error) {
@@ -85,8 +85,8 @@ func (s *Store) Rebase(
 	return true, t.Send(ctx, b)
 }
 
-// makeStored gives changes of a history the states that they were stored with. One that can't have been stored belongs to another
-// history.
+// makeStored gives the changes of a history the states with which they were stored. A change that can't have been stored belongs
+// to another history.
 func makeStored(history []event.OrderedChange) bool {
 	for i, c := range history {
 		state, err := postgres.StateColumn(c.Change)
@@ -122,8 +122,8 @@ func eventsOf(all []event.OrderedChange) []string {
 	return ids
 }
 
-// removed are the events of the history whose changes are not linked any more, if they are those that purges have removed. The
-// expunged one may be gone from the archive already, or have been linked until it was expunged.
+// removed returns the history's events whose changes are not linked any more, if they are those that purges have removed. The
+// expunged one may be missing in the archive already, or have been linked until it was expunged.
 func (r *rebasing) removed() (ids map[string]bool, ok bool) {
 	ids = map[string]bool{}
 	for _, c := range r.archived {
@@ -146,7 +146,7 @@ func (r *rebasing) removed() (ids map[string]bool, ok bool) {
 	return ids, sumOf(ids).isOf(r.purged)
 }
 
-// fold makes the base: of what is removed, and of what is linked and belongs between.
+// fold builds the base from the removed changes, and the linked ones between them.
 func (r *rebasing) fold(removed map[string]bool) {
 	r.base = newLife(r.EntityRef)
 	for _, c := range r.archived {

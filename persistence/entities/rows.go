@@ -11,11 +11,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Rows that are there are locked in one order, and so are made those that are not, once all locks are held: no two transactions
-// wait for each other.
+// Existing rows are locked in one order. New rows are inserted in that order, too, once all locks are held: so no two
+// transactions deadlock.
 const (
-	// lockEntities locks what the given changes touch, and what the given events are linked to by an earlier parse: as a whole
-	// where it may have to go, against other changes where it changes, and where it is only mentioned, against being removed.
+	// lockEntities locks what the given changes touch, and the entities to which an earlier parse linked the given events:
+	// completely if they may be removed, against other changes if they change, and against removal if they are only mentioned.
 	lockEntities = `
 SELECT e.* FROM (
        SELECT provider, kind, external_id, max(need) AS need FROM (
@@ -44,7 +44,7 @@ SELECT e.* FROM (
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
 
-	// heldEntities are those of the entities that somebody else holds, so that they cannot be locked as lockEntities does it.
+	// heldEntities selects the entities that lockEntities can't lock now, because another transaction has locked them.
 	heldEntities = `
 SELECT provider, kind, external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS wanted (provider, kind, external_id, need)
@@ -61,7 +61,7 @@ SELECT provider, kind, external_id
                  FOR KEY SHARE SKIP LOCKED) AS mentioned) AS locked ON true
  WHERE is_free IS NULL`
 
-	// lockTables fails where somebody holds one of them as a whole.
+	// lockTables fails if another transaction has locked one of the tables.
 	lockTables = `
 LOCK TABLE idempotency_keys, events, event_entities, entities, entity_names, entity_checkpoints, entity_bases
   IN ROW EXCLUSIVE MODE NOWAIT`
@@ -92,13 +92,13 @@ UPDATE entities AS e
                reset_version, reset_at, reset_id, links, latest_at, revision,
                lost_version, lost_at, lost_id, purged_events, purged_sum, purged_mentions)`
 
-	// removeEntities: an entity that no event touches any more is gone, as if it had never been.
+	// removeEntities deletes entities without links, as if they had never existed.
 	removeEntities = `
 DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS gone (provider, kind, external_id)
  WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
 )
 
-// QueueLocks locks what a transaction needs, and what the given events are linked to, and gives those that are there.
+// QueueLocks locks what a transaction needs, and the entities that the given events are linked to, and returns those that exist.
 func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef]*Life) {
 	b.Queue(lockEntities, n.providers, n.kinds, n.ids, n.needs, events).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -112,14 +112,14 @@ func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef
 	})
 }
 
-// What an event needs of an entity, as lockEntities says it.
+// What an event needs of an entity, in the terms of lockEntities.
 const (
 	toMention int32 = iota
 	toChange
 	toRemove
 )
 
-// Needs are the entities that events touch, some of them more than once, and what for.
+// Needs lists the entities that events touch, possibly more than once, and for what.
 type Needs struct {
 	providers, kinds, ids []string
 	needs                 []int32
@@ -128,7 +128,7 @@ type Needs struct {
 // Add adds what a change needs of its entity.
 func (n *Needs) Add(ref event.EntityRef, c event.Change) {
 	need := toChange
-	if c.Mentions() && len(c.Names) == 0 { // another may be merged into what has names
+	if c.Mentions() && len(c.Names) == 0 { // a name may cause a merge
 		need = toMention
 	}
 	n.add(ref, need)
@@ -139,27 +139,27 @@ func (n *Needs) add(ref event.EntityRef, need int32) {
 	n.needs = append(n.needs, need)
 }
 
-// Rebase adds an entity whose base is to be replaced, or whose state isn't certain any more.
+// Rebase adds an entity whose base may be replaced, or whose state may become incomplete.
 func (n *Needs) Rebase(ref event.EntityRef) { n.add(ref, toChange) }
 
-// Merge adds an entity that is to go, and the one that takes its links.
+// Merge adds an entity to be removed, and the one that gets its links.
 func (n *Needs) Merge(from, into event.EntityRef) {
 	n.add(from, toRemove)
 	n.add(into, toChange)
 }
 
-// QueueRemoval removes the rows of entities whose links are another's now, and their checkpoints.
+// QueueRemoval removes the rows and checkpoints of entities whose links moved to another entity.
 func (s *Store) QueueRemoval(b *pgx.Batch, refs []event.EntityRef) {
 	providers, kinds, ids := ColumnsOfRefs(refs)
 	above, none := make([]int64, len(refs)), make([]int64, len(refs))
 	for i := range above {
-		above[i] = -1 // every checkpoint
+		above[i] = -1 // all checkpoints
 	}
 	b.Queue(dropCheckpoints, providers, kinds, ids, above, none, s.every)
 	b.Queue(removeEntities, providers, kinds, ids)
 }
 
-// QueueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.
+// QueueHeld finds entities that another transaction has locked. It fails if a whole table is locked.
 func QueueHeld(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 	b.Queue(lockTables)
 	b.Queue(heldEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
@@ -216,8 +216,8 @@ func scanLife(row pgx.Row) (*Life, error) {
 	return &l, err
 }
 
-// queueEntities writes entities that have been folded, in the order in which everybody makes them, and tells what has become of
-// them. Those of held are there; what is as it was is not written.
+// queueEntities writes folded entities in the common insertion order, and returns their change events. Those in held exist
+// already; unchanged ones are not written.
 func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) (told []feed.Change) {
 	var made, changed, gone []*Life
 	for _, l := range folded {
@@ -249,7 +249,7 @@ func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life)
 	return told
 }
 
-// columnsOfLives are lives as arrays, one a column.
+// columnsOfLives returns lives as arrays, one for each column.
 func columnsOfLives(lives []*Life) []any {
 	var (
 		resetVersions, links []*int64
@@ -280,7 +280,7 @@ func columnsOfLives(lives []*Life) []any {
 		lostVersions, lostAts, lostIDs, events, sums, mentions)
 }
 
-// ColumnsOfEntities are entities as arrays, one a column.
+// ColumnsOfEntities returns entities as arrays, one for each column.
 func ColumnsOfEntities(entities []event.Entity) []any {
 	var (
 		providers, kinds, ids, states []string
@@ -297,7 +297,7 @@ func ColumnsOfEntities(entities []event.Entity) []any {
 	return []any{providers, kinds, ids, states, deleted, versions, times, lastIDs}
 }
 
-// orNull is nil for the zero value.
+// orNull returns nil for the zero value.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -306,5 +306,5 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// NameOf is how an error names an entity: without its ID, which may be personal (an address, a number).
+// NameOf names an entity in an error: without its ID, which may be personal (an address, a number).
 func NameOf(ref event.EntityRef) string { return "entity of kind " + postgres.Clean(ref.Kind) }

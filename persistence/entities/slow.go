@@ -6,10 +6,10 @@ import (
 	"holdfast/event"
 )
 
-// SlowError says that entities were not folded in the time that there was, because of events that come late.
+// SlowError reports that out-of-order events took too long to fold.
 type SlowError struct{ events []string }
 
-// errSlow is no event's fault: alone, it has more time.
+// errSlow is not an error of the event: on its own it has more time.
 var errSlow = &event.Error{
 	Class: event.ClassTransient, Code: "slow_fold", Text: "an event is so late that folding its entity takes too long for a group",
 }
@@ -17,16 +17,16 @@ var errSlow = &event.Error{
 // Error implements error.
 func (*SlowError) Error() string { return errSlow.Error() }
 
-// Unwrap gives the class and the code.
+// Unwrap returns the class and the code.
 func (*SlowError) Unwrap() error { return errSlow }
 
-// IsOf says whether an event is one of those that come late. Where it is not known which do, each may be.
+// IsOf reports whether an event is one of the out-of-order ones. If those aren't known, every event may be.
 func (e *SlowError) IsOf(eventID string) bool {
 	return len(e.events) == 0 || slices.Contains(e.events, eventID)
 }
 
-// slowError names the events whose changes of slow entities are late, and, where an entity takes over the changes of another, all
-// events that touch it.
+// slowError names the events whose changes to slow entities are out of order and, for an entity that gets the links of another,
+// all events that touch it.
 func (t Touches) slowError(slow []*late, held map[event.EntityRef]*Life) *SlowError {
 	e := &SlowError{}
 	for _, a := range slow {

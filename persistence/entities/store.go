@@ -6,9 +6,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Config says how entities are folded. The zero value is the one for production.
+// Config says how entities are folded. The zero value is the production setting.
 type Config struct {
-	// LinksPerCheckpoint is how many changes there are from one checkpoint of an entity to the next; 0 means 64.
+	// LinksPerCheckpoint is the number of changes between two checkpoints of an entity; 0 means 64.
 	LinksPerCheckpoint int64
 }
 

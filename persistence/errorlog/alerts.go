@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// maxAlerts bounds what one message tells of; the next one tells the rest. markAtOnce bounds the rows that one statement
-// marks, so that nobody waits long for one of them.
+// maxAlerts bounds the alerts of one message; the next one has the rest. markAtOnce bounds the rows that one statement marks, so
+// that its row locks are short.
 const (
 	maxAlerts  = 20_000
 	markAtOnce = 1000
@@ -43,7 +43,7 @@ VALUES ($1::bigint[], $2::integer[], $3::bigint[]) RETURNING id`
 
 	deleteClaim = `DELETE FROM notification_claims WHERE id = $1`
 
-	// oldClaims are those that nobody works on any more.
+	// oldClaims selects abandoned claims.
 	oldClaims = `
 SELECT id, dead_letters, told_before, entries FROM notification_claims
  WHERE claimed_at < now() - $1::interval ORDER BY id`
@@ -59,9 +59,8 @@ UPDATE dead_letters AS d SET notified_failures = claim.told_before
 // claimFor is longer than a round can take.
 const claimFor = 6 * time.Minute
 
-// ClaimAlerts takes what nobody has been told of yet: failures of dead letters that still wait, and alerts of the error log.
-// They count as told from now on; SettleAlerts says how it went. What was claimed long ago, and never settled, is taken as
-// well.
+// ClaimAlerts claims what has not been reported yet: failures of open dead letters, and alerts of the error log. They count as
+// reported from now on; SettleAlerts confirms or undoes that. Abandoned claims are claimed again.
 func (s *Store) ClaimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error) {
 	claim, alerts, err = s.claimAlerts(ctx)
 	return claim, alerts, postgres.Failure("claim alerts", err)
@@ -80,7 +79,7 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []oversigh
 	}
 	now := marksBefore(alerts)
 	for i := range now.letters {
-		now.told[i] = int32(alerts[i].Failures) // the letters come first
+		now.told[i] = int32(alerts[i].Failures) // dead letters come first
 	}
 	if err := s.mark(ctx, now, markDeadLetters, markEntries); err != nil {
 		return 0, nil, errors.Join(err, s.giveBack(ctx, claim, before))
@@ -88,7 +87,7 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []oversigh
 	return claim, alerts, nil
 }
 
-// SettleAlerts ends a claim: somebody has been told, or nobody has, and then the next claim has the same alerts.
+// SettleAlerts ends a claim: if the alerts were not reported, the next claim returns them again.
 func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error {
 	const doing = "settle alerts"
 	if !told {
@@ -98,16 +97,16 @@ func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversigh
 	return postgres.Failure(doing, err)
 }
 
-// marks say of dead letters how many of their failures count as told, and name rows of the error log.
+// marks holds how many failures of each dead letter count as reported, and the reported rows of the error log.
 type marks struct {
 	letters []int64
 	told    []int32
 	entries []int64
 }
 
-// marksBefore are those before the alerts are told.
+// marksBefore returns the marks as they were before the alerts were claimed.
 func marksBefore(alerts []oversight.Alert) marks {
-	m := marks{letters: []int64{}, told: []int32{}, entries: []int64{}} // no array is NULL
+	m := marks{letters: []int64{}, told: []int32{}, entries: []int64{}} // an empty array, not NULL
 	for _, a := range alerts {
 		if a.DeadLetter == 0 {
 			m.entries = append(m.entries, a.Entry)
@@ -143,7 +142,6 @@ func (s *Store) giveBack(ctx context.Context, claim int64, before marks) error {
 	return err
 }
 
-// mark sets the marks, some of them at a time.
 func (s *Store) mark(ctx context.Context, m marks, letters, entries string) error {
 	for from := 0; from < max(len(m.letters), len(m.entries)); from += markAtOnce {
 		b := &pgx.Batch{}

@@ -1,5 +1,5 @@
-// Package errorlog keeps what failed (error_log), and which failures, in it and among the dead letters, no notification has
+// Package errorlog stores errors (error_log), and tracks which failures, in it and among the dead letters, no notification has
 // reported yet.
 //
-// It must never keep a payload, a header or a secret, nor know how a notification is sent.
+// It must never store a payload, a header or a secret, nor depend on how notifications are sent.
 package errorlog

@@ -12,14 +12,14 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// maxLogMessage bounds the text of one row, maxMeta the number of things that it says more, maxMetaValue each of them.
+// maxLogMessage bounds the text of a row, maxMeta the number of its metadata entries, maxMetaValue each of them.
 const (
 	maxLogMessage = 1 << 10
 	maxMeta       = 16
 	maxMetaValue  = 256
 )
 
-// insertErrors writes many rows in one statement, so that a batch of them is one round trip whatever its size.
+// insertErrors writes many rows in one statement, so that a batch is one round trip whatever its size.
 const insertErrors = `
 INSERT INTO error_log (at, phase, provider, error_class, error_code, error_message, event_id, count, meta, alert_pending)
 SELECT at, phase, provider, class, code, message, nullif(event_id, '')::uuid, count, meta::jsonb, alert
@@ -27,20 +27,19 @@ SELECT at, phase, provider, class, code, message, nullif(event_id, '')::uuid, co
               $9::text[], $10::boolean[])
        AS entry (at, phase, provider, class, code, message, event_id, count, meta, alert)`
 
-// recentFailures counts the failures of steps, of which equal ones may share a row.
+// recentFailures counts failed steps; equal failures may share a row.
 const recentFailures = `
 SELECT coalesce(sum(count), 0)::bigint FROM error_log
  WHERE at > statement_timestamp() - interval '1 minute' AND phase IN ('parse', 'persist', 'upsert')`
 
-// RecentFailures counts the steps of events that have failed within the last minute. What has failed within the last seconds may
-// not be written yet.
+// RecentFailures counts the event steps that failed within the last minute. Failures of the last seconds may not be written yet.
 func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
 	err = s.db.QueryRow(ctx, recentFailures).Scan(&n)
 	return n, postgres.Failure("count recent failures", err)
 }
 
-// LogErrors adds entries to the error log, all or none. It is not idempotent: an entry that is logged twice counts
-// twice, which for a log does no harm.
+// LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
+// harm in a log.
 func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {
 	n := len(entries)
 	columns := []any{
@@ -70,7 +69,7 @@ func column(entries []oversight.ErrorEntry, of func(oversight.ErrorEntry) any) [
 	return values
 }
 
-// knownPhase makes sure that an entry is never refused for its phase.
+// knownPhase replaces unknown phases, so that no entry is refused for its phase.
 func knownPhase(p event.Phase) event.Phase {
 	if slices.Contains(event.Phases(), p) {
 		return p
@@ -87,7 +86,7 @@ func metaColumn(meta map[string]string) string {
 	}
 	text, err := json.Marshal(bounded)
 	if err != nil {
-		return "{}" // text in a map is always JSON
+		return "{}" // a map of text always encodes
 	}
 	return string(text)
 }
@@ -96,7 +95,7 @@ const selectErrors = `
 SELECT id, at, phase, provider, error_class, error_code, error_message, coalesce(event_id::text, ''), count, meta
   FROM error_log`
 
-// Errors is a page of the error log, newest first.
+// Errors returns a page of the error log, newest first.
 func (s *Store) Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight.ErrorEntry, error) {
 	list := postgres.NewList(selectErrors)
 	list.Equal("phase", string(q.Phase))

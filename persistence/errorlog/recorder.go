@@ -10,22 +10,21 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// The bounds of an ErrorRecorder.
+// Limits of an ErrorRecorder.
 const (
-	// flushEvery is the pause between two writes.
 	flushEvery = time.Second
-	// groupWindow is how long equal errors share their allowance of rows.
+	// groupWindow is how long equal errors share their limit of rows.
 	groupWindow = time.Minute
-	// rowsPerGroup is how many errors of a group and window have a row of their own; the others share one more.
+	// rowsPerGroup is how many errors of a group and window get their own row; the others share one more.
 	rowsPerGroup = 10
-	// maxGroups bounds the groups of a window, and so, with rowsPerGroup, what is held while the database is away.
-	maxGroups = 500
-	// flushLimit bounds one write.
+	// maxGroups bounds the groups of a window, and so, with rowsPerGroup, the memory used while the database is unavailable.
+	maxGroups  = 500
 	flushLimit = 5 * time.Second
 )
 
-// ErrorRecorder writes the error log from the side: Record never waits, never fails, and costs a lock and a copy. A storm of
-// equal errors becomes a few rows and a count; what cannot be written in time, or is too diverse, is dropped and counted.
+// ErrorRecorder writes the error log in the background: Record never waits, never fails, and costs a lock and a copy. A storm of
+// equal errors becomes a few rows and a count. Errors that can't be written in time, or belong to too many groups, are dropped
+// and counted.
 type ErrorRecorder struct {
 	*postgres.Flusher
 
@@ -37,7 +36,6 @@ type ErrorRecorder struct {
 	dropped int64
 }
 
-// errorGroup is what equal errors have in common.
 type errorGroup struct {
 	phase    event.Phase
 	provider string
@@ -45,11 +43,11 @@ type errorGroup struct {
 	code     string
 }
 
-// groupState is what a window has seen of a group.
+// groupState counts a group's errors in a window.
 type groupState struct {
 	since time.Time
 	rows  int
-	// rest stands for the errors beyond the allowance: the last of them, with their number.
+	// rest stands for the errors beyond the limit: the last of them, with their number.
 	rest oversight.ErrorEntry
 }
 
@@ -64,7 +62,7 @@ func newErrorRecorder(write func(context.Context, []oversight.ErrorEntry) error)
 	return &ErrorRecorder{Flusher: postgres.NewFlusher(), write: write, groups: map[errorGroup]*groupState{}}
 }
 
-// Record takes an entry to be written within seconds. It gets the time of now if it has none.
+// Record queues an entry, to be written within seconds. If it has no time it gets the current one.
 func (r *ErrorRecorder) Record(e oversight.ErrorEntry) {
 	if e.At.IsZero() {
 		e.At = time.Now()
@@ -86,19 +84,19 @@ func (r *ErrorRecorder) Record(e oversight.ErrorEntry) {
 	default:
 		e.Count += g.rest.Count
 		e.Alert = e.Alert || g.rest.Alert
-		e.EventID = "" // it stands for many
+		e.EventID = "" // the row stands for many
 		g.rest = e
 	}
 }
 
-// Dropped is how many entries were lost since the start.
+// Dropped returns how many entries were lost since the start.
 func (r *ErrorRecorder) Dropped() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dropped
 }
 
-// due flushes the groups whose window is over, and at the end all.
+// due flushes the groups whose window is over; at the end, all groups.
 func (r *ErrorRecorder) due(now time.Time, isEnd bool) {
 	if !isEnd {
 		now = now.Add(-groupWindow)
@@ -106,8 +104,8 @@ func (r *ErrorRecorder) due(now time.Time, isEnd bool) {
 	r.flush(now)
 }
 
-// flush writes what is pending, and the rest of each group whose window has begun at ended or before. What cannot be
-// written is tried again with the next flush: the bounds of Record hold for it as well, since its groups are kept.
+// flush writes what is pending, and the rest of each group whose window began at ended or before. Entries that can't be written
+// are tried again with the next flush. Their groups are kept, so that the limits of Record apply to them as well.
 func (r *ErrorRecorder) flush(ended time.Time) {
 	batch := r.take(ended)
 	if len(batch) == 0 {

@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// writes keeps what a recorder writes, or refuses it.
+// writes records what a recorder writes, or refuses it.
 type writes struct {
 	entries []oversight.ErrorEntry
 	err     error
@@ -37,7 +37,7 @@ func transientError() oversight.ErrorEntry {
 	return oversight.ErrorEntry{Phase: event.PhasePersist, Provider: "acme", Class: event.ClassTransient, Code: "connection_lost"}
 }
 
-// A storm of one error: a few rows, and one that stands for the others when the window is over.
+// A storm of one error becomes a few rows, and one row for the others when the window is over.
 func TestAStormIsAFewRowsAndACount(t *testing.T) {
 	t.Parallel()
 	w := &writes{}
@@ -54,7 +54,7 @@ func TestAStormIsAFewRowsAndACount(t *testing.T) {
 	require.Zero(t, r.Dropped())
 }
 
-// While the database is away nothing grows beyond its bounds, and what fits is written when it is back.
+// While the database is unavailable memory stays bounded; what fits is written once it is back.
 func TestAnOutageOfTheLogIsBounded(t *testing.T) {
 	t.Parallel()
 	w := &writes{err: errors.New("away")}

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key. Otherwise it finds the owner
-	// of its key, or the latest event that had it, since a key is purged after its window. An event may have died before it had a
-	// key: then its dead letter has it.
+	// lookAtKeys finds an event by its imported ID, since several may have had its key. Otherwise it finds the owner of its key, or
+	// the latest event that had it, since a key is purged after its window. An event may have failed before it had a key: then its
+	// dead letter has the key.
 	lookAtKeys = `
 SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status, past.status, ''),
        CASE WHEN known.id IS NOT NULL
@@ -50,15 +50,15 @@ SELECT wanted.n, e.state, e.deleted
 SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY events.id LIMIT $4`
 )
 
-// compared is what is here of one thing.
+// compared is what the database has for one item.
 type compared struct {
 	eventID string
 	status  event.Status
 	waits   bool
-	entity  *event.Entity // nil where there is none
+	entity  *event.Entity // nil if there is none
 }
 
-// CompareImport says in what each of some things differs from what is here, in their order.
+// CompareImport returns how each item differs from the database, in the order of the items.
 func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem) ([]operation.ImportCompared, error) {
 	here := make([]compared, len(items))
 	b := &pgx.Batch{}
@@ -161,7 +161,7 @@ func differencesOfEntity(item operation.ImportItem, here *event.Entity) (all []o
 	}
 	for _, f := range fields {
 		if f.Old == nil {
-			continue // the file does not name it
+			continue // not named by the file
 		}
 		d.Differ, d.Field, d.There, d.Here = operation.DiffersField, f.Path, f.Old, f.New
 		all = append(all, d)
@@ -169,8 +169,8 @@ func differencesOfEntity(item operation.ImportItem, here *event.Entity) (all []o
 	return all, nil
 }
 
-// EventsBetween are the events of a provider after an ID, and up to another, by ID: at most limit of them. Only ID, Provider and
-// Key of their receipts are read.
+// EventsBetween returns the events of a provider after one ID, up to and including another, by ID, up to limit. It reads only ID,
+// Provider and Key of their receipts.
 func (s *Store) EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error) {
 	all, err := pgx.CollectRows(s.DB.Rows(ctx, eventsBetween, postgres.Clean(provider), after, last, limit),
 		func(row pgx.CollectableRow) (event.Receipt, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// insertImport goes by the last number, since counting a long file takes longer than a statement may.
+	// insertImport uses the last number, since counting a long file takes longer than a statement may.
 	insertImport = `
 INSERT INTO imports (id, name, rate, total, started_by)
 SELECT $1, $2, $3, coalesce(max(seq) + 1, 0), $4 FROM import_rows WHERE import_id = $1`
@@ -22,7 +22,7 @@ SELECT $1, $2, $3, coalesce(max(seq) + 1, 0), $4 FROM import_rows WHERE import_i
 	maxName = 500
 )
 
-// Create stores an import of what was staged under its ID. It takes ID, Name and Rate.
+// Create stores an import of the items staged under its ID. It uses ID, Name and Rate.
 func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Actor) (operation.Import, error) {
 	name := postgres.Clip(postgres.Clean(i.Name), maxName)
 	if err := s.dropAbandoned(ctx); err != nil {
@@ -35,7 +35,7 @@ func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Act
 	return s.Read(ctx, i.ID)
 }
 
-// Cancel ends an import whose workflow was canceled in Temporal, and removes what is left: no further page will.
+// Cancel ends an import whose workflow was canceled in Temporal, and removes the remaining items, since no further page will.
 func (s *Store) Cancel(ctx context.Context, id string) error {
 	if err := s.Table.Cancel(ctx, id); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package imports keeps what is brought from another system until it is applied, page by page. A file is kept as a whole before
-// anything of it is applied; a page takes its rows, gives them to the writer of events, and removes them, in one transaction.
+// Package imports stages the items of an import until they are applied, page by page. A file is staged completely before any of
+// it is applied; a page reads its rows, passes them to the writer of events, and removes them, in one transaction.
 //
-// It must never know the form of a file, what a definition says, or when the next page comes.
+// It must not depend on a file's format, on the content of definitions, or on the pace of the pages.
 package imports

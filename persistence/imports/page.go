@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// nextRows has sizes first, which are known without reading bodies: what the page has no room for never leaves PostgreSQL.
+	// nextRows adds up sizes first, without reading bodies: rows that don't fit into the page never leave PostgreSQL.
 	nextRows = `
 SELECT seq, item, body FROM import_rows
  WHERE import_id = $1 AND seq = ANY (ARRAY(
@@ -30,13 +30,13 @@ SELECT seq, item, body FROM import_rows
 
 	advanceImport = `UPDATE imports SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb WHERE id = $1`
 
-	// maxBytesOfPage bounds the bodies that a page holds; a larger one is a page of its own.
+	// maxBytesOfPage bounds the bodies that a page holds; a larger one gets its own page.
 	maxBytesOfPage = 4 << 20
 )
 
-// Page applies the next n things of an import, and removes them from what it has kept, in one transaction: killed before
-// its commit it has done nothing. What the store cannot take is named, and passed over. An import that does not run is only
-// read, and of one that was canceled what is left goes; one that has nothing left is completed.
+// Page applies the next n items of an import, and removes them from the staged ones, in one transaction: if it is killed before
+// its commit it has done nothing. Items that the store can't accept are reported, and skipped. An import that isn't running is
+// only read; the rest of a canceled one is removed, and one with nothing left is completed.
 func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error) {
 	i, err := writer.Narrow(n, "apply line", func(n int, fault error) (operation.Import, error) {
 		return s.tryPage(ctx, id, n, parse, fault)
@@ -89,7 +89,7 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	return s.Read(ctx, id)
 }
 
-// kept are rows of an import.
+// kept holds staged rows of an import.
 type kept struct {
 	seqs  []int64
 	items []operation.ImportItem
@@ -113,8 +113,8 @@ func (k *kept) collect(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// TryImport says what would become of things if they were imported now, and changes nothing: its transactions are rolled back.
-// Two things of the same key in two calls are both new.
+// TryImport returns what would happen to items if they were imported now, and changes nothing: its transactions are rolled back.
+// Two items of the same key in two calls both count as new.
 func (s *Store) TryImport(
 	ctx context.Context, items []operation.ImportItem, parse event.Parser,
 ) (counts operation.ImportCounts, problems []operation.ImportProblem, err error) {
@@ -154,7 +154,7 @@ func (s *Store) tryTrial(ctx context.Context, items []operation.ImportItem, pars
 	})
 }
 
-// isMissingHere says that this process lacks the definition: that is no fault of the line.
+// isMissingHere reports that this process lacks the definition, which is not the item's fault.
 func isMissingHere(err error) bool {
 	var known *event.Error
 	return errors.As(err, &known) && (known.Class == event.ClassTransient || known.Code == "unknown_provider")

@@ -13,7 +13,7 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// restoreEvents gives back to rows what the writer cannot know: what they were in the archive.
+// restoreEvents restores archived values that the writer doesn't set.
 const restoreEvents = `
 UPDATE events AS e
    SET status = was.status, persisted_at = was.persisted_at, processed_at = was.processed_at, run_id = was.run_id
@@ -21,27 +21,27 @@ UPDATE events AS e
        AS was (id, status, persisted_at, processed_at, run_id)
  WHERE e.id = was.id`
 
-// restored is what a thing was in the archive from which it comes.
+// restored holds the archived values of an item.
 type restored struct {
 	item    operation.ImportItem
 	letter  *deadletters.Restored // nil for an event
-	isThere bool                  // the dead letter is
+	isThere bool                  // the dead letter exists
 }
 
-// parsedOf is what an event that was given up says of itself: it changes nothing.
+// parsedOf returns the parse of a discarded event: it changes nothing.
 func parsedOf(r event.Record) event.Parsed {
 	return event.Parsed{Type: r.Type, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing}
 }
 
-// restoreLetter brings a dead letter that is closed, beside the key of its event.
+// restoreLetter adds a closed dead letter, which claims the key of its event.
 func (t *thing) restoreLetter(item operation.ImportItem) {
 	if t.restored.letter, t.failed = deadletters.NewRestored(item); t.failed == nil {
 		t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
 	}
 }
 
-// lookForLetters notes which of the dead letters that come from an archive are there, or may not come back. The subscription of a
-// delivery has to be there by its name.
+// lookForLetters checks which of the archived dead letters exist, or may not be restored. The subscription of a delivery must
+// exist, by name.
 func (p *page) lookForLetters(ctx context.Context, tx *postgres.Transaction) error {
 	b := &pgx.Batch{}
 	for i := range p.things {
@@ -62,7 +62,6 @@ func (p *page) lookForLetters(ctx context.Context, tx *postgres.Transaction) err
 	return tx.Send(ctx, b)
 }
 
-// queueRestored makes what is new what it was.
 func queueRestored(b *pgx.Batch, things []thing) {
 	var ids, statuses, runs []string
 	var persisted []time.Time

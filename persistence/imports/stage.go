@@ -18,8 +18,8 @@ INSERT INTO import_rows (import_id, seq, item, body, event_id)
 SELECT $1, seq, item, body, nullif(event_id, '')::uuid
   FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[]) AS row (seq, item, body, event_id)`
 
-	// dropRows removes some of what an import has kept, unless it still has to apply that: whoever has asked for an import and got
-	// no answer does not know that it was made.
+	// dropRows removes some staged rows, unless their import still has to apply them: a client that has requested an import and got
+	// no response doesn't know whether it exists.
 	dropRows = `
 DELETE FROM import_rows
  WHERE ctid = ANY (ARRAY(
@@ -27,7 +27,7 @@ DELETE FROM import_rows
         WHERE import_id = $1 AND NOT EXISTS (SELECT FROM imports WHERE id = $1 AND state IN ('running', 'paused'))
         ORDER BY seq LIMIT $2))`
 
-	// dropAbandoned removes some of what nobody will apply: its import has ended, or was never made.
+	// dropAbandoned removes some rows whose import has ended, or was never created.
 	dropAbandoned = `
 DELETE FROM import_rows
  WHERE ctid = ANY (ARRAY(
@@ -36,14 +36,14 @@ DELETE FROM import_rows
           AND NOT EXISTS (SELECT FROM imports AS i WHERE i.id = r.import_id AND i.state IN ('running', 'paused'))
         ORDER BY import_id, seq LIMIT $2))`
 
-	// rowsPerDrop bounds how long a transaction takes that only removes.
+	// rowsPerDrop bounds the duration of a transaction that only removes.
 	rowsPerDrop = 2000
-	// abandonedAfter is how long a file may take to be read.
+	// abandonedAfter is the maximum time for reading a file.
 	abandonedAfter = 24 * time.Hour
 )
 
-// StageImport keeps things for an import that is yet to be made: the first of them has the number from, in the order in which
-// they are to be applied.
+// StageImport stores items for an import that will be created later: the first has the number from, in the order in which they
+// will be applied.
 func (s *Store) StageImport(ctx context.Context, id string, from int64, items []operation.ImportItem) error {
 	seqs, rows, bodies := make([]int64, len(items)), make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items))
 	events := make([]string, len(items))
@@ -58,14 +58,14 @@ func (s *Store) StageImport(ctx context.Context, id string, from int64, items []
 	return postgres.Failure("keep lines of import "+id, err)
 }
 
-// DropImport removes what an import has kept and not applied. It leaves one alone that runs or is paused.
+// DropImport removes the staged items that an import has not applied. It doesn't change one that is running or paused.
 func (s *Store) DropImport(ctx context.Context, id string) error {
 	return s.drop(ctx, "drop lines of import "+postgres.Clean(id), dropRows, postgres.Clean(id))
 }
 
-// dropAbandoned removes what whoever has read a file and died has left.
+// dropAbandoned removes the rows left by clients that died while they read a file.
 func (s *Store) dropAbandoned(ctx context.Context) error {
-	bound := time.Now().Add(-abandonedAfter).UTC().Format("20060102-150405") // IDs of operations begin so
+	bound := time.Now().Add(-abandonedAfter).UTC().Format("20060102-150405") // prefix of operation IDs
 	return s.drop(ctx, "drop lines of abandoned imports", dropAbandoned, bound)
 }
 

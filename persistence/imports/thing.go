@@ -12,25 +12,25 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// page are the next things of an import that one transaction applies.
+// page holds the items of an import that one transaction applies.
 type page struct {
 	things   []thing
 	counts   operation.ImportCounts
 	problems []operation.ImportProblem
 }
 
-// thing is one of them: brought to the writer, or failed.
+// thing is one of them: passed to the writer, or failed.
 type thing struct {
 	record       operation.ImportRecord
 	line         int64
 	brought      *writer.Brought
-	letter       *deadletters.Imported // what goes with it, if it is new; nil if it is no dead letter
-	restored     *restored             // what it was in an archive; nil if it comes from nowhere such
+	letter       *deadletters.Imported // inserted if the item is new; nil if it isn't a dead letter
+	restored     *restored             // its archived values; nil if it isn't from an archive
 	isUnreadable bool
 	failed       error
 }
 
-// isNew says whether the transaction writes it, once the writer knows.
+// isNew reports whether the transaction writes it, once the writer has decided.
 func (t *thing) isNew() bool {
 	if t.restored != nil && t.restored.letter != nil {
 		return !t.restored.isThere
@@ -38,7 +38,7 @@ func (t *thing) isNew() bool {
 	return t.brought.IsNew()
 }
 
-// newPage prepares things up to the first that shares an identity with one before. The fault is that of the only one.
+// newPage prepares items up to the first that shares an identity with an earlier one. fault is the error of a page's only item.
 func newPage(importID string, items []operation.ImportItem, parse event.Parser, fault error) (*page, error) {
 	p := &page{counts: operation.ImportCounts{}}
 	ids, keys := map[string]bool{}, map[[2]string]bool{}
@@ -59,7 +59,7 @@ func newPage(importID string, items []operation.ImportItem, parse event.Parser, 
 	return p, nil
 }
 
-// newThing prepares one. The error says that it cannot be judged here and now.
+// newThing prepares one item. The error means that it can't be judged by this process.
 func newThing(importID string, item operation.ImportItem, parse event.Parser, fault error) (t thing, err error) {
 	t = thing{record: item.Record, line: item.Line, failed: fault}
 	if t.failed != nil {
@@ -89,7 +89,7 @@ func newThing(importID string, item operation.ImportItem, parse event.Parser, fa
 	return t, nil
 }
 
-// readEvent reads an event with its definition. What that cannot read waits as a dead letter for one that can.
+// readEvent parses an event with its definition. If the definition can't parse it, it becomes a dead letter.
 func (t *thing) readEvent(item operation.ImportItem, parse event.Parser) error {
 	if t.restored != nil && item.Stored.Event.Status == event.StatusDead {
 		t.brought, t.failed = writer.NewBrought(item, parsedOf(*item.Stored.Event))
@@ -115,7 +115,7 @@ func (t *thing) bringLetter(item operation.ImportItem, f event.Failure) {
 	}
 }
 
-// unreadable is the failure of an event that today's definition cannot read.
+// unreadable returns the failure of an event that today's definition can't parse.
 func unreadable(err error) event.Failure {
 	return event.Failure{
 		Step: event.StepParse, Class: event.ClassOf(err), Code: event.CodeOf(err), Message: err.Error(), Attempts: 1,
@@ -123,7 +123,7 @@ func unreadable(err error) event.Failure {
 	}
 }
 
-// failureOf is the failure that the system before had.
+// failureOf returns the failure in the previous system.
 func failureOf(t operation.ImportTrouble) event.Failure {
 	return event.Failure{
 		Step: event.StepStart, Class: event.ClassFailed, Code: "imported", Message: t.Error, Attempts: t.Attempts,
@@ -131,7 +131,7 @@ func failureOf(t operation.ImportTrouble) event.Failure {
 	}
 }
 
-// brought are those that are given to the writer.
+// brought returns the items for the writer.
 func (p *page) brought() (all []*writer.Brought) {
 	for _, t := range p.things {
 		if t.brought != nil {
@@ -141,7 +141,6 @@ func (p *page) brought() (all []*writer.Brought) {
 	return all
 }
 
-// queueLetters opens the dead letters of those that are new.
 func (p *page) queueLetters(b *pgx.Batch) {
 	for _, t := range p.things {
 		if t.letter != nil && t.brought != nil && t.isNew() {
@@ -151,7 +150,7 @@ func (p *page) queueLetters(b *pgx.Batch) {
 	queueRestored(b, p.things)
 }
 
-// count counts what has become of the things, once the writer knows.
+// count counts the results of the items, once the writer has decided.
 func (p *page) count() {
 	p.counts, p.problems = operation.ImportCounts{}, nil
 	for _, t := range p.things {
@@ -179,7 +178,7 @@ func problemOf(t thing) operation.ImportProblem {
 	}
 }
 
-// queueAdvance counts the page in the row of its import, which is locked, and removes what it has applied.
+// queueAdvance adds the page to the counts of its import, whose row is locked, and removes the applied rows.
 func (p *page) queueAdvance(b *pgx.Batch, of operation.Import, last int64) {
 	p.count()
 	if of.Counts == nil {

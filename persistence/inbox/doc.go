@@ -1,4 +1,4 @@
-// Package inbox keeps events that wait to be started, each once for a dedupe window.
+// Package inbox stores events that wait to be started, each once per dedupe window.
 //
 // # The states of a row
 //
@@ -6,9 +6,9 @@
 //	   ▲                                   ├─ dead, or unreadable ──▶ gone, a dead letter instead
 //	   └── postponed, with its last error ─┘
 //
-// A claim is a row lock that ends with the transaction of the drain: should its process die, the row is as it was. What another
-// one works on is passed over. Rows of the bulk lane are taken by package writer, which writes them in batches; those that leave
-// a batch are moved to the overflow lane, and drained from there.
+// A claim is a row lock that ends with the drain's transaction: if its process dies, the row is unchanged. Rows claimed by
+// another process are skipped. Package writer claims the rows of the bulk lane and writes them in batches; events that leave a
+// batch move to the overflow lane, and are drained from there.
 //
-// It must never know what starts an event: the drain asks a function for each row.
+// The package must not depend on how events are started: the drain calls a function for each row.
 package inbox

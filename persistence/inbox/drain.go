@@ -17,11 +17,11 @@ const (
 SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
        due_at, raw_body FROM inbox`
 
-	// claimInbox passes over what another process works on.
+	// claimInbox skips rows claimed by another process.
 	claimInbox = waitingColumns + `
  WHERE lane = $1 AND due_at <= clock_timestamp() ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`
 
-	// Two events of one workflow may wait, each of its dedupe window.
+	// Two events of one workflow may be in the inbox, each in its own dedupe window.
 	deleteInbox = `DELETE FROM inbox WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])`
 
 	postponeInbox = `
@@ -29,10 +29,10 @@ UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timest
  WHERE workflow_id = $1 AND event_id = $4::uuid`
 )
 
-// DrainInbox takes up to limit rows of a lane, oldest first, that are due and that nobody else works on, and settles each as
-// settle says (one answer a row, in their order). A row whose receipt this version cannot read becomes a dead letter, and settle
-// does not see it. It gives how many it took. The rows are locked until settle returns, which
-// must therefore be soon; should the process die meanwhile, they are as they were.
+// DrainInbox claims up to limit due rows of a lane, oldest first, that no other process has claimed, and applies settle's results
+// (one a row, in the same order). A row whose receipt this version can't read becomes a dead letter, and is not passed to settle.
+// DrainInbox returns how many rows it claimed. The rows are locked until settle returns, so settle must be fast; if the process
+// dies meanwhile, they are unchanged.
 func (s *Store) DrainInbox(
 	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
 ) (n int, err error) {
@@ -70,7 +70,7 @@ func (s *Store) drainInbox(
 	return len(rows), settleRows(ctx, tx, rows, settled)
 }
 
-// settleRows has an answer for each row that could be read.
+// settleRows applies the results of the rows that could be read.
 func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, settled []event.Settled) error {
 	var gone, goneIDs []string
 	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
@@ -103,8 +103,8 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, se
 	return t.Commit(ctx, b)
 }
 
-// bury opens a dead letter for an event that had no run. Should another event have its key, this one is its duplicate, or a
-// conflict that is kept.
+// bury opens a dead letter for an event that had no run. If another event owns its key, this one is a duplicate of it, or a
+// conflict that is recorded.
 func bury(ctx context.Context, t *postgres.Transaction, row event.Waiting, f event.Failure) error {
 	err := deadletters.Keep(ctx, t, event.DeadLetter{
 		Receipt: row.Receipt, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: row.Receipt.WorkflowID()},
@@ -115,12 +115,12 @@ func bury(ctx context.Context, t *postgres.Transaction, row event.Waiting, f eve
 	return err
 }
 
-// CountByLane is exact.
+// CountByLane counts exactly.
 const CountByLane = `
 SELECT lane, count(*), (SELECT received_at FROM inbox AS first WHERE first.lane = i.lane ORDER BY seq LIMIT 1)
   FROM inbox AS i GROUP BY lane`
 
-// InboxDepth counts what waits in the inbox.
+// InboxDepth counts the events in the inbox.
 func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
 	depths := event.InboxDepth{}
 	var lane event.Lane

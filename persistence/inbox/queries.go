@@ -14,11 +14,11 @@ import (
 const (
 	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1 ORDER BY seq LIMIT 1`
 
-	// No index serves it: it reads the inbox, which is small or about to be.
+	// No index serves this query: it scans the inbox, which is small or soon will be.
 	waitingOfEvent = waitingColumns + ` WHERE event_id = $1::uuid`
 )
 
-// Inbox is a page of what waits in the inbox, without the bodies.
+// Inbox returns a page of the inbox, without bodies.
 func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error) {
 	l := postgres.NewList(waitingColumns)
 	l.Equal("lane", string(q.Lane))
@@ -39,7 +39,7 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 	return page, postgres.Failure("list the inbox", err)
 }
 
-// sourceInReceipt is what a receipt of the source has in it and no other: a quote in a name or a value is escaped, and the source
+// sourceInReceipt returns bytes that only receipts of the source contain: quotes in names and values are escaped, and the source
 // follows the provider.
 func sourceInReceipt(provider, source string) []byte {
 	text, _ := json.Marshal(struct { //nolint:errchkjson // strings can always be encoded
@@ -49,13 +49,13 @@ func sourceInReceipt(provider, source string) []byte {
 	return bytes.Trim(text, "{}")
 }
 
-// WaitingByWorkflow is the event of a workflow that waits in the inbox, of several the first. Event.ErrNotFound: none does.
+// WaitingByWorkflow returns the first event of a workflow that is in the inbox. Event.ErrNotFound: there is none.
 func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfWorkflow, postgres.Clean(workflowID)), scanWaiting)
 	return w.Waiting, postgres.Failure("read waiting event of workflow "+postgres.Clean(workflowID), err)
 }
 
-// WaitingEvent is an event that waits in the inbox. Event.ErrNotFound: it does not.
+// WaitingEvent returns an event that is in the inbox. Event.ErrNotFound: the inbox does not have it.
 func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfEvent, id), scanWaiting)
 	return w.Waiting, postgres.Failure("read waiting event "+postgres.Clean(id), err)

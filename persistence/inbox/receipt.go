@@ -14,17 +14,16 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// keepUnread keeps a receipt that could not be read with the dead letter that has come of it.
+// keepUnread stores an unreadable receipt with its dead letter.
 const keepUnread = `
 UPDATE dead_letters SET unread_receipt = $2::bytea
  WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')`
 
-// waiting is a row of the inbox.
 type waiting struct {
 	event.Waiting
 
 	workflowID string
-	unread     []byte // the receipt, if it could not be read
+	unread     []byte // the receipt, if it could not be parsed
 }
 
 func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
@@ -44,8 +43,8 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	return w, nil
 }
 
-// buryUnread opens a dead letter for a row whose receipt cannot be read, with the bytes of both. It does so whoever owns the
-// key: for how long that makes the event a duplicate stood in the receipt.
+// buryUnread opens a dead letter for a row whose receipt can't be read, with its bytes and the body. It does so even if another
+// event owns the key, since the dedupe window, which decides whether this is a duplicate, is in the receipt.
 func buryUnread(ctx context.Context, t *postgres.Transaction, row waiting) error {
 	r, unread := row.Receipt, records.ErrMalformedReceipt
 	b := &pgx.Batch{}

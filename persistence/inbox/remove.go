@@ -8,8 +8,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// removeFromInbox compares both IDs: another event of the same key may wait under the workflow's. No event ID has two workflows,
-// so that the pairs need not be kept together. What is locked is passed over: who has it sees to it.
+// removeFromInbox compares both IDs, since another event of the same key may be in the inbox under the same workflow ID. No event
+// ID has two workflows, so the IDs needn't be compared as pairs. Locked rows are skipped: their transaction removes them.
 const removeFromInbox = `
 DELETE FROM inbox WHERE workflow_id IN (
     SELECT workflow_id FROM inbox
@@ -17,8 +17,8 @@ DELETE FROM inbox WHERE workflow_id IN (
        FOR UPDATE SKIP LOCKED)
 RETURNING provider`
 
-// RemoveFromInbox takes the events with these IDs out of the inbox, each of the workflow at the same place, since they are
-// committed elsewhere. It waits for nobody: what a drain works on stays. It gives the provider of each that it has taken out.
+// RemoveFromInbox removes the events with these IDs, each of the workflow at the same index, since they are committed elsewhere.
+// It doesn't wait for locks: rows claimed by a drain stay. It returns the provider of each removed event.
 func (s *Store) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
 	ids := make([]string, len(workflowIDs))
 	for i, id := range workflowIDs {

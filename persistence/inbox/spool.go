@@ -16,21 +16,21 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// The bounds of an InboxWriter.
+// Limits of an InboxWriter.
 const (
-	// groupsInFlight is how many inserts are under way at the same time: one writes while the next is on its way.
+	// groupsInFlight is how many inserts run at the same time: one writes while the next is on its way.
 	groupsInFlight = 2
-	// maxGroupRows and maxGroupBytes bound one insert; a single larger row is one of its own.
+	// maxGroupRows and maxGroupBytes bound one insert; a single larger row gets its own.
 	maxGroupRows  = 500
 	maxGroupBytes = 4 << 20
-	// maxWaitingBytes bounds what waits to be inserted while the database is slow or away.
+	// maxWaitingBytes bounds the memory of pending rows while the database is slow or unavailable.
 	maxWaitingBytes = 64 << 20
 	// insertLimit bounds one insert. It is less than the time that a request has.
 	insertLimit = 2 * time.Second
 )
 
-// insertInbox keeps each event once for a dedupe window, however often it was sent. It says which of them it has stored. The
-// windows are those of a calendar, so that a duplicate across the border of two is stored; the drain finds that it is one.
+// insertInbox stores each event once per dedupe window, however often it was sent, and returns which ones it has stored. Windows
+// are aligned to the calendar, so a duplicate across the border of two is stored; the drain detects it.
 const insertInbox = `
 INSERT INTO inbox (
        workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at, dedupe_from, fingerprint)
@@ -40,28 +40,27 @@ SELECT w, e, l, p, r, b, j, t, now() + leave, d, nullif(f, '')
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`
 
-// waitingOwners are the events that were there before some of those that were to be stored.
+// waitingOwners returns the events that were in the inbox before some of those to be stored.
 const waitingOwners = `
 SELECT u.e, i.event_id::text, coalesce(i.fingerprint, '')
   FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS u(w, e, d)
   JOIN inbox AS i ON i.workflow_id = u.w AND i.dedupe_from = u.d AND i.event_id <> u.e`
 
-// InboxWriter commits events to the inbox. Callers that come at the same time share one statement and one commit; a lone one
-// waits for nobody. It is safe for concurrent use.
+// InboxWriter commits events to the inbox. Concurrent callers share one statement and one commit; a single caller doesn't wait
+// for others. It is safe for concurrent use.
 type InboxWriter struct {
 	insert func(context.Context, []*inboxRow) error
 
 	mu       sync.Mutex
-	waiting  []*inboxGroup // the last one gathers
-	bytes    int           // of what waits
+	waiting  []*inboxGroup // the last one accepts more rows
+	bytes    int           // of the pending rows
 	inFlight int
 }
 
-// inboxGroup is what goes into one insert.
 type inboxGroup struct {
 	rows  []*inboxRow
 	bytes int
-	done  chan struct{} // closed once err is set, and of the rows stored, owner and fingerprint
+	done  chan struct{} // closed once err and the rows' stored, owner and fingerprint are set
 	err   error
 }
 
@@ -73,17 +72,17 @@ type inboxRow struct {
 	lane       event.Lane
 	provider   string
 	receivedAt time.Time
-	receipt    []byte // encoded
+	receipt    []byte // JSON
 	body       []byte
 	reject     bool
-	leave      time.Duration // until the drain may take it
+	leave      time.Duration // delay before the drain may claim it
 	stored     bool
-	left       bool // nobody waits for it any more
+	left       bool // its caller has left
 
-	owner, fingerprint string // of the event that was there before; "" where there is none
+	owner, fingerprint string // of the event already in the inbox; "" if there is none
 }
 
-// size is about what a row takes.
+// size returns the approximate size of a row in bytes.
 func (r *inboxRow) size() int { return len(r.receipt) + len(r.body) + len(r.workflowID) }
 
 func (r *inboxRow) failure(err error) error {
@@ -98,14 +97,14 @@ func (s *Store) NewInboxWriter() *InboxWriter {
 	return &InboxWriter{insert: s.insertInbox}
 }
 
-// errInboxBusy: the database takes less than comes.
+// errInboxBusy reports that events arrive faster than the database stores them.
 var errInboxBusy = &event.Error{
 	Class: event.ClassTransient, Code: "inbox_busy", Text: "too many events wait to be written to the inbox",
 }
 
-// Spool commits one event to the inbox. Stored is false if one of the same workflow and dedupe window waits there already: this
-// one is its duplicate, and is not kept. An *event.ConflictError says that it is none, and is not kept either. After any other
-// error it may be in the inbox all the same.
+// Spool commits one event to the inbox. Stored is false if an event of the same workflow and dedupe window is in the inbox
+// already: this one is its duplicate, and is not stored. An *event.ConflictError means that it is not a duplicate, and is not
+// stored either. After any other error it may still be in the inbox.
 func (w *InboxWriter) Spool(
 	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
 ) (stored bool, err error) {
@@ -116,7 +115,7 @@ func (w *InboxWriter) Spool(
 	return w.spool(ctx, row)
 }
 
-// SpoolLate is Spool, to the overflow lane, for an event that is being started: no drain takes it before the time is over.
+// SpoolLate is Spool, to the overflow lane, for an event that is being started: no drain claims it before the delay is over.
 func (w *InboxWriter) SpoolLate(
 	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
 ) (stored bool, err error) {
@@ -145,8 +144,8 @@ func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, er
 	}
 }
 
-// conflict is the *event.ConflictError of an event that is no duplicate of the one that waits; nil if it is one, or if that has
-// gone meanwhile.
+// conflict returns the *event.ConflictError of an event that is not a duplicate of the one in the inbox; nil if it is, or if that
+// one is gone by now.
 func (r *inboxRow) conflict() error {
 	if r.owner == "" {
 		return nil
@@ -157,7 +156,7 @@ func (r *inboxRow) conflict() error {
 	return nil
 }
 
-// newInboxRow refuses what the table would, so that no row can spoil the others of its group.
+// newInboxRow refuses what the table would refuse, so that no row can fail the others of its group.
 func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
 	row := &inboxRow{
 		workflowID: postgres.Clean(r.WorkflowID()), lane: lane, provider: postgres.Clean(r.Provider), receivedAt: r.ReceivedAt,
@@ -180,7 +179,7 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*i
 	return row, nil
 }
 
-// add puts the row into the group that gathers, and sees to it that somebody writes it.
+// add puts the row into the open group, and makes sure that a goroutine writes it.
 func (w *InboxWriter) add(row *inboxRow) (*inboxGroup, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +207,7 @@ func (g *inboxGroup) hasRoom(row *inboxRow) bool {
 	return len(g.rows) < maxGroupRows && g.bytes+row.size() <= maxGroupBytes
 }
 
-// take gives the group that has waited for longest; nil if none waits. The lock is held.
+// take pops the oldest group; nil if there is none. The caller holds the lock.
 func (w *InboxWriter) take() *inboxGroup {
 	if len(w.waiting) == 0 {
 		return nil
@@ -220,14 +219,13 @@ func (w *InboxWriter) take() *inboxGroup {
 	return group
 }
 
-// leave forgets a row that is not being written yet.
+// leave removes a row that is not being written yet.
 func (w *InboxWriter) leave(row *inboxRow) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	row.left = true
 }
 
-// write writes groups until none waits.
 func (w *InboxWriter) write(group *inboxGroup) {
 	for group != nil {
 		group.err = w.insertGroup(group.rows)
@@ -240,13 +238,13 @@ func (w *InboxWriter) write(group *inboxGroup) {
 	}
 }
 
-// insertGroup brings the rows into one order for every writer, so that no two of them can wait for each other.
+// insertGroup sorts the rows in the same order in every writer, so that no two of them can deadlock.
 func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
 	if len(rows) == 0 {
 		return nil
 	}
 	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
+		if value := recover(); value != nil { // this goroutine has no other recovery
 			err = fmt.Errorf("insert into the inbox: panicked with a %T", value)
 		}
 	}()
@@ -279,7 +277,7 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	return s.db.SendOnly(ctx, b)
 }
 
-// markOwners notes who was there before.
+// markOwners sets the owners that were in the inbox before.
 func markOwners(rows []*inboxRow, found pgx.Rows) error {
 	var id pgtype.UUID
 	var owner, fingerprint string
@@ -294,7 +292,7 @@ func markOwners(rows []*inboxRow, found pgx.Rows) error {
 	return err
 }
 
-// markStored looks for a row from one place on, since they come back in the order in which they were sent, and gives the place
+// markStored looks for a row from an index on, since rows return in the order in which they were sent, and returns the index
 // behind it.
 func markStored(rows []*inboxRow, from int, id pgtype.UUID) int {
 	for i := range rows {

@@ -2,7 +2,7 @@ package inbox
 
 import "holdfast/persistence/postgres"
 
-// Store keeps events that wait to be started. It is safe for concurrent use.
+// Store stores events that wait to be started. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New makes a Store on a database.

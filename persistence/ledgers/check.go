@@ -11,10 +11,10 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// ledgerTimeout bounds each statement of a check, which reads as much as the ledger is long.
+// ledgerTimeout bounds each statement of a check; a statement reads as much as the ledger is long.
 const ledgerTimeout = 5 * time.Minute
 
-// The ledger as tables of one session. A key is what was sent under one provider and key, however often.
+// The ledger as temporary tables. A key has all that was sent under one provider and key.
 const (
 	makeLedgerEntries = `
 CREATE TEMP TABLE ledger_entries (
@@ -35,7 +35,6 @@ CREATE UNIQUE INDEX ON ledger_keys (workflow_id);
 ANALYZE ledger_entries, ledger_keys, ledger_pending`
 )
 
-// forgetFinished takes out what was acknowledged and is at its end.
 const forgetFinished = `
 DELETE FROM ledger_pending AS p
  WHERE EXISTS (SELECT FROM idempotency_keys AS k JOIN events AS e ON e.id = k.event_id
@@ -44,19 +43,19 @@ DELETE FROM ledger_pending AS p
     OR EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.workflow_id = p.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'exhausted', 'discarded'))`
 
-// LedgerCheck is a ledger beside the database: a connection of its own with the ledger in temporary tables. It is for one
+// LedgerCheck compares a ledger with the database, on its own connection, which has the ledger in temporary tables. It is for one
 // goroutine.
 type LedgerCheck struct {
 	conn *pgx.Conn
 	runs []string
-	// from and to bound when what the ledger tells of was received.
+	// from and to bound the times at which the ledger's events were received.
 	from, to time.Time
 }
 
-// clockSkew is by how much the clocks of a sender and of the ingresses may differ.
+// clockSkew is how much the clocks of a sender and of the ingresses may differ.
 const clockSkew = time.Hour
 
-// OpenLedgerCheck loads a ledger. The check must be closed.
+// OpenLedgerCheck loads a ledger. The caller must close the check.
 func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCheck, error) {
 	if s.db.Pooled {
 		return nil, postgres.Failure("open ledger check", postgres.ErrNoSession)
@@ -76,7 +75,7 @@ func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCh
 	return c, nil
 }
 
-// CheckLedger is a check of what is there now: see OpenLedgerCheck and LedgerCheck.Report.
+// CheckLedger reports on the current content: see OpenLedgerCheck and LedgerCheck.Report.
 func (s *Store) CheckLedger(ctx context.Context, l ledger.Ledger) (ledger.Report, error) {
 	c, err := s.OpenLedgerCheck(ctx, l)
 	if err != nil {
@@ -103,7 +102,7 @@ func (c *LedgerCheck) load(ctx context.Context, entries []ledger.Entry) error {
 	return err
 }
 
-// row is an entry as a row. It also widens the time that the ledger tells of.
+// row returns the columns of an entry. It also widens the time range of the ledger.
 func (c *LedgerCheck) row(e *ledger.Entry) []any {
 	if c.from.IsZero() || e.At.Before(c.from) {
 		c.from = e.At
@@ -119,15 +118,15 @@ func (c *LedgerCheck) row(e *ledger.Entry) []any {
 	return []any{e.Provider, e.Key, e.WorkflowID(), e.SHA256[:], string(e.Outcome()), e.At, answered}
 }
 
-// Close ends the connection, and with it the tables.
+// Close closes the connection, which removes the tables.
 func (c *LedgerCheck) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), postgres.RollbackTimeout)
 	defer cancel()
-	_ = c.conn.Close(ctx) // nothing is left to lose
+	_ = c.conn.Close(ctx) // nothing can be lost
 }
 
-// Unfinished is how many of the acknowledged events are neither processed, with nothing left of them in the inbox, nor dead
-// letters that wait for somebody. At quiescence it is 0, unless something is broken: then Report says what.
+// Unfinished returns how many of the acknowledged events are neither finished (processed, and gone from the inbox) nor open dead
+// letters. Without load it is 0, unless something is broken, which Report then names.
 func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
 	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
 		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)

@@ -12,8 +12,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// deliveryInvariants are the queries for what breaks each invariant of what goes out, whoever receives it: deliveries, as event
-// and subscription, or names of destinations.
+// deliveryInvariants are the queries that find violations of the delivery invariants. They return
+// deliveries, as event and subscription, or names of destinations.
 var deliveryInvariants = []struct {
 	name  ledger.Invariant
 	query string
@@ -29,7 +29,7 @@ SELECT l.event_id || ' to ' || l.subscription_id
    AND NOT EXISTS (SELECT FROM delivery_queue AS q
                     WHERE q.event_id = l.event_id AND q.subscription_id = l.subscription_id)`},
 
-	// What has expired is no dead letter.
+	// Expired deliveries have no dead letter.
 	{ledger.DeliveryUnburied, `
 SELECT event_id || ' to ' || subscription_id FROM deliveries AS d
  WHERE status = 'failed' AND code <> 'expired'
@@ -56,7 +56,8 @@ SELECT q.event_id || ' to ' || q.subscription_id
 }
 
 const (
-	// lostDeliveries are events that a subscription to all of some providers must have been given, once it was there.
+	// lostDeliveries are events without a delivery for a subscription that matches all events of some providers, and existed in
+	// time.
 	lostDeliveries = `
 SELECT e.id || ' to ' || s.id
   FROM subscriptions AS s JOIN events AS e ON e.processed_at > s.changed_at AND e.outcome = 'processed'
@@ -71,19 +72,18 @@ SELECT d.event_id || ' to ' || d.subscription_id
  WHERE d.subscription_id = $2 AND d.status = 'delivered' AND seen.event_id IS NULL`
 )
 
-// Receiver is what a receiver has seen.
+// Receiver is what a destination has received.
 type Receiver struct {
 	SubscriptionID int64
-	// All says that its subscription matches all events of these providers, or of all where there is none.
+	// All means that its subscription matches all events of these providers, or of all providers if there is none.
 	All       bool
 	Providers []string
-	// Seen are the events that it has taken, in any order and however often.
+	// Seen lists the events that it has accepted, in any order, with duplicates.
 	Seen []string
 }
 
-// CheckDeliveries judges what is stored of deliveries, and holds it against what receivers have seen: whatever counts as
-// delivered was seen, and whatever matches has a delivery. It reads everything, and may be asked while deliveries are under
-// way.
+// CheckDeliveries checks the stored deliveries against what destinations have received: every delivered event was seen, and every
+// matching event has a delivery. It reads everything, and may run while deliveries are in flight.
 func (s *Store) CheckDeliveries(ctx context.Context, receivers ...Receiver) (all []ledger.Finding, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		all, err = checkDeliveries(ctx, tx, receivers)

@@ -32,7 +32,7 @@ SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id I
 SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT id FROM ledger_events)
  ORDER BY 1, 2, 3`
 
-	// The comparison is that of writeEntities. A row that should not be there has no last event here.
+	// The comparison is that of writeEntities. A row that should not exist has no last event here.
 	wrongEntities = `
 SELECT f.provider, f.kind, f.external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::text[])
@@ -43,8 +43,8 @@ SELECT f.provider, f.kind, f.external_id
  ORDER BY 1, 2, 3`
 )
 
-// checkFolds folds each entity that an event of the ledger has touched from all its links, by the model that is specified
-// in package fold, and compares it with its row and its checkpoints.
+// checkFolds folds each entity that an event of the ledger has touched from all its links, with the model specified in package
+// fold, and compares it with its row and its checkpoints.
 func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err error) {
 	folds := ledger.Finding{Invariant: ledger.Fold, Examples: []string{}}
 	checkpoints := ledger.Finding{Invariant: ledger.Checkpoints, Examples: []string{}}
@@ -86,7 +86,7 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of en
 	return err
 }
 
-// findCheckpointsOfNone are those, and bases, whose entity is gone.
+// findCheckpointsOfNone finds checkpoints and bases whose entity is gone.
 func findCheckpointsOfNone(ctx context.Context, tx pgx.Tx, wrong *ledger.Finding) error {
 	rows, _ := tx.Query(ctx, checkpointsOfNone)
 	var ref event.EntityRef

@@ -2,15 +2,15 @@ package ledgers
 
 import "holdfast/ledger"
 
-// countBroken counts the names that QUERY gives, and gives the first of them.
+// countBroken counts the names that QUERY returns, and returns the first of them.
 const countBroken = `
 WITH broken (name) AS (QUERY)
 SELECT count(*),
        coalesce((SELECT array_agg(name) FROM (SELECT name FROM broken ORDER BY name COLLATE "C" LIMIT $1) AS first), '{}')
   FROM broken`
 
-// ledgerInvariants are the queries for what breaks each invariant: workflow IDs, each once. Fold is not one of them: see
-// checkFolds.
+// ledgerInvariants are the queries that find violations of each invariant: workflow IDs, each once. Fold is checked by checkFolds
+// instead.
 var ledgerInvariants = []struct {
 	name  ledger.Invariant
 	query string
@@ -22,7 +22,7 @@ SELECT workflow_id FROM ledger_keys AS l
    AND NOT EXISTS (SELECT FROM ledger_dead AS d WHERE d.workflow_id = l.workflow_id)
    AND NOT EXISTS (SELECT FROM ledger_inbox AS i WHERE i.workflow_id = l.workflow_id)`},
 
-	// A key may come again once its window has passed.
+	// A key may be used again once its window has passed.
 	{ledger.Duplicated, `
 SELECT workflow_id FROM (
        SELECT workflow_id, received_at, dedupe_window,
@@ -39,7 +39,7 @@ SELECT workflow_id FROM (
         UNION SELECT workflow_id FROM ledger_inbox) AS stored
  WHERE NOT EXISTS (SELECT FROM ledger_keys AS l WHERE l.workflow_id = stored.workflow_id AND NOT l.refused)`},
 
-	// What was only refused is unexpected already, whatever its bytes.
+	// Events that were only refused are unexpected already, whatever their bytes.
 	{ledger.Bytes, `
 SELECT DISTINCT workflow_id FROM (
        SELECT workflow_id, sha256 FROM ledger_events UNION ALL SELECT workflow_id, sha256 FROM ledger_dead
@@ -49,7 +49,8 @@ SELECT DISTINCT workflow_id FROM (
    AND NOT EXISTS (SELECT FROM ledger_entries AS s
                     WHERE s.workflow_id = stored.workflow_id AND s.sha256 = stored.sha256 AND s.outcome <> 'fail')`},
 
-	// What a name stands for is not one itself. The seam for what retention has collapsed: such an entity keeps its row.
+	// A name must not stand for a name that stands for another one. Links collapsed by retention are an exception: such an entity
+	// keeps its row.
 	{ledger.Names, `
 SELECT provider || '/' || kind || '/' || name FROM entity_names AS n
  WHERE EXISTS (SELECT FROM entity_names AS o WHERE o.provider = n.provider AND o.kind = n.kind AND o.name = n.external_id)
@@ -76,7 +77,7 @@ SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.
 SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
  WHERE d.state IN ('open', 'redriving', 'exhausted')`},
 
-	// Of days that the feed has no more, nothing is asked. What has gone and comes again begins with any revision.
+	// Days that the feed no longer has are not checked. An entity that was removed and is created again starts with any revision.
 	{ledger.Untold, `
 SELECT workflow_id FROM ledger_events AS e
  WHERE e.status = 'processed' AND e.processed_at > (SELECT min(at) FROM changes)

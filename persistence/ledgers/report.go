@@ -12,12 +12,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// maxExamples is how many of those that break an invariant are named.
+// maxExamples is how many violations of an invariant are named.
 const maxExamples = 10
 
-// What is stored of the ledger's events, found by key, by workflow, and among all that was received while the ledger was
-// written: there, what bears the ID of a run and was never sent is found, too. An event that was edited has a key of its own,
-// and was sent by nobody.
+// The stored data of the ledger's events, found by key, by workflow, and among everything received while the ledger was written.
+// The last also finds events that have the ID of a run and were never sent. An edited event has its own key, and was not sent.
 const (
 	makeLedgerStored = `
 CREATE TEMP TABLE ledger_events (
@@ -73,8 +72,8 @@ CREATE INDEX ON feed_items (id);
 ANALYZE ledger_events, ledger_dead, ledger_inbox, feed_items`
 )
 
-// Report judges what is stored at this moment against what was sent. It is for a time of rest: what was acknowledged and is
-// still with Temporal alone counts as lost.
+// Report checks what is stored now against what was sent. Run it without load: acknowledged events that only Temporal has yet
+// count as lost.
 func (c *LedgerCheck) Report(ctx context.Context) (r ledger.Report, err error) {
 	err = pgx.BeginTxFunc(ctx, c.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		r, err = c.report(ctx, tx)
@@ -97,7 +96,6 @@ func (c *LedgerCheck) report(ctx context.Context, tx pgx.Tx) (r ledger.Report, e
 	return r, err
 }
 
-// find collects what is stored.
 func (c *LedgerCheck) find(ctx context.Context, tx pgx.Tx) error {
 	from, to := event.FirstIDAt(c.from.Add(-clockSkew)), event.FirstIDAt(c.to.Add(clockSkew))
 	if _, err := tx.Exec(ctx, makeLedgerStored, pgx.QueryExecModeSimpleProtocol); err != nil {
@@ -116,7 +114,7 @@ func (c *LedgerCheck) find(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// findings asks for each invariant, in the order in which they are declared.
+// findings checks each invariant, in the order in which they are declared.
 func findings(ctx context.Context, tx pgx.Tx) ([]ledger.Finding, error) {
 	var all []ledger.Finding
 	for _, i := range ledgerInvariants {
@@ -153,7 +151,7 @@ func countLedger(ctx context.Context, tx pgx.Tx, r *ledger.Report) error {
 		&r.Sent, &r.Acknowledged, &r.Refused, &r.Unknown, &r.Processed, &r.Dead, &r.Waiting)
 }
 
-// timeLedger knows each event once, with the first time that it was acknowledged and processed.
+// timeLedger lists each event once, with the first times at which it was acknowledged and processed.
 const timeLedger = `
 SELECT count(*), coalesce(min(l.sent_at), now()), coalesce(max(e.processed_at), now()),
        percentile_disc(ARRAY[0.5, 0.9, 0.99, 1]) WITHIN GROUP (ORDER BY e.processed_at - l.acknowledged_at),

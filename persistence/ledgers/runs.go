@@ -22,12 +22,12 @@ SELECT workflow_id FROM unnest($1::text[]) AS asked (workflow_id)
  WHERE NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = asked.workflow_id AND d.subscription_id = 0)`
 )
 
-// Batched gives those of the workflow IDs whose events another workflow has processed: that of a batch.
+// Batched returns the workflow IDs whose events were processed by another workflow: that of a batch.
 func (c *LedgerCheck) Batched(ctx context.Context, workflowIDs []string) ([]string, error) {
 	return c.names(ctx, batchedOfLedger, workflowIDs)
 }
 
-// NotDead gives those of the workflow IDs that have no dead letter, not even a closed one.
+// NotDead returns the workflow IDs that have no dead letter, not even a closed one.
 func (c *LedgerCheck) NotDead(ctx context.Context, workflowIDs []string) ([]string, error) {
 	return c.names(ctx, notDeadOfLedger, workflowIDs)
 }

@@ -1,6 +1,5 @@
-// Package names keeps which names of entities stand for which others, where a kind has several: see event.Name. It locks names in
-// one order, reads what they stand for, joins those that events tell of, and writes what was learned.
+// Package names stores which names of entities stand for which others, for kinds with several names: see event.Name. It locks
+// names in one order, resolves them, joins names that events give for one entity, and writes what is new.
 //
-// It must never know what an event does to an entity, or what is to become of two that turn out to be one: the writer merges
-// them.
+// It must not depend on what events do to entities, nor merge entities: that is the writer's task.
 package names

@@ -9,20 +9,20 @@ import (
 	"holdfast/persistence/entities"
 )
 
-// Identities are what the names of entities stand for, as far as a transaction knows. Names that are of one entity form a tree,
-// whose root is the best of them: the one of the least rank, and of two the lesser text. Which tree that is does not depend on
-// the order in which events tell of names, but for one case: no two names of rank 0 are one entity, so an event that says so is
-// not believed, and what was known before stays.
+// Identities maps the names of entities to what they stand for, as far as a transaction has read them. Names of one entity form a
+// tree, whose root is the best of them: the one of the lowest rank, and of two the lesser text. The tree doesn't depend on the
+// order in which events give names, except in one case: two names of rank 0 are never one entity, so an event that joins them is
+// ignored, and the earlier names stay.
 type Identities struct {
-	above map[event.EntityRef]event.EntityRef // what a name stands for; the roots are not in it
-	ranks map[event.EntityRef]int             // of the roots
-	// said are roots whose rank an event says. It goes before that of the table, which may be of an earlier definition.
+	above map[event.EntityRef]event.EntityRef // name to what it stands for; roots have no entry
+	ranks map[event.EntityRef]int             // of roots
+	// said holds the roots whose rank an event gives. That rank overrides the table's, which may be of an earlier definition.
 	said map[event.EntityRef]bool
-	// was is what the table says.
+	// was is what the table contains.
 	was map[event.EntityRef]event.EntityRef
 }
 
-// NewIdentities knows nothing: every name stands for itself.
+// NewIdentities returns empty Identities: every name stands for itself.
 func NewIdentities() *Identities {
 	return &Identities{
 		above: map[event.EntityRef]event.EntityRef{}, ranks: map[event.EntityRef]int{}, was: map[event.EntityRef]event.EntityRef{},
@@ -30,13 +30,13 @@ func NewIdentities() *Identities {
 	}
 }
 
-// knows takes up a row of the table.
+// knows adds a row of the table.
 func (i *Identities) knows(name, root event.EntityRef, rank int) {
 	i.above[name], i.was[name] = root, root
 	i.ranks[root] = rank
 }
 
-// Root is the best name of an entity.
+// Root returns the best name of an entity.
 func (i *Identities) Root(name event.EntityRef) event.EntityRef {
 	for {
 		above, is := i.above[name]
@@ -47,10 +47,10 @@ func (i *Identities) Root(name event.EntityRef) event.EntityRef {
 	}
 }
 
-// Known are what names stand for by the table.
+// Known returns what the names stand for in the table.
 func (i *Identities) Known() iter.Seq[event.EntityRef] { return maps.Values(i.was) }
 
-// Join makes names that an event has for one entity, best first, one.
+// Join joins the names that an event gives for one entity, best first.
 func (i *Identities) Join(of event.EntityRef, names []event.Name) {
 	var roots []event.EntityRef
 	for _, n := range names {
@@ -74,10 +74,10 @@ func (i *Identities) Join(of event.EntityRef, names []event.Name) {
 	}
 }
 
-// Lesser are all names that stand for another, in the order of locks.
+// Lesser returns all names that stand for another, in lock order.
 func (i *Identities) Lesser() []event.EntityRef { return entities.SortedRefs(i.above) }
 
-// Learned are those of which the table says something else, or nothing.
+// Learned returns the names that are missing in the table, or stand for something else there.
 func (i *Identities) Learned() (names []event.EntityRef) {
 	for _, name := range i.Lesser() {
 		if i.was[name] != i.Root(name) {
@@ -87,7 +87,7 @@ func (i *Identities) Learned() (names []event.EntityRef) {
 	return names
 }
 
-// moved are names that were no name of something else until now. Others may stand for them in the table.
+// moved returns the names that stood for nothing else until now. Others may stand for them in the table.
 func (i *Identities) moved() (names []event.EntityRef) {
 	for _, name := range i.Lesser() {
 		if _, was := i.was[name]; !was {
@@ -97,7 +97,7 @@ func (i *Identities) moved() (names []event.EntityRef) {
 	return names
 }
 
-// Columns are names with what they stand for.
+// Columns returns names and what they stand for, as arrays.
 func (i *Identities) Columns(names []event.EntityRef) []any {
 	providers, kinds, ids := entities.ColumnsOfRefs(names)
 	roots, ranks := make([]string, len(names)), make([]int16, len(names))

@@ -7,12 +7,12 @@ import (
 	"holdfast/persistence/entities"
 )
 
-// A kind of entity may have several names: see event.Name. Who writes an entity by a name holds the lock of that name and the one
-// of what it stands for, from before it reads names until the end of its transaction. So two that speak of one entity, by
-// whichever names, come one after the other.
+// A kind of entity may have several names: see event.Name. A transaction that writes an entity by a name holds the locks of that
+// name and of what it stands for, from before it reads names until its end. So two transactions that write one entity, under
+// whatever names, run one after the other.
 const (
-	// lockNames locks names and what they stand for, in one order, and gives those that it has locked: while it waited a name may
-	// have come to stand for another.
+	// lockNames locks names and what they stand for, in one order, and returns what it has locked: while it waited, a name may have
+	// been repointed to another one.
 	lockNames = `
 SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
        SELECT provider, kind, name, ` + hashOfName + ` AS h FROM (
@@ -24,7 +24,7 @@ SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
 
 	hashOfName = `hashtextextended(jsonb_build_array(provider, kind, name)::text, 1)`
 
-	// heldNames are names that somebody else has locked, or what they stand for.
+	// heldNames selects names that another transaction has locked, or whose target it has locked.
 	heldNames = `
 SELECT provider, kind, name FROM (
        SELECT provider, kind, name, n.external_id
@@ -43,20 +43,19 @@ INSERT INTO entity_names (provider, kind, name, external_id, rank)
 SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[])
     ON CONFLICT (provider, kind, name) DO UPDATE SET external_id = excluded.external_id, rank = excluded.rank`
 
-	// repointNames: what stood for a name that stands for another entity now stands for that entity.
+	// repointNames makes names that stood for a repointed name stand for its new target.
 	repointNames = `
 UPDATE entity_names AS n SET external_id = t.external_id, rank = t.rank
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[]) AS t (provider, kind, name, external_id, rank)
  WHERE n.provider = t.provider AND n.kind = t.kind AND n.external_id = t.name`
 
-	// lockNamesOfEvent locks what an event is linked to, under its best name.
+	// lockNamesOfEvent locks the best names of the entities that an event is linked to.
 	lockNamesOfEvent = `
 SELECT pg_advisory_xact_lock(h) FROM (
        SELECT DISTINCT ` + hashOfName + ` AS h FROM (
               SELECT provider, kind, external_id AS name FROM event_entities WHERE event_id = $1::uuid) AS linked
         ORDER BY h) AS in_one_order`
 
-	// forgetNames removes those of entities that are gone.
 	forgetNames = `
 DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) AS t (provider, kind, external_id)
  WHERE n.provider = t.provider AND n.kind = t.kind AND n.external_id = t.external_id
@@ -94,7 +93,7 @@ func QueueKnown(b *pgx.Batch, said []event.EntityRef, known *Identities) {
 	})
 }
 
-// QueueHeld looks for those that somebody else has locked at this moment.
+// QueueHeld finds names that another transaction has locked.
 func QueueHeld(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bool) {
 	providers, kinds, names := entities.ColumnsOfRefs(said)
 	b.Queue(heldNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
@@ -107,10 +106,10 @@ func QueueHeld(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bo
 	})
 }
 
-// QueueLocksOfEvent locks the names that an event is linked to.
+// QueueLocksOfEvent locks the names of the entities that an event is linked to.
 func QueueLocksOfEvent(b *pgx.Batch, eventID string) { b.Queue(lockNamesOfEvent, eventID) }
 
-// QueueLearned writes what the table does not know yet.
+// QueueLearned writes the names that the table doesn't have yet.
 func QueueLearned(b *pgx.Batch, known *Identities) {
 	if moved := known.moved(); len(moved) > 0 {
 		b.Queue(repointNames, known.Columns(moved)...)
@@ -120,7 +119,7 @@ func QueueLearned(b *pgx.Batch, known *Identities) {
 	}
 }
 
-// QueueForget removes the names of those of the entities that are gone.
+// QueueForget removes the names of entities that are deleted.
 func QueueForget(b *pgx.Batch, refs []event.EntityRef) {
 	providers, kinds, ids := entities.ColumnsOfRefs(refs)
 	b.Queue(forgetNames, providers, kinds, ids)

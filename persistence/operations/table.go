@@ -13,19 +13,19 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Table is the table of the operations of one kind, a row each. It is named after the kind.
+// Table is the table of one kind of operation, with a row for each. It has the name of the kind.
 type Table[T operation.Any] struct {
 	DB   *postgres.DB
 	Kind operation.Kind
-	// Columns are those that the kind has of its own, and From adds to the table what they need.
+	// Columns are the kind's own columns, and From joins what they need.
 	Columns, From string
-	// Unfinished is the condition of the operations that need a workflow; "" is those that have not ended.
+	// Unfinished is the condition for operations that need a workflow; "" means those that have not ended.
 	Unfinished string
 	// Scan reads a row: the columns of Scan, then Columns.
 	Scan func(pgx.Row) (T, error)
 }
 
-// hasNotEnded is true of an operation that can still be changed.
+// hasNotEnded is the condition for an operation that can still be changed.
 const hasNotEnded = `state IN ('running', 'paused')`
 
 func (o Table[T]) change() string {
@@ -33,12 +33,12 @@ func (o Table[T]) change() string {
  WHERE id = $1 AND ` + hasNotEnded
 }
 
-// Select is the statement that Scan reads the result of, as far as its conditions. More are columns behind the others.
+// Select returns the statement for Scan, up to its conditions. More lists further columns.
 func (o Table[T]) Select(more string) string {
 	return `SELECT id, rate, state, started_at, ended_at, started_by, ` + o.Columns + more + ` FROM ` + o.Kind.Plural() + o.From
 }
 
-// Scan reads the columns that all kinds have, and more behind them.
+// Scan reads the columns that all kinds share, and more after them.
 func Scan(row pgx.Row, b *operation.Base, more ...any) error {
 	all := append([]any{&b.ID, &b.Rate, &b.State, &b.StartedAt, &b.EndedAt, &b.StartedBy}, more...)
 	if err := row.Scan(all...); err != nil {
@@ -48,7 +48,6 @@ func Scan(row pgx.Row, b *operation.Base, more ...any) error {
 	return nil
 }
 
-// changeVerbs are how the audit log names a change of the state.
 var changeVerbs = map[operation.State]string{
 	operation.Running: "resume", operation.Paused: "pause", operation.Canceled: "cancel",
 }
@@ -76,18 +75,18 @@ func (o Table[T]) tryChange(ctx context.Context, id string, to operation.State, 
 	return event.Rejectf(noun+"_ended", "the %s is %s", noun, is)
 }
 
-// Cancel ends an operation whose workflow was canceled in Temporal. It leaves one that has ended alone.
+// Cancel ends an operation whose workflow was canceled in Temporal. It doesn't change one that has ended.
 func (o Table[T]) Cancel(ctx context.Context, id string) error {
 	_, err := o.DB.Exec(ctx, o.change(), postgres.Clean(id), string(operation.Canceled))
 	return o.failure("cancel", id, err)
 }
 
-// Started is the audit entry of a new operation.
+// Started returns the audit entry of a new operation.
 func (o Table[T]) Started(id string, by oversight.Actor, detail json.RawMessage) oversight.AuditEntry {
 	return by.Did(oversight.AuditAction(string(o.Kind)+".start"), string(o.Kind)+":"+id, detail)
 }
 
-// QueueLock reads the row of an operation that a page is about to change, and locks it.
+// QueueLock reads and locks the row of an operation that a page is about to change.
 func (o Table[T]) QueueLock(b *pgx.Batch, id string, scan func(pgx.Row) error) {
 	b.Queue(o.Select("")+` WHERE id = $1 FOR UPDATE`, postgres.Clean(id)).QueryRow(scan)
 }
@@ -103,14 +102,14 @@ func (o Table[T]) Read(ctx context.Context, id string) (T, error) {
 	return read, o.failure("read", id, err)
 }
 
-// Latest returns the latest operations, newest first: at most limit of them, at most event.MaxPage.
+// Latest returns up to limit operations, newest first, and never more than event.MaxPage.
 func (o Table[T]) Latest(ctx context.Context, limit int) ([]T, error) {
 	sql, args := postgres.NewList(o.Select("")).Page("started_at DESC, id DESC", limit)
 	all, err := pgx.CollectRows(o.DB.Rows(ctx, sql, args...), func(row pgx.CollectableRow) (T, error) { return o.Scan(row) })
 	return all, postgres.Failure("list "+o.Kind.Plural(), err)
 }
 
-// Active returns the IDs of the operations that need a workflow, in their order.
+// Active returns the IDs of the operations that need a workflow, in order.
 func (o Table[T]) Active(ctx context.Context) ([]string, error) {
 	condition := o.Unfinished
 	if condition == "" {

@@ -7,41 +7,42 @@ import (
 	"holdfast/delivery"
 )
 
-// breaker is what outcomes may change of a destination.
+// breaker holds what outcomes may change of a destination.
 type breaker struct {
 	state        delivery.BreakerState
 	epoch        int64
-	failures     int // in a row
+	failures     int // consecutive
 	probesOK     int
 	openUntil    *time.Time
 	closedAt     *time.Time
 	troubleSince *time.Time
 	trouble      string
-	// resumeAt is until when the receiver has asked for a pause, busyAnswers how often it has since its last success.
+	// resumeAt is the end of the pause that the destination asked for; busyAnswers counts such requests since its last success.
 	resumeAt    *time.Time
 	busyAnswers int
-	// isProbed: something has failed since the last success. No probe comes before probeAfter, where the receiver has said so now.
+	// isProbed means that an attempt has failed since the last success. No probe runs before probeAfter, if the destination has just
+	// named such a time.
 	isProbed   bool
 	probeAfter *time.Time
 }
 
-// The pauses of a receiver that is busy and does not say for how long: the first one, which doubles, and the longest.
+// The pauses of a busy destination that doesn't name a duration: the first one, which doubles, and the longest.
 const (
 	busyPause    = 5 * time.Second
 	maxBusyPause = 5 * time.Minute
 )
 
-// tally is what a batch says of a destination: the outcomes of its present epoch, in the order in which they ended.
+// tally summarizes a batch's outcomes for a destination: those of its current epoch, in the order in which they ended.
 type tally struct {
 	ok, bad int
-	// trailing counts those that were bad after the last that was not.
+	// trailing counts the failures after the last success.
 	trailing int
-	// badAt and badWhy are of the first of the trailing ones, and of the last.
+	// badAt is the end of the first trailing failure, badWhy the reason of the last.
 	badAt  time.Time
 	badWhy string
-	// later is the longest time after which the trailing ones want to be tried again.
+	// later is the longest delay that one of the trailing ones asks for before a retry.
 	later time.Duration
-	// busy counts those that ask for a pause, and pause is the longest that one asks for.
+	// busy counts the responses that ask for a pause, and pause is the longest that one asks for.
 	busy  int
 	pause time.Duration
 }
@@ -62,7 +63,7 @@ func (t *tally) add(s delivery.Settled) {
 	case delivery.Busy:
 		t.busy++
 		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
-	case delivery.Final, delivery.Gone, delivery.Ours: // they say nothing of the receiver's health
+	case delivery.Final, delivery.Gone, delivery.Ours: // they don't show whether the destination is healthy
 	}
 }
 
@@ -73,9 +74,9 @@ func why(r delivery.Result) string {
 	return cmp.Or(r.Code, "error") + ": " + r.Error
 }
 
-// after is the breaker after a batch. It opens if so many attempts in a row were bad, or one of the probes; it closes if so
-// many probes were not. Each turn but the last begins an epoch, and what was leased in another one moves nothing: a batch that
-// was under way when the breaker opened neither opens it again nor closes it.
+// after returns the breaker after a batch. It opens after the configured number of consecutive failures, or one failed probe, and
+// closes after the configured number of successful probes. Each transition except closing begins an epoch, and outcomes of leases
+// from other epochs are ignored: a batch that was in flight when the breaker opened neither opens it again nor closes it.
 func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	b = b.paused(t, now)
 	if t.ok+t.bad == 0 {
@@ -104,8 +105,8 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	return b
 }
 
-// paused moves the pause that the receiver asks for. Answers of one moment make it longer once. The first success after it ends
-// the pause, and lets the destination start slowly.
+// paused updates the pause that the destination asks for. Simultaneous responses extend it once. The first success after the
+// pause ends it, and starts the destination slowly.
 func (b breaker) paused(t tally, now time.Time) breaker {
 	isPaused := b.resumeAt != nil && b.resumeAt.After(now)
 	switch {
@@ -132,7 +133,7 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 	return b
 }
 
-// troubled says since when and with what a destination is in trouble, which the first success ends. So long it is probed.
+// troubled sets since when and why a destination is failing. The first success clears it; until then the destination is probed.
 func (b breaker) troubled(t tally, now time.Time) breaker {
 	if t.ok > 0 {
 		b.troubleSince, b.trouble, b.isProbed = nil, "", false

@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 )
 
-// What a batch makes of a breaker, by how its attempts ended (+ ok, - bad, f final, o ours), with five failures to open it and
+// How a batch changes a breaker, by how its attempts ended (+ ok, - bad, f final, o ours), with five failures to open it and
 // three probes to close it.
 func TestWhatABatchMakesOfABreaker(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestWhatABatchMakesOfABreaker(t *testing.T) {
 	}
 }
 
-// After a breaker has closed as many are allowed as had to probe it, twice that a second later, and so on.
+// After a breaker has closed, as many attempts are allowed as there were probes, twice as many a second later, and so on.
 func TestAClosedBreakerStartsSlowly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -89,7 +89,7 @@ func TestLimitsHaveDefaults(t *testing.T) {
 	require.Equal(t, 22*time.Millisecond, l.spacing)
 }
 
-// At 10 in a second a start time is 110 ms after the one before, so that one which is 100 ms late makes no eleventh.
+// At 10 per second, starts are 110 ms apart, so that a start that is 100 ms late makes no eleventh.
 func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -127,9 +127,9 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	require.Equal(t, now.Add(155*time.Millisecond), jobs[1].StartAt)
 }
 
-// No start is further ahead than a lease may put it, whatever the process leads by: what is beyond comes from an earlier, slower
-// rate. Without a rate, or before the first attempt, the next may start at once. A fast rate lets several attempts be leased
-// together.
+// No start is further ahead than a lease may set it, whatever the lead of the process: a later one is left from an earlier,
+// slower rate. Without a rate, or before the first attempt, the next may start immediately. A fast rate lets several attempts be
+// leased together.
 func TestAStartIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -148,8 +148,8 @@ func TestAStartIsBounded(t *testing.T) {
 	require.Equal(t, 11, looking{limits: limit}.starts(now))
 }
 
-// A receiver that asks for a pause gets it: as long as it says, an hour at most, and else 5 s that double with each, up to 5
-// minutes. Answers of one moment make it longer once, and never shorter. The first success after it ends it.
+// A destination that asks for a pause gets it: as long as it says, at most an hour; otherwise 5 s, which double each time, up to
+// 5 minutes. Simultaneous responses extend it once, and never shorten it. The first success after it ends it.
 func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -192,8 +192,8 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 	}
 }
 
-// A destination is in trouble since the end of the first attempt that failed, and for the reason of the last. It isn't probed
-// before the time that the receiver has named.
+// A destination has been failing since the end of its first failed attempt, for the reason of the last. It isn't probed before
+// the time that it has named.
 func TestTroubleBeginsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// objectOfQuery names what a query is about, for the audit log.
+	// objectOfQuery names the object of a query for the audit log.
 	objectOfQuery = `
 SELECT coalesce('event:' || nullif($1::text, ''), (SELECT 'subscription:' || name FROM subscriptions WHERE id = $2),
                 (SELECT 'destination:' || name FROM destinations WHERE id = $3), '')`
 
-	// cancelPicked ends what "picked" has locked, and discards their dead letters, as QueueDiscard does for one delivery.
+	// cancelPicked ends the deliveries locked by "picked", and discards their dead letters, as QueueDiscard does for one delivery.
 	cancelPicked = `), ended AS (
      DELETE FROM delivery_queue AS q USING picked AS p
       WHERE q.ctid = p.place RETURNING q.*
@@ -37,8 +37,8 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attemp
   FROM ended` + replaceEnded + tellEnded
 )
 
-// CountCancelable counts the deliveries of a query that wait: those that are open and not under way. It counts no further than
-// delivery.MaxCanceled + 1.
+// CountCancelable counts the pending deliveries of a query: those that are open and not leased. It stops at delivery.MaxCanceled
+// + 1.
 func (s *Store) CountCancelable(ctx context.Context, q delivery.Query) (n int64, err error) {
 	list := waitingOf(`SELECT FROM delivery_queue AS q`, q)
 	sql := `SELECT count(*) FROM (` + list.Statement() + ` LIMIT ` + strconv.Itoa(delivery.MaxCanceled+1) + `) AS waiting`
@@ -46,8 +46,9 @@ func (s *Store) CountCancelable(ctx context.Context, q delivery.Query) (n int64,
 	return n, postgres.Failure("count waiting deliveries", err)
 }
 
-// CancelWaiting cancels deliveries of a query that wait, the oldest events first: at most as many as are given, and at most
-// delivery.MaxCanceled. It commits in batches, each with its own audit entry: an error comes with what was canceled before it.
+// CancelWaiting cancels pending deliveries of a query, those of the oldest events first: no more than most, and no more than
+// delivery.MaxCanceled. It commits in batches, each with its own audit entry: on an error, it also returns what was canceled
+// before.
 func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error) {
 	const doing = "cancel waiting deliveries"
 	most = min(most, delivery.MaxCanceled)
@@ -92,8 +93,8 @@ func (s *Store) cancelBatch(
 	return canceled, tx.Commit(ctx, b)
 }
 
-// pickWaiting locks the oldest deliveries of a query that wait. Those of a destination are read by subscription, in the order of
-// an index: millions may wait there.
+// pickWaiting locks the oldest pending deliveries of a query. Those of a destination are read by subscription, in the order of an
+// index, since there may be millions.
 func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
 	list := waitingOf(`SELECT ctid AS place, event_id FROM delivery_queue AS q`, q)
 	limit := ` LIMIT ` + strconv.FormatInt(most, 10)
@@ -108,7 +109,7 @@ func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
 		list.Conditions[len(list.Conditions)-1] + oldest + limit, list.Args
 }
 
-// waitingOf selects the deliveries of a query that are open and not under way.
+// waitingOf selects the deliveries of a query that are open and not leased.
 func waitingOf(selection string, q delivery.Query) *postgres.List {
 	list := postgres.NewList(selection)
 	list.Where(`(q.lease IS NULL OR q.due_at <= statement_timestamp())`)

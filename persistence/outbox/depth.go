@@ -6,17 +6,17 @@ import (
 	"holdfast/delivery"
 )
 
-// depth is how many deliveries the destinations of the last lease have given, each. A lease that looks at no more destinations
-// than it takes to fill it spares the others a lock, a count and a write. The zero value is ready to use.
+// depth is the average number of deliveries per destination in the last lease. A lease that checks only as many destinations as
+// it needs saves a lock, a count and a write for each of the others. The zero value is ready to use.
 type depth struct{ each atomic.Int64 }
 
-// destinations is how many to look at for so many deliveries: twice those that it takes if each has as much as the last ones.
+// destinations returns how many destinations to check for a lease of limit deliveries: twice the number needed if each has as
+// many as those of the last lease.
 func (d *depth) destinations(limit int) int {
 	enough := 2 * int64(limit) / max(1, d.each.Load())
 	return int(min(int64(limit), maxDestinations, max(enough, fewDestinations)))
 }
 
-// learn is called with what a lease has given.
 func (d *depth) learn(jobs []delivery.Job) {
 	of := map[int64]struct{}{}
 	for _, j := range jobs {

@@ -1,13 +1,13 @@
-// Package outbox keeps the deliveries of events, those that wait and those that have ended: what is due is leased, and what
-// became of it settled, which moves the breaker of its destination.
+// Package outbox stores the deliveries of events, pending and ended: due ones are leased, and their outcomes settled, which
+// updates the circuit breaker of their destination.
 //
-// It must never know how an attempt is made, or why an event goes to a destination: package subscriptions queues what it gives
-// out.
+// It must not depend on how an attempt is made, or why an event goes to a destination: package subscriptions queues the
+// deliveries.
 //
-// # The order of locks
+// # Lock order
 //
 //	events (advisory) ─▶ … ─▶ entities ─▶ delivery_queue                              the writer; never destination_states
-//	subscriptions_head ─▶ destinations ─▶ subscriptions, or destination_states         changes of the API: version by version
+//	subscriptions_head ─▶ destinations ─▶ subscriptions, or destination_states         API changes, one version at a time
 //	destination_states (by ID) ─▶ delivery_queue                                       lease and settle
 //	resends, or delivery_fanouts ─▶ delivery_queue ─▶ dead_letters                     pages of both
 package outbox

@@ -13,24 +13,22 @@ import (
 )
 
 const (
-	// leaseMargin is how much longer a lease is than the attempt may take: the job waits for its slot, and its outcome for the
-	// others.
+	// leaseMargin is added to the attempt's timeout: the job waits for its slot, and its outcome for the rest of the batch.
 	leaseMargin = 15 * time.Second
 	// maxLeases is how often a delivery is leased without an outcome.
 	maxLeases = 5
-	// maxDestinations bounds how many destinations one lease looks at, and fewDestinations how many it does where the first ones
-	// have had enough for all of it.
+	// maxDestinations bounds the destinations that one lease checks, and fewDestinations those it checks if the first ones can fill
+	// it.
 	maxDestinations, fewDestinations = 200, 8
-	// slowestStart is how many times what is allowed has doubled when a destination that was closed is as any other.
+	// slowestStart caps the doublings of the slow start after a breaker closes.
 	slowestStart = 20
-	// soonest and latest bound when to look again: rows that somebody holds at the moment are passed over, and nobody tells a
-	// process what another one has made due.
+	// soonest and latest bound the time until the next lease: locked rows are skipped, and other processes don't announce what they
+	// have made due.
 	soonest, latest = 20 * time.Millisecond, time.Second
 )
 
-// lockDue takes the destinations that have waited longest to be looked at. One that is paused, disabled, open or held back has no
-// place at the front of this index, however much waits for it. Those of $2 are left out, and all but
-// those of $3, unless it is null.
+// lockDue locks the destinations that were due first. Paused, disabled, open or blocked ones are never at the front of this
+// index, however many deliveries they have. It excludes those in $2, and all but those in $3 unless that is null.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), s.lead, coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
@@ -48,20 +46,19 @@ const underWay = `
          FROM delivery_queue AS q
         WHERE q.destination_id = l.id AND q.lease IS NOT NULL AND q.due_at > $2::timestamptz`
 
-// looked are the destinations of a look, by ID; turn is the order in which they are served. probes is null unless the breaker
-// lets only so many through.
+// looked lists the destinations to lease from, by ID; turn is the order in which they are served. probes is null unless the
+// breaker limits the attempts.
 const looked = `
        unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
            AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
-// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. Where nothing is due of a destination that
-// fails, it takes what is due next as a probe, once in 30 seconds. The count of what is under way is as new
-// as the lock on the destination, since this is another statement than the one that has locked it.
+// leaseDue leases due deliveries, oldest first, and skips locked rows. If a failing destination has none due, it leases the one
+// that is due next as a probe, once in 30 seconds. It counts the attempts in flight in a separate statement after the
+// destination's lock, so the count is current.
 //
-// Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
-// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place,
-// is not found, and is left to the next lease.
+// Picked rows are joined by their ctid. If the queue was empty when PostgreSQL analyzed it, joining by key would read the whole
+// queue. A row that changes between the snapshot and its lock has a new ctid, is not found, and is left for the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
@@ -96,11 +93,11 @@ UPDATE delivery_queue AS q
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at, p.waits_until, q.own_id`
 
-// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start
-// times of its rate (tokens_at is the next one), how early these are leased (lead), and the turn of an open breaker, which is one
-// only if something was there to probe with. A destination that may have more goes to the back of the line, unless nothing was
-// left for it. Below low_at nothing is left, but for what a writer has queued and not committed yet; Rearm finds what takes that
-// long.
+// lookAgain sets when each destination is due next, and records what the lease has used: the start times of its rate (tokens_at
+// is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if there was a
+// delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was already full. No due
+// delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm finds those that are
+// committed much later.
 const lookAgain = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
@@ -138,15 +135,15 @@ UPDATE destination_states AS s
                 WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
  WHERE s.destination_id = n.id`
 
-// nextLook passes over the destinations that have no room: this process looks again once they have.
+// nextLook skips the destinations at their limit: this process leases again once an attempt ends.
 const nextLook = `
 SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
  WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[])
    AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
  ORDER BY next_at LIMIT 1`
 
-// relook follows the commit of a lease: what was committed between its look and that has found a destination that seemed awake,
-// and outcomes have found one that did not seem full.
+// relook runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
+// awake, and outcomes saw one that did not seem full, so neither made it due.
 const relook = `
 WITH missed AS MATERIALIZED (
      SELECT s.destination_id
@@ -166,11 +163,11 @@ WITH missed AS MATERIALIZED (
 UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
   FROM missed WHERE s.destination_id = missed.destination_id`
 
-// Lease takes deliveries that are due and for which there is room, the oldest first within each destination, and none of a
-// destination that is paused, disabled, open, held back by its rate, or has as many under way as it may. next is when to look
-// again if nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
+// Lease claims due deliveries within the limits, oldest first in each destination. It skips destinations that are paused,
+// disabled, open, out of rate, or at their maximum in flight. next is when to lease again without a wake-up, at most a second
+// from now. All times are of this machine's clock.
 //
-// A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
+// A delivery that was leased too often without an outcome becomes a dead letter here: its attempts seem to crash the process.
 func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
 	s.giveBackLost(ctx)
 	want.Limit = max(want.Limit, 1)
@@ -220,7 +217,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		last.Queue(lookAgain, append(args, l.lead.Seconds())...)
 		last.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
 	}
-	// The jobs are leased, whatever becomes of relook; should it fail, Rearm finds what was missed.
+	// The jobs are leased, even if relook fails; Rearm then finds what was missed.
 	then := &pgx.Batch{}
 	if len(l.due) > 0 {
 		then.Queue(relook, l.ids(), l.relookAt())
@@ -246,7 +243,7 @@ func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []
 	return err
 }
 
-// buryLost settles what was leased too often, and gives the other jobs.
+// buryLost settles deliveries that were leased too often, and returns the other jobs.
 func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
 	var lost []delivery.Settled
 	jobs = slices.DeleteFunc(jobs, func(j delivery.Job) bool {
@@ -265,7 +262,7 @@ func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.J
 	if _, err := s.Settle(ctx, lost); err != nil && len(jobs) == 0 {
 		return nil, err
 	}
-	return jobs, nil // what is not settled is leased once more
+	return jobs, nil // unsettled ones are leased again
 }
 
 func column[S, T any](of []S, get func(S) T) []T {

@@ -15,21 +15,21 @@ import (
 
 const selectLimits = `SELECT id, version, name, settings FROM destinations WHERE id = ANY ($1::bigint[])`
 
-// limits is what a destination's settings say about its queue.
+// limits holds a destination's settings for its queue.
 type limits struct {
 	version  int64
 	name     string
 	inFlight int
-	failures int           // in a row, that open the breaker
-	probes   int           // that have to succeed, to close it
+	failures int           // consecutive failures that open the breaker
+	probes   int           // successful probes that close it
 	open     time.Duration // how long it stays open
 	timeout  time.Duration // of one attempt
-	spacing  time.Duration // between the starts of two attempts; 0 is no bound
+	spacing  time.Duration // minimum time between the starts of two attempts; 0 means no limit
 }
 
 func limitsOf(version int64, name string, settings []byte) limits {
 	var d delivery.Destination
-	// What cannot be read has the defaults here; that it cannot be read is the result of each attempt.
+	// Unreadable settings get the defaults here; each attempt then reports them.
 	_ = json.Unmarshal(settings, &d)
 	standard := delivery.DefaultBreaker()
 	l := limits{
@@ -47,7 +47,7 @@ func limitsOf(version int64, name string, settings []byte) limits {
 	return l
 }
 
-// knownLimits are limits by destination, each as of a version. Who asks names the version, so that none is ever stale.
+// knownLimits caches limits by destination and version. Callers name the version, so no entry is ever stale.
 type knownLimits struct {
 	mu sync.Mutex
 	of map[int64]limits
@@ -69,7 +69,7 @@ func (k *knownLimits) put(id int64, l limits) {
 	k.of[id] = l
 }
 
-// limitsFor gives the limits of destinations, by the version that each is known to have by now.
+// limitsFor returns the limits of destinations for the given versions.
 func (s *Store) limitsFor(ctx context.Context, t *postgres.Transaction, versions map[int64]int64) (map[int64]limits, error) {
 	all := make(map[int64]limits, len(versions))
 	var unknown []int64

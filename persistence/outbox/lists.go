@@ -18,7 +18,7 @@ const (
        CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN 'processing'
             WHEN q.attempts > 0 THEN 'retrying' ELSE 'pending' END`
 
-	// openColumns are those of a delivery in the queue; a late due_at is no wait for anything but time.
+	// openColumns are the columns of a queued delivery; if due_at has passed, the delivery waits for something other than time.
 	openColumns = `
 SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
        coalesce(e.provider, ''), coalesce(e.type, ''), ` + openStatus + `, q.last_code, q.attempts, q.generation,
@@ -41,7 +41,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
   LEFT JOIN destinations AS dest ON dest.id = q.destination_id
   LEFT JOIN events AS e ON e.id = q.event_id`
 
-	// lastOfQ is the last attempt that stands in a row of its own; first successes don't, and have no error.
+	// lastOfQ selects the last attempt that has its own row; first successes have none, and no error.
 	lastOfQ = `
   LEFT JOIN LATERAL (SELECT a.answer, a.error FROM delivery_attempts AS a
                       WHERE q.attempts > 0 AND a.event_id = q.event_id AND a.subscription_id = q.subscription_id
@@ -50,7 +50,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 	statesOfQ = `
   LEFT JOIN destination_states AS s ON s.destination_id = q.destination_id`
 
-	// What is open once more is no longer what it ended as.
+	// A delivery that is open again doesn't appear with its previous end.
 	endedAlone = `
    NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id)`
 
@@ -63,7 +63,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 	endedOfKey = endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
 
-	// attemptsOf has what stands in rows of their own, and first successes, which stand in the delivery's.
+	// attemptsOf combines attempts with their own rows, and first successes, which are stored in the delivery's row.
 	attemptsOf = `
 SELECT a.event_id::text, a.subscription_id, coalesce(sub.name, ''), a.at AS at, a.generation, a.ok,
        a.code, a.error, a.ms, a.answer
@@ -79,14 +79,14 @@ SELECT d.event_id::text, d.subscription_id, coalesce(sub.name, ''), d.done_at - 
  ORDER BY at`
 )
 
-// DeliveriesOf are all deliveries of an event, by subscription.
+// DeliveriesOf returns all deliveries of an event, by subscription.
 func (s *Store) DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, deliveriesOf, postgres.Clean(eventID)), scanDelivery)
 	return all, postgres.Failure("list deliveries of event "+postgres.Clean(eventID), err)
 }
 
-// AttemptsOf are all attempts of an event's deliveries that have an outcome, the first first. Those that failed for a reason of
-// ours are not among them.
+// AttemptsOf returns all attempts of an event's deliveries that have an outcome, oldest first, without those that failed for an
+// internal reason.
 func (s *Store) AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, attemptsOf, postgres.Clean(eventID)), scanAttempt)
 	number := map[int64]int{}
@@ -97,7 +97,7 @@ func (s *Store) AttemptsOf(ctx context.Context, eventID string) ([]delivery.Atte
 	return all, postgres.Failure("list attempts of event "+postgres.Clean(eventID), err)
 }
 
-// statusesOf bounds the IDs as well, so that only the partitions in which they can be are read.
+// statusesOf also bounds the IDs, so that only the partitions that may have them are read.
 const statusesOf = `
 SELECT q.event_id::text, ` + openStatus + ` FROM delivery_queue AS q WHERE q.event_id = ANY ($1::uuid[])
  UNION ALL
@@ -137,7 +137,7 @@ func EventsWith(status delivery.Status) (sql string, args []any) {
 	return sql, args
 }
 
-// Delivery is one delivery. Event.ErrNotFound: there is none.
+// Delivery returns one delivery. Event.ErrNotFound: there is none.
 func (s *Store) Delivery(ctx context.Context, k delivery.Key) (delivery.Delivery, error) {
 	const doing = "read delivery"
 	for _, sql := range []string{openOfKey, endedOfKey} {
@@ -152,7 +152,7 @@ func (s *Store) Delivery(ctx context.Context, k delivery.Key) (delivery.Delivery
 	return delivery.Delivery{}, postgres.Failure(doing, event.ErrNotFound)
 }
 
-// Deliveries is a page of deliveries, the newest event first.
+// Deliveries returns a page of deliveries, newest event first.
 func (s *Store) Deliveries(ctx context.Context, q delivery.Query) (page []delivery.Delivery, err error) {
 	if q.Limit <= 0 || q.Limit > event.MaxPage {
 		q.Limit = event.MaxPage
@@ -209,7 +209,7 @@ func endedPart(q delivery.Query) (p listPart) {
 	return p
 }
 
-// pageOf is the statement of a page: of one subscription, of each of a destination, or of all, in the order of an index.
+// pageOf returns the statement of a page: of one subscription, of each of a destination, or of all, in the order of an index.
 func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
 	if q.EventID != "" {
 		list.Where(`event_id = %s::uuid`, postgres.Clean(q.EventID))

@@ -10,23 +10,23 @@ import (
 	"holdfast/delivery"
 )
 
-// look is one look at the destinations that are due.
+// look is one round of leasing from the due destinations.
 type look struct {
 	want delivery.LeaseRequest
-	// The lease began, and its first answer came, by this machine's clock.
+	// The lease began, and its first response arrived, by this machine's clock.
 	began, answered time.Time
-	at              time.Time     // by the database's, as are the others
+	at              time.Time     // by the database's clock, like the other times
 	lead            time.Duration // of this process
 	lease           string
-	most            int       // destinations
+	most            int       // maximum number of destinations
 	due             []looking // by ID
-	// isShort: other destinations may have had what was missing here.
+	// isShort means that other destinations may have deliveries to fill the lease.
 	isShort bool
-	again   time.Time // zero is never
+	again   time.Time // zero: never
 	asked   time.Time
 }
 
-// looking is a destination that this transaction has locked.
+// looking is a destination locked by this transaction.
 type looking struct {
 	id, epoch, version int64
 	turn, room         int
@@ -35,7 +35,7 @@ type looking struct {
 	probesOK           int
 	busyAnswers        int
 	closedAt           *time.Time
-	startAt            *time.Time // when the next attempt may start; nil is now
+	startAt            *time.Time // when the next attempt may start; nil means now
 	lead               time.Duration
 	limits             limits
 }
@@ -72,7 +72,7 @@ func (l *look) collectNext(rows pgx.Rows) error {
 	return err
 }
 
-// next is when to look again, by this machine's clock.
+// next returns when to lease again, by this machine's clock.
 func (l *look) next() time.Time {
 	if l.isShort {
 		return time.Now()
@@ -88,7 +88,7 @@ func (l *look) ids() []int64 { return column(l.due, func(d looking) int64 { retu
 
 func (l *look) allowed() []int { return column(l.due, func(d looking) int { return d.allowed(l.at) }) }
 
-// relookAt is below how many under way there is room, whatever their epoch.
+// relookAt returns the number of attempts in flight below which a destination has capacity again, in any epoch.
 func (l *look) relookAt() []int {
 	return column(l.due, func(d looking) int {
 		if n := d.probes(); n != nil {
@@ -98,7 +98,7 @@ func (l *look) relookAt() []int {
 	})
 }
 
-// args are those of leaseDue and lookAgain.
+// args returns the arguments of leaseDue and lookAgain.
 func (l *look) args() []any {
 	return []any{
 		l.lease, l.at, l.ids(),
@@ -116,10 +116,10 @@ func (l *look) args() []any {
 	}
 }
 
-// without are the destinations that get nothing.
+// without returns the destinations to skip.
 func (l *look) without() []int64 { return append([]int64{}, l.want.Without...) }
 
-// nextEpoch is that of what is leased now: a breaker that was open long enough begins another one with its probes.
+// nextEpoch returns the epoch of the leases made now: a breaker whose open time has ended begins a new one with its probes.
 func (d looking) nextEpoch() int64 {
 	if d.breaker == delivery.BreakerOpen {
 		return d.epoch + 1
@@ -127,7 +127,7 @@ func (d looking) nextEpoch() int64 {
 	return d.epoch
 }
 
-// probes is how many attempts of the epoch may be under way while the breaker is half open, else nil.
+// probes returns how many attempts of the epoch may be in flight while the breaker is half open, and nil otherwise.
 func (d looking) probes() *int {
 	n := d.limits.probes
 	switch d.breaker {
@@ -140,8 +140,8 @@ func (d looking) probes() *int {
 	return &n
 }
 
-// allowed is how many attempts may be under way. Of a receiver that was busy it is one, until something succeeds. After a
-// breaker has closed it is that of its probes, and doubles every second.
+// allowed returns how many attempts may be in flight. For a busy destination it is one until an attempt succeeds. After a breaker
+// has closed it starts with the number of probes, and doubles every second.
 func (d looking) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {
@@ -157,15 +157,15 @@ func (d looking) allowed(now time.Time) int {
 	return min(all, max(1, d.limits.probes)<<doubled)
 }
 
-// unboundedStarts is more than any lease can take.
+// unboundedStarts is more than any lease can use.
 const unboundedStarts = 1_000_000_000
 
 // ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their
 // start.
 const ahead = 100 * time.Millisecond
 
-// start is when the next attempt may start, from the earliest on. No lease puts it further ahead than the furthest: one that is
-// beyond comes from a slower rate that the destination had before.
+// start returns when the next attempt may start, not before earliest. No lease sets a start further ahead than the limit: a later
+// one is left from an earlier, slower rate of the destination.
 func (d looking) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest
@@ -177,7 +177,7 @@ func (d looking) start(earliest time.Time) time.Time {
 	return *d.startAt
 }
 
-// starts is how many attempts may be leased now.
+// starts returns how many attempts may be leased now.
 func (d looking) starts(now time.Time) int {
 	earliest := now.Add(d.lead)
 	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
@@ -198,8 +198,8 @@ func (d looking) spacing() *float64 {
 	return &seconds
 }
 
-// schedule gives each job of a destination with a rate a start time of its own. The database's clock is translated so that no
-// start is early: StartAt counts from the answer that told its time, and StartBy from before the question.
+// schedule gives each job of a destination with a rate its own start time. The database's clock is converted so that no start is
+// early: StartAt counts from the response that contained the database's time, and StartBy from before the request.
 func (l *look) schedule(jobs []delivery.Job) {
 	pauses := map[int64]time.Duration{}
 	for i, j := range jobs {

@@ -11,14 +11,14 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// lockLost passes over the destinations that somebody holds: it may be the very transaction whose answer is missing.
+// lockLost skips locked destinations: the lock may belong to the very transaction whose response is missing.
 const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has
-// tried does not count as tried. The start times that it had under a rate are gone: nothing is sent at them. A row that
-// somebody holds is passed over: nobody else is to wait for it meanwhile.
+// giveBack runs after lockLost as a separate statement, so that it sees what was committed before the lock was free. Deliveries
+// that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at them. Locked rows
+// are skipped, so that no other transaction waits meanwhile.
 const giveBack = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue
@@ -32,21 +32,20 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
   FROM (SELECT DISTINCT destination_id FROM back) AS b
  WHERE s.destination_id = b.destination_id AND s.held IN ('', 'full', 'rate')`
 
-// ofLost are the deliveries of the lost lease $2 among destinations, while it lasts.
+// ofLost selects the deliveries of the lost lease $2 among destinations, while it lasts.
 const ofLost = `destination_id = ANY ($1::bigint[]) AND lease IS NOT NULL AND due_at > statement_timestamp() AND lease = $2::uuid`
 
-// leftOfLost are the destinations of which giveBack has passed something over.
+// leftOfLost selects the destinations for which giveBack has skipped a row.
 const leftOfLost = `SELECT DISTINCT destination_id FROM delivery_queue WHERE ` + ofLost
 
-// lostLease is one whose answer has not come. It may have been committed, or be so any moment; nobody has its deliveries, and
-// until it ends they count as under way.
+// lostLease is a lease whose response is missing. It may have been committed, or may still be; no process has its deliveries, and
+// until it ends they count as in flight.
 type lostLease struct {
 	id           string
 	destinations []int64
 	until        time.Time // by this machine's clock
 }
 
-// lostLeases are those of this process.
 type lostLeases struct {
 	mu  sync.Mutex
 	all []lostLease
@@ -66,7 +65,7 @@ func (l *lostLeases) take() []lostLease {
 	return all
 }
 
-// lost is this look's lease, should its answer not come.
+// lost returns this round's lease, in case its response is missing.
 func (l *look) lost() lostLease {
 	lost := lostLease{id: l.lease, destinations: l.ids()}
 	for _, d := range l.due {
@@ -77,8 +76,8 @@ func (l *look) lost() lostLease {
 	return lost
 }
 
-// giveBackLost makes due again what the lost leases of this process have taken. What it cannot give back yet it tries at the next
-// look, until the lease has ended.
+// giveBackLost makes the deliveries of this process's lost leases due again. What it can't give back yet, it retries in the next
+// round, until the lease has ended.
 func (s *Store) giveBackLost(ctx context.Context) {
 	for _, lost := range s.lost.take() {
 		if left := s.giveBack(ctx, lost); len(left.destinations) > 0 && time.Now().Before(left.until) {
@@ -87,7 +86,8 @@ func (s *Store) giveBackLost(ctx context.Context) {
 	}
 }
 
-// giveBack gives what is left of it: all of it where the database could not be asked, which the lease that follows will tell.
+// giveBack makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database can't be
+// queried, which the following lease will report.
 func (s *Store) giveBack(ctx context.Context, lost lostLease) (left lostLease) {
 	var free, passed []int64
 	b := &pgx.Batch{}

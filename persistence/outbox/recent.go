@@ -9,8 +9,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// recentOf looks at the last deliveries that have ended of some subscriptions of each destination: what it reads is bounded,
-// however many there are. Those that an operator canceled say nothing of the receiver.
+// recentOf reads the last ended deliveries of some subscriptions of each destination, so that it reads a bounded number of rows.
+// Deliveries canceled by an operator don't count.
 const recentOf = `
 SELECT d.id, count(*), count(*) FILTER (WHERE last.status = 'delivered'),
        coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
@@ -23,8 +23,8 @@ SELECT d.id, count(*), count(*) FILTER (WHERE last.status = 'delivered'),
  WHERE last.status <> 'canceled'
  GROUP BY d.id`
 
-// RecentDeliveries say how the last deliveries of destinations went, by the destination's ID: up to 100 for each of the ten
-// youngest subscriptions. One without any is not among them.
+// RecentDeliveries summarizes the last deliveries of destinations, by the destination's ID: up to 100 for each of the ten newest
+// subscriptions. Destinations without any are left out.
 func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error) {
 	by := map[int64]delivery.Recent{}
 	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {

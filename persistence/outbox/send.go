@@ -16,7 +16,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// TakenNow is what every way of taking a dead letter sets.
+// TakenNow is what every statement that claims a dead letter sets.
 const TakenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
 
 const (
@@ -29,8 +29,8 @@ SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp() FROM
 UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
  WHERE event_id = $1::uuid AND subscription_id = $2`
 
-	// queueAgain takes a delivery that has ended, or whose dead letter is all that is left of it. A receiver has seen each
-	// generation before; there was one for each failure of the dead letter.
+	// queueAgain queues a delivery that has ended, or of which only the dead letter is left. The destination has seen all earlier
+	// generations; there was one for each failure of the dead letter.
 	queueAgain = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
 SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l.failures - 1), 0)
@@ -43,7 +43,7 @@ SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l
     ON CONFLICT DO NOTHING
 RETURNING destination_id`
 
-	// redriveSent lets its dead letter, if it has one, wait for the outcome.
+	// redriveSent makes the delivery's dead letter, if any, wait for the outcome.
 	redriveSent = `
 UPDATE dead_letters SET ` + TakenNow + `
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'exhausted')`
@@ -77,12 +77,12 @@ INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, 
        generation = excluded.generation, ms = excluded.ms, answer = excluded.answer, queued_at = excluded.queued_at,
        done_at = excluded.done_at`
 
-	// tellEnded tells of what stands in "kept".
+	// tellEnded writes change events for the rows in "kept".
 	tellEnded = `
  RETURNING event_id, subscription_id, status AS action, code
 ), told AS (SELECT * FROM kept)` + changes.TellDeliveries + ` RETURNING n`
 
-	// discardOf closes the dead letter of a delivery that nobody wants any more.
+	// discardOf closes the dead letter of a delivery that was given up.
 	discardOf = `
 UPDATE dead_letters
    SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(), discarded_by = $3,
@@ -90,11 +90,11 @@ UPDATE dead_letters
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'redriving', 'exhausted')`
 )
 
-// SendAgain queues a delivery that has ended once more, however it has ended: as a new generation, which its receiver knows by a
-// new ID. What it has come to before stays until this one has ended, and a dead letter is resolved once it is delivered. One that
-// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". A processed event
-// that was never queued for the subscription, since that did not exist, was inactive or did not match, is queued now.
-// Event.ErrNotFound: there is no such event or subscription.
+// SendAgain queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
+// earlier outcome stays until this one has ended, and a dead letter is resolved once it is delivered. A delivery that is open
+// already is only made due now; one in flight is refused with code "delivery_under_way". A processed event that was never queued
+// for the subscription, since that did not exist, was inactive or did not match, is queued now. Event.ErrNotFound: there is no
+// such event or subscription.
 func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 	return destination, tx.Commit(ctx, b)
 }
 
-// CancelDelivery ends a delivery that is open: no further attempt is made. One that is under way may still succeed, and is
-// delivered then. Its dead letter, if it has one, is discarded. Event.ErrNotFound: no such delivery is open.
+// CancelDelivery ends an open delivery: no further attempt is made. An attempt in flight may still succeed, and then counts as
+// delivered. The dead letter, if any, is discarded. Event.ErrNotFound: no such delivery is open.
 func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	if err := s.cancelDelivery(ctx, k, by); err != nil {
 		return delivery.Delivery{}, postgres.Failure("cancel delivery", err)
@@ -153,13 +153,13 @@ func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight
 	return tx.Commit(ctx, b)
 }
 
-// heldOpen is a delivery in the queue; one that is not there has no destination.
+// heldOpen is a queued delivery; one that isn't queued has no destination.
 type heldOpen struct {
 	destination int64
 	underWay    bool
 }
 
-// holdOpen begins a transaction with the event of a delivery and its row in the queue locked.
+// holdOpen begins a transaction that locks the event of a delivery, and its row in the queue.
 func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, postgres.Clean(k.EventID))
@@ -171,22 +171,23 @@ func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx
 	return open, tx, err
 }
 
-// QueueDiscard adds what ends a delivery that nobody wants any more, with its dead letter, to a transaction that holds its event.
+// QueueDiscard adds statements that end a delivery that was given up, with its dead letter, to a transaction that holds its
+// event's lock.
 func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 	b.Queue(cancelOpen, k.EventID, k.SubscriptionID)
 	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
 		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), audit.MaxReason))
 }
 
-// QueueExpunge adds to a transaction that holds an event what cancels its deliveries, and removes what receivers have answered.
-// That there were deliveries stays.
+// QueueExpunge adds statements to a transaction that holds an event's lock: they cancel the event's deliveries, and remove the
+// responses of destinations. That there were deliveries stays.
 func QueueExpunge(b *pgx.Batch, eventID string) {
 	for _, sql := range []string{expungeOpen, expungeAnswers, expungeAttempts, expungeFanout} {
 		b.Queue(sql, eventID)
 	}
 }
 
-// Redeliver sends a delivery again for whoever has taken its dead letter, and has been audited for that. One that is under way is
+// Redeliver sends a delivery again whose dead letter the caller has claimed, with its own audit entry. A delivery in flight is
 // left to its outcome.
 func (s *Store) Redeliver(ctx context.Context, eventID string, subscriptionID int64) error {
 	destination, err := s.sendAgain(ctx, delivery.Key{EventID: eventID, SubscriptionID: subscriptionID}, nil)

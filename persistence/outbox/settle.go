@@ -16,18 +16,18 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// The longest texts of an outcome, in bytes; what is longer is cut.
+// Limits of an outcome's texts, in bytes; longer texts are cut.
 const (
 	maxCode  = 100
 	maxError = 500
 )
 
-// settle writes down what became of jobs. An outcome counts while the lease is still ours; a success counts whenever it comes,
-// also of a delivery that has failed or was canceled meanwhile, since the receiver has it. What was sent again by name since is
-// another generation, which nothing of an older one touches. What is no longer there at all was expunged, and stays so.
+// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, also of a delivery
+// that has failed or was canceled meanwhile, since the destination has it. A delivery that was sent again since is a new
+// generation, which outcomes of older ones don't change. A delivery whose rows are gone was expunged, and stays so.
 //
-// Status is null for what is attempted again. leaseDue says why rows are joined by their place. lockSettled has locked them
-// before, so it is the place of their newest version: a row that isn't found here would be sent a second time.
+// Status is null for deliveries that are retried. leaseDue explains why rows are joined by their ctid. lockSettled has locked
+// them before, so it is the ctid of their newest version: a row that isn't found here would be sent a second time.
 const settle = `
 WITH o AS MATERIALIZED (
      SELECT o.*, q.place
@@ -106,15 +106,15 @@ WITH o AS MATERIALIZED (
      SELECT event_id, subscription_id, status, code FROM late
 )` + changes.TellDeliveries
 
-// lockSettled locks the rows of a batch, in the order of their keys.
+// lockSettled locks the rows of a batch in key order.
 const lockSettled = `
 SELECT FROM unnest($1::uuid[], $2::bigint[]) AS o (event_id, subscription_id)
  CROSS JOIN LATERAL (
        SELECT FROM delivery_queue AS q
         WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id FOR UPDATE) AS q`
 
-// freeFull follows the commit of outcomes: where as many were under way as may be, there is room again. It reads held without
-// waiting for a lease that is under way, which looks again after its own commit (relook).
+// freeFull runs after the commit of outcomes, and makes destinations due that were at their limit. It reads held without waiting
+// for a lease in progress, which checks again after its own commit (relook).
 const freeFull = `
 WITH full_ones AS MATERIALIZED (
      SELECT destination_id FROM destination_states
@@ -123,11 +123,11 @@ WITH full_ones AS MATERIALIZED (
 UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
   FROM full_ones WHERE s.destination_id = full_ones.destination_id`
 
-// Settle records what became of jobs, in the order in which they ended, and says which breakers have turned and which
-// destinations were disabled. A job whose lease has ended and that somebody else has taken is left to them, unless it has
-// succeeded.
+// Settle records the outcomes of jobs, in the order in which they ended, and returns the transitions of breakers, and
+// destinations that were disabled. If a job's lease has ended and another process has leased it, its outcome counts only if it is
+// a success.
 //
-// Dead with the code CodeDeleted is no failure: the delivery is canceled, and there is no dead letter.
+// Dead with the code CodeDeleted is not a failure: the delivery is canceled, without a dead letter.
 func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
 	if len(settled) == 0 {
 		return nil, nil
@@ -140,7 +140,7 @@ func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	return turns, postgres.Failure("settle deliveries", err)
 }
 
-// queueFree adds freeFull. What is not freed by it is looked at when the next lease ends.
+// queueFree adds freeFull. Destinations that it misses are checked when the next lease ends.
 func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
 	b.Queue(freeFull, destinationsOf(settled, anyKind)).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() > 0 {
@@ -187,7 +187,7 @@ func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 
 func anyKind(delivery.Settled) bool { return true }
 
-// isTrouble says whether something of the destination has to be written.
+// isTrouble reports whether the outcome may change the destination's row.
 func isTrouble(s delivery.Settled) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
 
 func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) bool) []int64 {
@@ -200,12 +200,13 @@ func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) boo
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// ends says whether no attempt follows.
+// ends reports whether no further attempt follows.
 func ends(s delivery.Settled) bool {
 	return s.Kind == delivery.OK || (s.Dead && s.Kind != delivery.Gone)
 }
 
-// inTime gives an outcome the database's clock for what is due. What waits for an operator is due at once, when it may go on.
+// inTime converts an outcome's due time to the database's clock. Deliveries that wait for an operator are due as soon as they may
+// go on.
 func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
 	switch {
 	case s.Kind == delivery.Gone:
@@ -213,13 +214,13 @@ func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
 	case s.DueAt.IsZero():
 		s.DueAt = now.Add(latest)
 	default:
-		s.DueAt = now.Add(max(0, s.DueAt.Sub(local))) // below low_at nobody looks
+		s.DueAt = now.Add(max(0, s.DueAt.Sub(local))) // nothing below low_at is read
 	}
 	return s
 }
 
-// oneEach leaves one outcome of each delivery, in the order of their keys, in which everybody locks them. Of two, one is late: a
-// success stays, else the last.
+// oneEach keeps one outcome for each delivery, in key order, which is the lock order. Of two, one is late: a success wins,
+// otherwise the last one.
 func oneEach(settled []delivery.Settled) []delivery.Settled {
 	best := make(map[delivery.Key]delivery.Settled, len(settled))
 	for _, s := range settled {
@@ -232,7 +233,7 @@ func oneEach(settled []delivery.Settled) []delivery.Settled {
 	})
 }
 
-// columnsOf are the arguments of settle.
+// columnsOf returns the arguments of settle.
 func columnsOf(all []delivery.Settled) []any {
 	return []any{
 		column(all, func(s delivery.Settled) string { return s.EventID }),
@@ -265,7 +266,7 @@ func answersOf(all []delivery.Settled) postgres.ByteaArray {
 	return answers
 }
 
-// statusOf is nil for what is attempted again.
+// statusOf returns nil for deliveries that are retried.
 func statusOf(s delivery.Settled) *string {
 	status := delivery.Failed
 	switch {
@@ -280,7 +281,7 @@ func statusOf(s delivery.Settled) *string {
 	return &text
 }
 
-// countedOf is 1 for an outcome that counts against the policy.
+// countedOf returns 1 for an outcome that counts against the retry policy.
 func countedOf(s delivery.Settled) int {
 	if !s.WaitsUntil.IsZero() && !ends(s) {
 		return 0
@@ -292,7 +293,7 @@ func countedOf(s delivery.Settled) int {
 	return 1
 }
 
-// classOf is that of a dead letter, and "" for what leaves no trace among the attempts.
+// classOf returns the class for a dead letter, and "" for outcomes that aren't recorded as attempts.
 func classOf(s delivery.Settled) string {
 	switch {
 	case s.Kind == delivery.Ours && !s.Dead:

@@ -11,9 +11,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// settleFirst is settle for what nearly all of a batch is: first attempts that have succeeded, at destinations that are at their
-// best, of which nothing changes. What is anything else by now stays as it is, and so does a row that changes between the
-// snapshot and its lock: settle finds both. leaseDue says why rows are joined by their place.
+// settleFirst is settle for the usual outcome: a successful first attempt at a healthy destination, of which nothing changes.
+// Rows in any other state are skipped, and so are rows that change between the snapshot and their lock: settle handles both.
+// leaseDue explains why rows are joined by their ctid.
 const settleFirst = `
 WITH o AS MATERIALIZED (
      SELECT o.*, q.place
@@ -41,8 +41,8 @@ WITH o AS MATERIALIZED (
 )
 SELECT count(*) FROM ended`
 
-// settleFirst settles a batch in one round trip where it has nothing but first successes. Unless all is true, the batch is to be
-// settled by settle, for which a success that is written down already is none.
+// settleFirst settles a batch in one round trip if it consists of first successes. Unless all is true, the caller must run settle
+// for the batch; settle ignores successes that are recorded already.
 func (s *Store) settleFirst(ctx context.Context, settled []delivery.Settled) (all bool, err error) {
 	if slices.ContainsFunc(settled, func(o delivery.Settled) bool {
 		return o.Kind != delivery.OK || o.Attempts > 0 || o.Generation > 0

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// countOpen counts up to $1, those of the oldest events. Of more it tells as many as PostgreSQL thinks there are, in the shares
-	// of those that it has counted: millions may wait behind a pause, and this is asked all the time.
+	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it returns PostgreSQL's estimate, divided
+	// like the counted ones: there may be millions behind a pause, and this runs often.
 	countOpen = `
 WITH oldest AS MATERIALIZED (
      SELECT ` + openStatus + ` AS status, q.queued_at
@@ -46,10 +46,10 @@ func (s *Store) CountWaiting(ctx context.Context, subscriptionID int64) (n int64
 	return n, postgres.Failure("count deliveries of a subscription", err)
 }
 
-// countedOpen is how many open deliveries are counted one by one.
+// countedOpen is how many open deliveries are counted exactly.
 const countedOpen = 20_000
 
-// DeliveryStats counts what is open, of which there is an estimate from 20,000 on, and nothing of what has ended.
+// DeliveryStats counts open deliveries only; from 20,000 on, the counts are estimates.
 func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	stats := delivery.Stats{
 		Open: []delivery.OpenCount{}, Breakers: map[delivery.BreakerState]int64{}, States: map[delivery.DestinationState]int64{},
@@ -94,15 +94,15 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	return stats, postgres.Failure("count deliveries", s.db.Look(ctx, b))
 }
 
-// A destination that is ready and may be looked at is looked at within seconds, if anybody dispatches at all.
+// A ready destination is checked within seconds of its time, if any dispatcher runs.
 const longestDue = `
 SELECT coalesce(statement_timestamp() - min(next_at), '0') FROM destination_states
  WHERE state = 'ready' AND next_at <= statement_timestamp()`
 
 const countFanOuts = `SELECT count(*) FROM delivery_fanouts`
 
-// Overdue is for how long the first destination has been due to be looked at, which is not for long where anybody delivers; and
-// how many events wait for their many subscriptions.
+// Overdue returns how long the first destination has been due, which is short if any dispatcher runs, and how many events wait
+// for their fan-out to many subscriptions.
 func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(longestDue).QueryRow(func(row pgx.Row) error { return row.Scan(&overdue) })

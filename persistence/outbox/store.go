@@ -2,7 +2,7 @@ package outbox
 
 import "holdfast/persistence/postgres"
 
-// Store keeps deliveries. It is safe for concurrent use.
+// Store stores deliveries. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
 	wakes  chan struct{}
@@ -16,5 +16,5 @@ type Store struct {
 // New makes a Store on a database.
 func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
 
-// Wakes gives a value whenever this process has made deliveries due.
+// Wakes returns a channel that receives a value whenever this process has made deliveries due.
 func (s *Store) Wakes() <-chan struct{} { return s.wakes }

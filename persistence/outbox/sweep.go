@@ -16,8 +16,8 @@ import (
 const sweepRows = 500
 
 const (
-	// cancelDeleted looks for each subscription that is deleted, or whose destination is, whether something of it is open. Such a
-	// row may also have come after it was deleted, from a writer who had read it before.
+	// cancelDeleted finds open deliveries of each subscription that is deleted, or whose destination is. They may also have been
+	// inserted after the deletion, by a writer that had read the subscription before.
 	cancelDeleted = `
 WITH gone AS (
      SELECT s.id FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
@@ -52,8 +52,8 @@ UPDATE dead_letters AS l
 
 	selectKeeps = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
 
-	// expireOld goes by the event, which is never younger than its delivery. A dead letter that waited for the outcome waits for
-	// somebody again.
+	// expireOld uses the age of the event, which is never younger than its delivery. A dead letter that waited for the outcome is
+	// open again.
 	expireOld = `
 WITH picked AS MATERIALIZED (
      SELECT q.place
@@ -78,16 +78,16 @@ SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts,
   FROM ended` + replaceEnded + tellEnded
 )
 
-// CancelDeleted cancels what is open for subscriptions that are deleted, or whose destination is, and discards their dead
-// letters, since nothing can be sent to them any more. It is one transaction, of at most 500 of each: as long as it gives that
-// many, there may be more. It may run beside itself.
+// CancelDeleted cancels the open deliveries of subscriptions that are deleted, or whose destination is, and discards their dead
+// letters, since nothing can be sent to them any more. It is one transaction, of at most 500 of each: as long as it returns that
+// many, there may be more. It is safe to run concurrently.
 func (s *Store) CancelDeleted(ctx context.Context) (canceled int64, err error) {
 	canceled, discarded, err := s.cancelDeleted(ctx)
 	return max(canceled, discarded), postgres.Failure("cancel deliveries of what is deleted", err)
 }
 
-// CancelAllDeleted is CancelDeleted until there is no more, and gives how many deliveries were canceled. Should something fail,
-// the rest is for the next sweep.
+// CancelAllDeleted repeats CancelDeleted until nothing is left, and returns how many deliveries were canceled. After an error,
+// the next sweep handles the rest.
 func (s *Store) CancelAllDeleted(ctx context.Context) (canceled int64) {
 	for {
 		some, discarded, err := s.cancelDeleted(ctx)
@@ -106,10 +106,10 @@ func (s *Store) cancelDeleted(ctx context.Context) (canceled, discarded int64, e
 	return canceled, discarded, s.db.SendOnly(ctx, b)
 }
 
-// ExpireDeliveries ends what has been open for longer than its destination keeps deliveries. It is no dead letter, which would
-// keep the event for ever: it has failed with the code CodeExpired, stands among what was never delivered for as long as
-// deliveries are kept, and can be sent again. It is one transaction of at most 500: as long as it gives that many, there may be
-// more. It may run beside itself.
+// ExpireDeliveries ends deliveries that have been open for longer than their destination allows. They get no dead letter, which
+// would keep the event forever: they fail with the code CodeExpired, are listed as failed for as long as deliveries are kept, and
+// can be sent again. It is one transaction of at most 500: as long as it returns that many, there may be more. It is safe to run
+// concurrently.
 func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error) {
 	const doing = "expire deliveries"
 	now := time.Now()
@@ -122,7 +122,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error)
 	)
 	_, err = pgx.ForEachRow(s.db.Rows(ctx, selectKeeps), []any{&id, &settings}, func() error {
 		var d delivery.Destination
-		_ = json.Unmarshal(settings, &d) // what cannot be read is kept as long as by default
+		_ = json.Unmarshal(settings, &d) // unreadable settings get the default
 		if d.Keep <= 0 {
 			d.Keep = delivery.DefaultKeep
 		}
@@ -140,7 +140,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error)
 	return expired, postgres.Failure(doing, err)
 }
 
-// countTold notes how many deliveries a statement has told of.
+// countTold counts the deliveries for which a statement has written change events.
 func countTold(n *int64) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{n}, func() error { return nil })

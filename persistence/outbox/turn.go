@@ -13,8 +13,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// holdTurned locks the destinations of a batch of which something may change: what has failed ($2), or what is not at its best.
-// Of all others nothing is locked or written, and they may be leased meanwhile.
+// holdTurned locks the destinations of a batch that may change: those with failures ($2), and those that aren't fully healthy.
+// All others are neither locked nor written, and can be leased meanwhile.
 const holdTurned = `
 SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
        s.trouble_since, s.trouble, s.resume_at, s.busy_answers,
@@ -26,8 +26,8 @@ SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.
  ORDER BY s.destination_id
    FOR UPDATE OF s`
 
-// writeTurned writes what outcomes have changed of destinations, and lets those be looked at that have something to be retried,
-// or room again. One that opens, or has asked for a pause, is held until it may be tried.
+// writeTurned writes what outcomes have changed of destinations, and makes those due that have retries, or capacity again. A
+// destination whose breaker opens, or that has asked for a pause, is blocked until it may be tried.
 const writeTurned = `
 UPDATE destination_states AS s
    SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
@@ -52,10 +52,10 @@ UPDATE destination_states AS s
              resume_at, busy_answers, is_probed, probe_after)
  WHERE s.destination_id = n.id`
 
-// nextProbe is not before the time that the receiver has named, if it has: greatest passes over null.
+// nextProbe is not before the time named by the destination, if any: greatest ignores null.
 const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interval '30 s'), n.probe_after)`
 
-// turn lets the outcomes move the breakers.
+// turn updates the breakers with the outcomes.
 func (s *Store) turn(
 	ctx context.Context, t *postgres.Transaction, turned []turning, settled []delivery.Settled, now time.Time,
 ) (turns []delivery.Transition, err error) {
@@ -87,9 +87,9 @@ type turning struct {
 	id, version int64
 	state       delivery.DestinationState
 	was, is     breaker
-	disabled    string // why, if the outcomes have disabled it
+	disabled    string // the reason, if the outcomes have disabled it
 	retryAt     *time.Time
-	recovers    bool // the first success after a failure
+	recovers    bool // first success after a failure
 }
 
 func scanTurning(row pgx.CollectableRow) (t turning, err error) {
@@ -126,8 +126,8 @@ func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
 
 func (t *turning) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
 
-// pullForward makes due what has failed at destinations that have recovered. Each delivery is pulled forward once: one that fails
-// again has failed by itself, and keeps to its schedule. Of more than 10,000 those that are due latest keep to it as well.
+// pullForward makes failed deliveries of recovered destinations due. Each delivery is pulled forward once: if it fails again, the
+// failure is its own, and it keeps its schedule. If there are more than 10,000, those that are due latest keep theirs as well.
 const pullForward = `
 WITH picked AS MATERIALIZED (
      SELECT q.place

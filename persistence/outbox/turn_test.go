@@ -9,9 +9,9 @@ import (
 	"holdfast/delivery"
 )
 
-// What an attempt says of a destination counts in the epoch that it was leased in only: one that was under way when the breaker
-// turned neither opens it again nor closes it, and says nothing of its trouble. A pause that the destination asks for always
-// counts, and so does the answer that it is gone.
+// The outcome of an attempt counts only in the epoch in which it was leased: one that was in flight when the breaker changed
+// neither opens it again nor closes it, and doesn't change since when the destination is failing. A pause that the destination
+// asks for always counts, and so does the response that it is gone.
 func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 		kind     delivery.Kind
 		epoch    int64
 		state    delivery.BreakerState
-		changes  bool // something of the breaker
+		changes  bool // whether the breaker changes
 		disabled bool
 		recovers bool
 	}{
@@ -59,7 +59,7 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	}
 }
 
-// A destination is looked at when the first of what is tried again is due, and at once where it has recovered.
+// A destination is due when its first retry is due, and immediately if it has recovered.
 func TestADestinationIsLookedAtWhenItsFirstRetryIsDue(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func TestADestinationIsLookedAtWhenItsFirstRetryIsDue(t *testing.T) {
 	for name, c := range map[string]struct {
 		isProbed bool
 		settled  []delivery.Settled
-		due      time.Duration // negative: nothing is tried again
+		due      time.Duration // negative: nothing is retried
 	}{
 		"the earliest":   {settled: []delivery.Settled{of(bad, 3, false), of(bad, 2, false), of(ours, 9, false)}, due: 2},
 		"what has ended": {settled: []delivery.Settled{of(bad, 3, true), of(delivery.OK, 2, false)}, due: -1},

@@ -11,11 +11,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// arm lets destinations be looked at now. One whose breaker is open, which has as many attempts under way as it may, or which is
-// out of tokens is left alone: it has a time of its own. The rows are locked in their order, like everywhere.
+// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: they have
+// their own time. The rows are locked in the common order.
 //
-// It reads next_at without waiting for a lease that is under way, and so does the lease not see what is inserted meanwhile. One
-// of the two comes second, and it looks again after its commit: here that is all there is, there it is relook.
+// It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. Whichever of the
+// two is second checks again after its commit: this statement here, relook there.
 const arm = `
 WITH asleep AS MATERIALIZED (
      SELECT destination_id FROM destination_states
@@ -25,8 +25,8 @@ WITH asleep AS MATERIALIZED (
 UPDATE destination_states AS s SET next_at = statement_timestamp()
   FROM asleep WHERE s.destination_id = asleep.destination_id`
 
-// rearm looks at the first entry of each destination in the queue, one after the other, and so costs a descent of the index for
-// each of them, however much waits. It makes the row of a destination that has none.
+// rearm reads the first entry of each destination in the queue, which costs one index descent per destination, however many
+// deliveries there are. It inserts the row of a destination that has none.
 const rearm = `
 INSERT INTO destination_states AS s (destination_id, next_at)
 WITH RECURSIVE firsts (destination_id, due_at) AS (
@@ -46,7 +46,7 @@ ON CONFLICT (destination_id) DO UPDATE
    SET next_at = CASE s.held WHEN '' THEN least(s.next_at, excluded.next_at) ELSE s.next_at END,
        low_at = least(s.low_at, excluded.next_at)`
 
-// madeDue are the destinations for which this process has made deliveries due that nobody has been woken for.
+// madeDue holds the destinations for which this process has made deliveries due without waking a dispatcher yet.
 type madeDue struct {
 	mu  sync.Mutex
 	ids map[int64]struct{}
@@ -71,8 +71,8 @@ func (m *madeDue) take() []int64 {
 	return ids
 }
 
-// MadeDue notes that this process has committed deliveries to these destinations which are due now. It does not wait: the next
-// Lease wakes them, and a process that dies before, or does not dispatch, has them found by Rearm.
+// MadeDue records that this process has committed due deliveries to these destinations. It doesn't wait: the next Lease wakes
+// them. If the process dies before, or doesn't dispatch, Rearm finds them.
 func (s *Store) MadeDue(destinations ...int64) {
 	if len(destinations) == 0 {
 		return
@@ -81,7 +81,7 @@ func (s *Store) MadeDue(destinations ...int64) {
 	s.Signal()
 }
 
-// Signal makes Wakes give a value, unless one waits there.
+// Signal sends a value to Wakes, unless one is pending.
 func (s *Store) Signal() {
 	select {
 	case s.wakes <- struct{}{}:
@@ -89,8 +89,8 @@ func (s *Store) Signal() {
 	}
 }
 
-// wake is MadeDue for whoever may not dispatch, as a tool or the operators' side: others look at once, too. What fails here Rearm
-// makes good.
+// wake is MadeDue for processes that may not dispatch, such as the CLI or the API: other processes see the destinations
+// immediately, too. If it fails, Rearm finds them.
 func (s *Store) wake(ctx context.Context, destination int64) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)
@@ -99,9 +99,8 @@ func (s *Store) wake(ctx context.Context, destination int64) {
 	s.Signal()
 }
 
-// Rearm finds deliveries that are due or will be, and that nobody would look for: those of a process that died between its
-// commit and the wake, and those that were committed long after they were queued. Every process that dispatches calls it every
-// few seconds.
+// Rearm finds deliveries that are or will be due and that no dispatcher would check: those of a process that died between its
+// commit and the wake, and those committed long after they were queued. Every process that dispatches calls it every few seconds.
 func (s *Store) Rearm(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, rearm)
 	return postgres.Failure("rearm destinations", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// ByteaArray is a bytea[] parameter that is encoded into room made for all of it at once. The driver lets its buffer grow bit by
-// bit from 256 bytes on, anew for every statement, and moves all that is in there each time.
+// ByteaArray is a bytea[] parameter that is encoded into a buffer of the right size. The driver would start each statement with
+// 256 bytes, and copy everything each time the buffer grows.
 type ByteaArray = pgtype.FlatArray[[]byte]
 
 // registerTypes makes a connection encode such parameters in that way.

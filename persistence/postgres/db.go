@@ -13,40 +13,40 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Config says which database to use, and what bounds its use.
+// Config selects the database and bounds its use.
 type Config struct {
 	// URL is a PostgreSQL URL or DSN. It may hold a password and never appears in an error.
 	URL string
 	// MaxConns bounds the pool. 0 means the driver's default: 4, or the number of CPUs if that is greater.
 	MaxConns int
-	// StatementTimeout ends a statement that runs longer, and a transaction that idles longer; 0 means 15 s.
+	// StatementTimeout ends longer statements, and transactions that are idle for longer; 0 means 15 s.
 	StatementTimeout time.Duration
 	// LockTimeout ends a statement that waits longer for a lock; 0 means 5 s.
 	LockTimeout time.Duration
 	// ApplicationName is shown in pg_stat_activity; empty means "holdfast".
 	ApplicationName string
-	// Tracer sees every statement; nil means none.
+	// Tracer traces every statement; nil means none.
 	Tracer pgx.QueryTracer
 	// Sealer encrypts the secrets and header values of destinations; nil leaves them in clear.
 	Sealer Sealer
-	// Secrets gives the secrets that a variable holds, the newest first, for destinations that name one; nil gives none.
+	// Secrets returns the secrets in a variable, newest first, for destinations that name one; nil returns none.
 	Secrets func(name string) []string
 	// Reserved reports whether a variable is Holdfast's own, so that no destination may name it; nil reserves none.
 	Reserved func(name string) bool
 }
 
-// Sealer encrypts what is stored, and decrypts it. Open is given what Seal has made, by this key or an earlier one.
+// Sealer encrypts and decrypts stored values. Open receives what Seal has returned, with this key or an earlier one.
 type Sealer interface {
 	Seal(plain []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
 }
 
-// The defaults of Config.
+// Defaults of Config.
 const (
 	defaultStatementTimeout = 15 * time.Second
 	defaultLockTimeout      = 5 * time.Second
 	defaultApplicationName  = "holdfast"
-	// connectTimeout ends an attempt to connect, where the URL does not say.
+	// connectTimeout bounds an attempt to connect, unless the URL sets another limit.
 	connectTimeout = 5 * time.Second
 )
 
@@ -54,12 +54,12 @@ const (
 type DB struct {
 	*pgxpool.Pool
 
-	// Pooled: sessions are not ours, see pooler.go.
+	// Pooled means that sessions are shared with other clients: see pooler.go.
 	Pooled bool
 }
 
-// Open makes a DB. It does not connect: the database may be down at start, and come and go afterwards. The only
-// error is a URL that cannot be read, or asks for what cannot work.
+// Open makes a DB. It does not connect: the database may be down at start, and at any time later. The only error is an invalid or
+// unsupported URL.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -102,8 +102,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return &DB{Pool: pool, Pooled: pooled}, nil
 }
 
-// Ping says whether the database answers. While every connection of the pool is in use it opens one of its own, so that a busy
-// process doesn't pass for one without a database. If the server then refuses because the role has no connection left, it has
+// Ping returns nil if the database answers. While every connection of the pool is in use it opens another one, so that a busy
+// process doesn't appear to have no database. If the server then refuses because the role has no connection left, it has
 // answered.
 func (d *DB) Ping(ctx context.Context) error {
 	if s := d.Stat(); s.AcquiredConns() < s.MaxConns() {
@@ -120,7 +120,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	return Failure("ping database", errors.Join(conn.Ping(ctx), conn.Close(ctx)))
 }
 
-// tooManyConnections is the SQLSTATE of a server, database or role whose limit of connections is reached.
+// tooManyConnections is the SQLSTATE for the connection limit of a server, database or role.
 const tooManyConnections = "53300"
 
 func milliseconds(d, def time.Duration) string {

@@ -15,8 +15,8 @@ import (
 	"holdfast/event"
 )
 
-// Failure is err as an event.Error, with what was being done in front of it. It is where the text of the driver ends:
-// messages and details of PostgreSQL quote values, so only SQLSTATE and the names of the schema go on.
+// Failure converts err to an event.Error, prefixed with the operation. The text of the driver is dropped here: messages and
+// details of PostgreSQL quote values, so only SQLSTATE and names of the schema are kept.
 func Failure(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -47,7 +47,6 @@ func Failure(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, classify(err))
 }
 
-// classify maps an error of the driver.
 func classify(err error) *event.Error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -65,18 +64,18 @@ func classify(err error) *event.Error {
 	case isConnectionLoss(err):
 		return &event.Error{Class: event.ClassTransient, Code: "connection_lost", Text: "the database connection broke"}
 	default:
-		// Encoding and scanning: a mistake in this package. The text may hold values, the type does not.
+		// Encoding and scanning errors are mistakes in this package. The text may contain values, the type does not.
 		return &event.Error{Class: event.ClassFailed, Code: "driver_error", Text: fmt.Sprintf("%T", err)}
 	}
 }
 
-// connectError is always transient, wrong credentials and a missing database too: none of it is the event's fault.
+// connectError is always transient, also for wrong credentials and a missing database: none of it is the event's fault.
 func connectError(err *pgconn.ConnectError) *event.Error {
 	e := &event.Error{Class: event.ClassTransient, Code: "connection_failed", Text: "the database cannot be reached"}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		e.Text = "the database refuses the connection: " + conditionOf(pg.Code) + ", SQLSTATE " + pg.Code
-		if pg.Code == "08P01" { // so does PgBouncer, of settings that are made at connect
+		if pg.Code == "08P01" { // PgBouncer uses it for settings made at connect
 			e.Text += "; if " + errPooler.Text
 		}
 	}
@@ -89,7 +88,6 @@ func isConnectionLoss(err error) bool {
 		errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) || pgconn.Timeout(err)
 }
 
-// serverError is an error that PostgreSQL reports.
 func serverError(pg *pgconn.PgError) *event.Error {
 	var text strings.Builder
 	text.WriteString("SQLSTATE " + pg.Code)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Flusher writes what others collect, at intervals and once more when it is stopped.
+// Flusher calls a function at intervals, and once more when it is stopped.
 type Flusher struct {
 	stop, stopped chan struct{}
 	once          sync.Once
@@ -33,7 +33,7 @@ func (f *Flusher) Run(every time.Duration, flush func(now time.Time, isEnd bool)
 	}
 }
 
-// Stop writes what is left, as far as ctx lets it, and ends.
+// Stop flushes what is left, within ctx, and ends.
 func (f *Flusher) Stop(ctx context.Context) error {
 	f.once.Do(func() { close(f.stop) })
 	select {

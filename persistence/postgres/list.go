@@ -8,15 +8,15 @@ import (
 	"holdfast/event"
 )
 
-// List builds the statement of a page. Only conditions that restrict are in it, so that PostgreSQL can choose the
-// index that serves exactly them.
+// List builds the statement of a page. It includes only conditions that restrict, so that PostgreSQL can choose the index for
+// exactly those.
 type List struct {
 	Selection  string
 	Conditions []string
 	Args       []any
 }
 
-// NewList is a page of what a statement without conditions selects.
+// NewList makes the list of what a statement without conditions selects.
 func NewList(selection string) *List { return &List{Selection: selection} }
 
 // Equal restricts a column to a value; an empty one does not restrict.
@@ -26,8 +26,8 @@ func (l *List) Equal(column, value string) {
 	}
 }
 
-// OfSource restricts to a sender within a provider; an empty one does not restrict. The indexes of sources hold only rows that
-// have one, and PostgreSQL does not know that of an argument.
+// OfSource restricts to a sender within a provider; an empty one does not restrict. The indexes of sources contain only rows with
+// a source, which PostgreSQL can't infer from an argument.
 func (l *List) OfSource(source string) {
 	if source != "" {
 		l.Where("source = %s AND source <> ''", Clean(source))
@@ -54,7 +54,7 @@ func (l *List) Where(condition string, args ...any) {
 	l.Conditions = append(l.Conditions, fmt.Sprintf(condition, names...))
 }
 
-// Page is the statement of one page and its arguments.
+// Page returns the statement of one page and its arguments.
 func (l *List) Page(order string, limit int) (sql string, args []any) {
 	if limit <= 0 || limit > event.MaxPage {
 		limit = event.MaxPage
@@ -62,7 +62,7 @@ func (l *List) Page(order string, limit int) (sql string, args []any) {
 	return l.Statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.Args
 }
 
-// Statement is the statement without an order, for what is counted.
+// Statement returns the statement without an order, for counts.
 func (l *List) Statement() string {
 	if len(l.Conditions) == 0 {
 		return l.Selection
@@ -70,7 +70,7 @@ func (l *List) Statement() string {
 	return l.Selection + " WHERE " + strings.Join(l.Conditions, " AND ")
 }
 
-// UTC is t in UTC.
+// UTC returns t in UTC.
 func UTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

@@ -9,31 +9,31 @@ import (
 	"holdfast/event"
 )
 
-// execModeNamed in the URL says that prepared statements work all the same: behind a pooler in session mode, for example.
+// execModeNamed in the URL allows prepared statements anyway: behind a pooler in session mode, for example.
 const execModeNamed = "default_query_exec_mode=cache_statement"
 
 // errPooler: behind a pooler that gives a session to one transaction at a time (PgBouncer's transaction mode), a statement
-// that one session has prepared is unknown to the next, or its name is taken. That would fail events at random.
+// prepared in one session is missing in the next, or its name is in use. That would fail events at random.
 var errPooler = &event.Error{
 	Class: event.ClassTransient, Code: "pooler_refused",
 	Text: "a pooler such as PgBouncer is in front of PostgreSQL: add default_query_exec_mode=cache_describe to DATABASE_URL",
 }
 
-// ErrNoSession says that something needs a session of its own: temporary tables belong to a session.
+// ErrNoSession reports that an operation needs its own session: temporary tables belong to a session.
 var ErrNoSession = &event.Error{
 	Class: event.ClassFailed, Code: "no_session",
 	Text: "DATABASE_URL is that of a pooler, and this needs PostgreSQL itself: leave default_query_exec_mode out",
 }
 
-// isForPooler says whether statements are sent in a way that needs no session: nothing is prepared by name, and no setting is
-// made for longer than a transaction. A pooler takes no settings at connect either, so the timeouts are those of the role.
+// isForPooler reports whether statements are sent without depending on a session: none is prepared by name, and no setting
+// outlives a transaction. A pooler also refuses settings at connect, so the timeouts are those of the role.
 func isForPooler(mode pgx.QueryExecMode) (bool, error) {
 	switch mode {
 	case pgx.QueryExecModeCacheStatement:
 		return false, nil
 	case pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
 		return true, nil
-	default: // arguments are sent as text of guessed types, which arrays of bytes and documents do not survive
+	default: // these send arguments as text of guessed types, which corrupts arrays of bytes and documents
 		return false, errors.New("open database: default_query_exec_mode is " + mode.String() +
 			" in the URL, which cannot work here: use cache_describe behind a pooler such as PgBouncer, else leave it out")
 	}
@@ -47,25 +47,26 @@ func refusePooler(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// serverOf gives the process that answers for a connection. If it is not the one that greeted us, somebody stands between.
+// serverOf returns the server process that answers on a connection. If it isn't the one that greeted us, there is a pooler in
+// between.
 func serverOf(ctx context.Context, c *pgx.Conn) (pooled bool, pid uint32, err error) {
 	err = c.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeDescribeExec).Scan(&pid)
 	return pid != c.PgConn().PID(), pid, err
 }
 
-// Pooling says what stands between a store and PostgreSQL.
+// Pooling is the kind of connection pooling between a store and PostgreSQL.
 type Pooling string
 
 // The kinds of pooling.
 const (
 	PoolingNone Pooling = "none"
-	// PoolingSession: each of our connections has a session of its own.
+	// PoolingSession means that each connection has its own session.
 	PoolingSession Pooling = "session"
-	// PoolingTransaction: sessions are shared, one transaction after the other.
+	// PoolingTransaction means that connections share sessions, one transaction after the other.
 	PoolingTransaction Pooling = "transaction"
 )
 
-// Pooling looks at two connections at a time: if both are answered by the same process, they share it.
+// Pooling compares two simultaneous connections: if the same server process answers both, they share a session.
 func (d *DB) Pooling(ctx context.Context) (Pooling, error) {
 	const doing = "look for a pooler"
 	first, err := d.Acquire(ctx)

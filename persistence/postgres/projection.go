@@ -7,18 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what jsonb is given. PostgreSQL itself bears some thousand levels, 131,072 digits and strings of 256 MB.
+// Limits for jsonb. PostgreSQL itself allows some thousand levels, 131,072 digits and strings of 256 MB.
 const (
 	maxDepth      = 1000
 	maxDigits     = 1000
 	MaxExponent   = 308
 	maxProjection = 64 << 20
-	// maxExpansion is how many bytes the numbers of a document may take beyond those that they are written with: 1e308 is read
-	// back as 309 digits.
+	// maxExpansion is how many bytes the numbers of a document may add when PostgreSQL writes them out: 1e308 becomes 309 digits.
 	maxExpansion = 1 << 20
 )
 
-// Notes on a projection. A value was changed: it is no longer what the bytes say.
+// Notes on a projection: which kind of value was changed, so that it differs from the bytes.
 const (
 	noteNotJSON   = "not_json"
 	noteTooDeep   = "too_deep"
@@ -29,13 +28,12 @@ const (
 	noteNumber    = "quoted_number"
 )
 
-// replacement stands for a character that PostgreSQL cannot hold.
+// replacement stands for a character that PostgreSQL can't store.
 const replacement = "\uFFFD"
 
-// Project turns JSON into JSON that jsonb accepts: \u0000, lone surrogates and invalid UTF-8 become U+FFFD, and
-// numbers that are out of range become strings of their text. JSON without any of that comes back as it is. The
-// projection is nil where there can be none, or where it would be many times as long as the JSON; note is empty if nothing
-// was changed, else a comma-separated list of the notes above.
+// Project converts JSON to JSON that jsonb accepts: \u0000, lone surrogates and invalid UTF-8 become U+FFFD, and numbers out of
+// range become strings of their text. JSON without any of that is returned unchanged. The projection is nil if it is impossible,
+// or would be many times as long as the JSON. note is a comma-separated list of the notes above, empty if nothing was changed.
 //
 // It takes linear time and never computes with a number.
 func Project(raw []byte) (projection []byte, note string) {
@@ -54,14 +52,14 @@ func Project(raw []byte) (projection []byte, note string) {
 	return p.out, strings.Join(p.notes, ",")
 }
 
-// ExpandedSize is how long valid JSON is once PostgreSQL has written out its numbers.
+// ExpandedSize returns the length of valid JSON after PostgreSQL has written out its numbers.
 func ExpandedSize(raw []byte) int {
 	p := projector{in: raw, out: make([]byte, 0, len(raw))}
 	p.run()
 	return len(p.out) + p.expansion
 }
 
-// depth is how deep valid JSON nests.
+// depth returns the nesting depth of valid JSON.
 func depth(raw []byte) (deepest int) {
 	level := 0
 	for i := 0; i < len(raw); i++ {
@@ -78,7 +76,7 @@ func depth(raw []byte) (deepest int) {
 	return deepest
 }
 
-// endOfString is the index of the quote that closes the string which opens at start.
+// endOfString returns the index of the quote that closes the string opened at start.
 func endOfString(raw []byte, start int) int {
 	for i := start + 1; i < len(raw); i++ {
 		switch raw[i] {
@@ -91,13 +89,11 @@ func endOfString(raw []byte, start int) int {
 	return len(raw)
 }
 
-// projector copies valid JSON from in to out.
 type projector struct {
-	in    []byte
-	out   []byte
-	at    int
-	notes []string
-	// expansion is how many digits PostgreSQL adds.
+	in        []byte
+	out       []byte
+	at        int
+	notes     []string
 	expansion int
 }
 
@@ -115,7 +111,6 @@ func (p *projector) run() {
 	}
 }
 
-// text copies a string with its quotes.
 func (p *projector) text() {
 	end := endOfString(p.in, p.at)
 	p.out = append(p.out, '"')
@@ -145,11 +140,10 @@ func (p *projector) rune() {
 	p.at += size
 }
 
-// escape copies an escape sequence.
 func (p *projector) escape() {
 	unit, ok := p.unit(p.at)
 	switch {
-	case !ok: // \n and the like
+	case !ok: // such as \n
 		p.copy(2)
 	case unit == 0:
 		p.replace(noteNUL)
@@ -169,7 +163,7 @@ func (p *projector) escape() {
 	}
 }
 
-// unit is the UTF-16 code unit of the \uXXXX at i; ok is false if there is none.
+// unit returns the UTF-16 code unit of the \uXXXX at i; ok is false if there is none.
 func (p *projector) unit(i int) (unit uint16, ok bool) {
 	if i+6 > len(p.in) || p.in[i] != '\\' || p.in[i+1] != 'u' {
 		return 0, false
@@ -199,7 +193,7 @@ func (p *projector) number() {
 	p.at = end
 }
 
-// exponentOf is the size of a JSON number's exponent; ok is false where that is above MaxExponent, or where the number has more
+// exponentOf returns the size of a JSON number's exponent; ok is false if that is above MaxExponent, or if the number has more
 // than maxDigits digits.
 func exponentOf(literal []byte) (value int, ok bool) {
 	mantissa, exponent := literal, []byte(nil)

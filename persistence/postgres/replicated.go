@@ -8,27 +8,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A commit is durable once the synchronous standby has it, where the server names one (synchronous_standby_names). Two things
-// about PostgreSQL get in the way, and this file deals with both:
+// A commit is durable once the synchronous standby has it, if the server names one (synchronous_standby_names). PostgreSQL has
+// two exceptions, which this file handles:
 //
-//   - A transaction that has only read doesn't wait for the standby, although what it has read may be somebody's commit that the
-//     standby doesn't have: one whose wait was cancelled, or that a crash has interrupted, is visible all the same. Confirm makes
-//     it wait.
+//   - A read-only transaction doesn't wait for the standby, although it may have read a commit that the standby doesn't have: one
+//     whose wait was cancelled, or interrupted by a crash, is visible all the same. Confirm makes it wait.
 //   - A commit whose wait is cancelled succeeds, with a warning. Here it fails, with an unknown outcome.
 
-// Confirm makes the transaction wait for the synchronous standby as it commits, for everything that it has read. It writes a
-// record of its own for that, which no table holds; where no standby is named, it does nothing.
+// Confirm makes the transaction wait at its commit for the synchronous standby, for everything that it has read. To do so it
+// writes a record to the WAL, not to a table; if no standby is named, it does nothing.
 const Confirm = `
 SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
             THEN pg_logical_emit_message(true, 'holdfast', '') END`
 
-// waitCancelled is where PostgreSQL warns that a commit was not awaited by the standby (src/backend/replication/syncrep.c).
+// waitCancelled is the routine in which PostgreSQL warns that a commit didn't wait for the standby
+// (src/backend/replication/syncrep.c).
 const waitCancelled = "SyncRepWaitForLSN"
 
-// unreplicated is the key of a connection's data under which the warning waits for the end of the statement.
+// unreplicated is the key under which a connection stores the warning until the end of the statement.
 const unreplicated = "holdfast/unreplicated"
 
-// errUnreplicated is a commit that may not be on the standby.
+// errUnreplicated reports a commit that may not be on the standby.
 var errUnreplicated = &pgconn.PgError{
 	Severity: "ERROR", Code: "40003", Routine: waitCancelled,
 	Message: "the commit's wait for the synchronous standby was cancelled",
@@ -40,7 +40,7 @@ func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// replicated is err, or errUnreplicated if a commit among what has ended was not awaited.
+// replicated returns err, or errUnreplicated if a commit didn't wait for the standby.
 func replicated(c *pgx.Conn, err error) error {
 	data := c.PgConn().CustomData()
 	if data[unreplicated] == nil {
@@ -61,7 +61,7 @@ func (d *DB) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Comm
 	return tag, replicated(conn.Conn(), err)
 }
 
-// Query runs a statement that gives rows.
+// Query runs a statement that returns rows.
 func (d *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 	return &rows{Rows: r, conn: conn}, nil
 }
 
-// failedRows are those of a query that could not be sent. Only Close and Err may be called, and Next.
+// failedRows are the rows of a query that could not be sent. Only Close, Err and Next may be called.
 type failedRows struct {
 	pgx.Rows
 
@@ -86,7 +86,7 @@ func (f failedRows) Close()     {}
 func (f failedRows) Err() error { return f.err }
 func (f failedRows) Next() bool { return false }
 
-// rows gives its connection back at its end.
+// rows returns its connection to the pool at its end.
 type rows struct {
 	pgx.Rows
 
@@ -134,7 +134,7 @@ func (r *rows) Close() {
 	}
 }
 
-// QueryRow runs a statement that gives one row. Its Scan fails with pgx.ErrNoRows where there is none.
+// QueryRow runs a statement that returns one row. Its Scan fails with pgx.ErrNoRows if there is none.
 func (d *DB) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	r, _ := d.Query(ctx, sql, args...)
 	return row{r}

@@ -8,7 +8,7 @@ import (
 	"holdfast/event"
 )
 
-// classOf is the policy by SQLSTATE. Message texts never decide: they are translated and change.
+// classOf maps SQLSTATEs to classes. Message texts never decide: they are translated and change.
 func classOf(pg *pgconn.PgError) event.Class {
 	if transientStates[pg.Code] || isStalePlan(pg) || IsLostRace(pg) {
 		return event.ClassTransient
@@ -21,20 +21,20 @@ func classOf(pg *pgconn.PgError) event.Class {
 		return event.ClassTransient
 	case "22", "23", "54": // data, constraints, limits: this event would fail again
 		return event.ClassRejected
-	default: // 42 above all: a deployment without its migration, which is no event's fault, but must be seen
+	default: // mostly 42: a deployment without its migration, which is not the event's fault, but must be visible
 		return event.ClassFailed
 	}
 }
 
-// transientStates are the transient states of classes that are not transient as a whole.
+// transientStates lists transient states of classes that are otherwise not transient.
 var transientStates = map[string]bool{
-	"25006": true, // read only: a standby, or a disk that an operator protects
+	"25006": true, // read only: a standby, or a disk protected by an operator
 	"25P03": true, // idle in transaction: this process was stopped half-way
 	"25P04": true, // transaction timeout
-	"26000": true, // a prepared statement that this session does not have, or has already: a pooler has changed it
+	"26000": true, // a prepared statement is missing in this session, or already there: a pooler has switched sessions
 	"42P05": true,
 	"40001": true,
-	"40003": true, // the commit's fate is unknown; every transaction may run again
+	"40003": true, // the outcome of the commit is unknown; every transaction may run again
 	"40P01": true,
 	"55P03": true,
 	"57014": true, // statement timeout, or cancelled by us or an operator
@@ -45,7 +45,7 @@ var transientStates = map[string]bool{
 	"XX000": true,
 }
 
-// IsLockTrouble says whether what the transaction needs is held by another (lock_timeout, statement_timeout, deadlock).
+// IsLockTrouble reports whether another transaction holds a needed lock (lock_timeout, statement_timeout, deadlock).
 func IsLockTrouble(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -54,24 +54,23 @@ func IsLockTrouble(err error) bool {
 	return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "40P01"
 }
 
-// IsOutOfLocks says whether the server has no room for as many locks as a transaction wants.
+// IsOutOfLocks reports whether the server has no memory for the locks of a transaction.
 func IsOutOfLocks(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "53200"
 }
 
-// IsLostRace says whether an entity that was not there when the transaction looked was made before it could make it.
+// IsLostRace reports whether another transaction inserted an entity after this one had looked for it.
 func IsLostRace(pg *pgconn.PgError) bool {
 	return pg.Code == "23505" && pg.ConstraintName == "entities_pkey"
 }
 
-// isStalePlan: a migration changed a table under a prepared statement, which the driver has forgotten by now.
+// isStalePlan reports that a migration changed a table under a prepared statement. The driver has discarded the statement by now.
 func isStalePlan(pg *pgconn.PgError) bool {
 	return pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery"
 }
 
-// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not
-// listed.
+// conditionOf returns PostgreSQL's name for a state (Appendix A of its manual), or "sqlstate_" and the state if it isn't listed.
 func conditionOf(state string) string {
 	if name, ok := conditions[state]; ok {
 		return name

@@ -11,15 +11,15 @@ import (
 	"holdfast/event"
 )
 
-// Clean is s without what a text column cannot hold: NUL and invalid UTF-8 become U+FFFD.
+// Clean replaces what a text column can't store: NUL and invalid UTF-8 become U+FFFD.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
-// IsClean says whether a text column holds s as it is.
+// IsClean reports whether a text column can store s unchanged.
 func IsClean(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// Clip is s cut to at most limit bytes, at a character.
+// Clip cuts s to limit bytes or less, at a character.
 func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -30,7 +30,7 @@ func Clip(s string, limit int) string {
 	return s[:limit]
 }
 
-// Bytea is b for a bytea column that is never NULL.
+// Bytea returns b for a bytea column that is never NULL.
 func Bytea(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -38,7 +38,7 @@ func Bytea(b []byte) []byte {
 	return b
 }
 
-// JSON is a value for a json or jsonb column. One that cannot be encoded fails its statement.
+// JSON is a value for a json or jsonb column. A value that can't be encoded fails its statement.
 type JSON struct{ Of any }
 
 // Value implements driver.Valuer.
@@ -47,7 +47,7 @@ func (j JSON) Value() (driver.Value, error) {
 	return string(b), err
 }
 
-// HeadersColumn is the receipt's headers for a jsonb column.
+// HeadersColumn returns the receipt's headers for a jsonb column.
 func HeadersColumn(r event.Receipt) (string, error) {
 	headers := make(map[string]string, len(r.Headers))
 	for name, value := range r.Headers {
@@ -60,9 +60,8 @@ func HeadersColumn(r event.Receipt) (string, error) {
 	return string(b), nil
 }
 
-// ReceiptColumn is the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits; only
-// bytes that are no UTF-8 are replaced, and a root that is no JSON or nests deeper than PostgreSQL can read is left
-// out.
+// ReceiptColumn returns the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits. Only invalid
+// UTF-8 is replaced, and a root that is not JSON, or nests deeper than PostgreSQL can read, is left out.
 func ReceiptColumn(r event.Receipt) (string, error) {
 	if !json.Valid(r.Root) || depth(r.Root) > maxDepth {
 		r.Root = nil
@@ -74,7 +73,7 @@ func ReceiptColumn(r event.Receipt) (string, error) {
 	return strings.ToValidUTF8(string(b), replacement), nil
 }
 
-// StateColumn is the state of an entity, or a change of it, for a jsonb column.
+// StateColumn returns the state of an entity, or a change of it, for a jsonb column.
 func StateColumn(c event.Change) (json.RawMessage, error) {
 	if len(c.State) == 0 {
 		return json.RawMessage(`{}`), nil
@@ -90,12 +89,11 @@ func StateColumn(c event.Change) (json.RawMessage, error) {
 	return state, nil
 }
 
-// isObject says whether valid JSON is an object.
 func isObject(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
 }
 
-// KnownClass makes sure that a dead letter is never refused for its class.
+// KnownClass replaces unknown classes, so that no dead letter is refused for its class.
 func KnownClass(c event.Class) string {
 	switch c {
 	case event.ClassTransient, event.ClassRejected, event.ClassFailed, event.ClassInDoubt, event.ClassConflict:

@@ -9,7 +9,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// What cannot be encoded is an error, rather than an empty list in a column that nobody can read as an object later.
+// A value that can't be encoded is an error, not an empty list that can't be read as an object later.
 func TestWhatIsNoJSONFailsItsStatement(t *testing.T) {
 	t.Parallel()
 	text, err := postgres.JSON{Of: map[string]int{"n": 1}}.Value()

@@ -14,43 +14,42 @@ import (
 // RollbackTimeout bounds the rollback of a transaction whose own context may have ended.
 const RollbackTimeout = time.Second
 
-// EventLock is the first statement of every transaction that changes an event: at any time, one transaction works
-// on one event, whether or not it has a row yet. So what a transaction reads of its event stays true until it
-// commits.
+// EventLock is the first statement of every transaction that changes an event: at any time, one transaction works on one event,
+// whether or not it has a row. So what a transaction reads of its event stays true until it commits.
 const EventLock = `SELECT ` + lockOfEvent
 
 const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
-// SettingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
-// rows in tables of any size, and a plan from the time when a table was empty would read all of it later. What has to be read in
-// order all the same is then taken for so costly that it would be compiled, each time, for much longer than it runs.
+// SettingsOfPlans makes PostgreSQL plan each statement once per connection, and with indexes only: the statements find few rows
+// in tables of any size, and a plan from when a table was empty would later read all of it. JIT is off, because a sequential scan
+// would then appear so expensive that PostgreSQL would compile it each time, for much longer than it runs.
 const SettingsOfPlans = `
        set_config('jit', 'off', true),
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
-// LoseLater lets a transaction commit before it is on disk: what it has written is made good by itself if the server dies.
+// LoseLater lets a transaction commit before it is on disk: if the server crashes, lost writes are made up for automatically.
 const LoseLater = `SELECT set_config('synchronous_commit', 'off', true)`
 
-// Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
+// Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT are sent with the statements.
 type Transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
 }
 
-// Rows is Query for CollectRows, which reports the error that the rows carry.
+// Rows is Query for CollectRows, which reports the error of the rows.
 func (d *DB) Rows(ctx context.Context, sql string, args ...any) pgx.Rows {
 	rows, _ := d.Query(ctx, sql, args...)
 	return rows
 }
 
-// SendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
-// one transaction (PostgreSQL's manual, 55.2.4, "Pipelining"). What it has read is on the synchronous standby.
+// SendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are one
+// transaction (PostgreSQL's manual, 55.2.4, "Pipelining"). What it has read is on the synchronous standby.
 func (d *DB) SendOnly(ctx context.Context, b *pgx.Batch) error {
 	b.Queue(Confirm)
 	return d.Look(ctx, b)
 }
 
-// Look is SendOnly for what nobody relies on, such as a list for an operator: it doesn't wait for a standby.
+// Look is SendOnly for reads that nothing depends on, such as a list for an operator: it doesn't wait for a standby.
 func (d *DB) Look(ctx context.Context, b *pgx.Batch) error {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (d *DB) Look(ctx context.Context, b *pgx.Batch) error {
 	return send(ctx, conn, b)
 }
 
-// Begin opens a transaction with its first statements. On an error there is none.
+// Begin opens a transaction with its first statements. On an error no transaction is open.
 func (d *DB) Begin(ctx context.Context, b *pgx.Batch) (*Transaction, error) {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
@@ -71,7 +70,7 @@ func (d *DB) Begin(ctx context.Context, b *pgx.Batch) (*Transaction, error) {
 	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
 	tx := &Transaction{conn: conn}
 	begun := false
-	defer func() { // also where the driver panics: the pool is not one smaller for ever
+	defer func() { // also if the driver panics, so that the pool doesn't lose a connection
 		if !begun {
 			tx.Rollback(ctx)
 		}
@@ -95,12 +94,13 @@ func (t *Transaction) Flush(ctx context.Context, b *pgx.Batch) error {
 	return err
 }
 
-// CountInto notes how many rows a statement has changed.
+// CountInto stores how many rows a statement has changed.
 func CountInto(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error { *n = tag.RowsAffected(); return nil }
 }
 
-// Commit runs the last statements and commits. What the transaction has written and read is on the synchronous standby then.
+// Commit runs the last statements and commits. After that, what the transaction has written and read is on the synchronous
+// standby.
 func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
 	b.Queue(Confirm)
 	b.Queue("commit")
@@ -111,8 +111,8 @@ func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
 	return nil
 }
 
-// CommitThen is Commit, and runs further statements after it in the same round trip, as a transaction of their own. What becomes
-// of those is no error.
+// CommitThen is Commit, and runs further statements after it in the same round trip, as a separate transaction. Their errors are
+// ignored.
 func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error {
 	committed := false
 	b.Queue(Confirm)
@@ -125,11 +125,11 @@ func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error 
 	if !committed || errors.Is(err, errUnreplicated) {
 		return cmp.Or(err, errNotCommitted)
 	}
-	t.Rollback(ctx) // only the connection is given back
+	t.Rollback(ctx) // this only returns the connection
 	return nil
 }
 
-// WholeThen runs a batch as one transaction, and then as CommitThen does, all in one round trip.
+// WholeThen runs a batch as one transaction, and then further statements like CommitThen, all in one round trip.
 func (d *DB) WholeThen(ctx context.Context, b, then *pgx.Batch) error {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
@@ -143,10 +143,10 @@ func (d *DB) WholeThen(ctx context.Context, b, then *pgx.Batch) error {
 	return tx.CommitThen(ctx, first, then)
 }
 
-// errNotCommitted: a statement had failed before.
+// errNotCommitted reports that an earlier statement had failed.
 var errNotCommitted = errors.New("the transaction was rolled back")
 
-// Rollback ends the transaction if it has not ended. The pool drops a connection that is not clean.
+// Rollback ends the transaction if it has not ended. The pool drops a connection that is still in a transaction.
 func (t *Transaction) Rollback(ctx context.Context) {
 	if t.conn == nil {
 		return
@@ -155,7 +155,7 @@ func (t *Transaction) Rollback(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RollbackTimeout)
 	defer cancel()
 	if !t.conn.Conn().IsClosed() && t.conn.Conn().PgConn().TxStatus() != 'I' {
-		// An error here needs no report: the connection is dropped, and the server rolls back.
+		// The error needn't be reported: the connection is dropped, and the server rolls back.
 		_, _ = t.conn.Exec(ctx, "rollback")
 	}
 }

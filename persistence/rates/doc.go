@@ -1,5 +1,5 @@
-// Package rates counts requests against the rates that all processes of an installation share. A statement takes from many rates
-// at once, and gives each as much as its bucket has.
+// Package rates counts requests against rate limits that all processes of an installation share. One statement takes from many
+// buckets, and grants each claim as much as its bucket has.
 //
-// It must never know what a request is, nor what happens to one that is refused.
+// It must not depend on what a request is, nor on what happens to a refused one.
 package rates

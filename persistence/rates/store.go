@@ -10,8 +10,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// take orders its rows by name, so that two processes that take from the same rates don't lock them in different orders. A bucket
-// holds as many requests as its rate allows in its span of time, and refills evenly.
+// take orders its rows by name, so that two processes lock shared buckets in the same order. A bucket holds as many requests as
+// its rate allows in its time span, and refills evenly.
 const take = `
 INSERT INTO rates AS r (name, requests, seconds, full_at, granted)
 SELECT name, requests, seconds, statement_timestamp() + make_interval(secs => least(want, requests) * seconds / requests),
@@ -24,11 +24,12 @@ SELECT name, requests, seconds, statement_timestamp() + make_interval(secs => le
 RETURNING name, granted,
           extract(epoch FROM full_at - statement_timestamp())::double precision - seconds + seconds / requests AS wait`
 
-// used is the time that a bucket takes to be full, in seconds. It is no longer than that of an empty bucket, so that a clock that
-// was set back closes no rate.
+// used is the time until a bucket is full, in seconds. It is capped at that of an empty bucket, so that a clock that was set back
+// blocks no rate.
 const used = `least(greatest(extract(epoch FROM r.full_at - statement_timestamp())::double precision, 0), r.seconds)`
 
-// granted is what a bucket has, or what is wanted of it. A microsecond is how exact full_at is. What is given back is negative.
+// granted is the lesser of what the bucket has and what is wanted. full_at has microsecond precision. Returned requests are
+// negative.
 const granted = `least(excluded.granted,
        greatest(floor((r.seconds - ` + used + ` + 1e-6) * r.requests / r.seconds)::integer, 0))`
 
@@ -36,14 +37,14 @@ const granted = `least(excluded.granted,
 const Purge = `
 DELETE FROM rates WHERE name IN (SELECT name FROM rates WHERE full_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Store takes from shared rates. It is safe for concurrent use.
+// Store grants requests from shared rate limits. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New makes a Store on a database.
 func New(db *postgres.DB) *Store { return &Store{db: db} }
 
-// TakeRates takes requests from rates, and says for each rate, in the order of the claims, how many it granted. No two claims
-// have the same name. A claim that wants less than none gives requests back.
+// TakeRates claims requests from rates, and returns how many it granted for each claim, in the order of the claims. No two claims
+// may have the same name. A negative claim returns requests.
 func (s *Store) TakeRates(ctx context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
 	var (
 		names          []string

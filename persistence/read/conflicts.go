@@ -15,11 +15,11 @@ SELECT id, provider, source, key, type, event_id::text, owner_id::text, owner_fi
        times
   FROM conflicts`
 
-	// No index serves it: it is asked only of an ID that nothing else knows.
+	// No index serves this query: it runs only for an ID that is found nowhere else.
 	conflictOfEvent = conflictColumns + ` WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
 )
 
-// Conflicts is a page of conflicts, the last seen first.
+// Conflicts returns a page of conflicts, last seen first.
 func (s *Store) Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.Conflict, error) {
 	l := postgres.NewList(conflictColumns)
 	l.Equal("provider", q.Provider)
@@ -36,7 +36,8 @@ func (s *Store) Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.C
 	return page, postgres.Failure("list conflicts", err)
 }
 
-// ConflictOfEvent is the conflict that an event was dropped for, if it is the last one of its kind. Event.ErrNotFound: it is not.
+// ConflictOfEvent returns the conflict for which an event was dropped, if it is the last one of its kind. Event.ErrNotFound: it
+// isn't.
 func (s *Store) ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error) {
 	c, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, conflictOfEvent, eventID), scanConflict)
 	return c, postgres.Failure("read conflict of event "+postgres.Clean(eventID), err)

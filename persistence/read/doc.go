@@ -1,5 +1,5 @@
-// Package read answers what is asked of events, entities and the database as a whole: one event, a page, a timeline, counts.
+// Package read queries events, entities and the database as a whole: single events, pages, timelines, counts.
 //
-// It must never write. What it asks finds its rows by an index, whatever the arguments are; only the inbox, which is small or
-// about to be, is read as a whole.
+// It must never write. Its queries find rows by an index, whatever the arguments are; only the inbox, which is small or soon will
+// be, is scanned.
 package read

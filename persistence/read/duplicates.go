@@ -12,7 +12,7 @@ import (
 
 const selectDuplicates = `SELECT times, first_seen, last_seen FROM event_duplicates WHERE event_id = $1::uuid`
 
-// Duplicates say how often an event came again: none for one that never did.
+// Duplicates returns how many duplicates of an event arrived; zero if there were none.
 func (s *Store) Duplicates(ctx context.Context, eventID string) (d event.Duplicates, err error) {
 	err = s.db.QueryRow(ctx, selectDuplicates, eventID).Scan(&d.Times, &d.FirstSeen, &d.LastSeen)
 	if errors.Is(err, pgx.ErrNoRows) {

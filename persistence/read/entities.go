@@ -18,7 +18,7 @@ const selectEntity = entities.EntityColumns + `,
        ` + entities.IsIncomplete + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-// Entity is the folded state of an entity, by any of its names.
+// Entity returns the folded state of an entity, by any of its names.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	named, others, err := entities.Named(ctx, s.db, ref)
 	if err != nil {
@@ -35,14 +35,14 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 	return e, nil
 }
 
-// Timeline is what events did to an entity, in fold order: the last event.MaxPage changes.
+// Timeline returns what events did to an entity, in fold order: the last event.MaxPage changes.
 func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link, error) {
 	links, err := s.TimelinePage(ctx, event.TimelineQuery{Entity: ref})
 	slices.Reverse(links)
 	return links, err
 }
 
-// Effects is a page of the timeline of an entity, as TimelinePage has it, with what each change made of the entity.
+// Effects returns a page of the timeline of an entity, like TimelinePage, with the effect of each change.
 func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effect, error) {
 	links, err := s.TimelinePage(ctx, q)
 	if err != nil || len(links) == 0 {
@@ -57,7 +57,7 @@ func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effe
 	return effects, postgres.Failure("compare timeline of "+entities.NameOf(q.Entity), err)
 }
 
-// firstEffective is the first change that shows in something: those before it were collapsed.
+// firstEffective returns the first change with an effect: earlier ones were collapsed.
 func firstEffective(links []event.Link) event.Link {
 	for _, l := range slices.Backward(links) {
 		if !l.WithoutEffect {
@@ -67,15 +67,15 @@ func firstEffective(links []event.Link) event.Link {
 	return links[0]
 }
 
-// TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
-// mentions, each of which an index has in this order.
+// TimelinePage returns a page of what events did to an entity, latest change first. It merges a page of changes and one of
+// mentions, each of which an index provides in this order.
 func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
 	entity, _, err := entities.Named(ctx, s.db, q.Entity)
 	if err != nil {
 		return nil, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
 	}
 	list := postgres.NewList(`SELECT *, coalesce(version::numeric, '-Infinity') AS place FROM event_entities`)
-	// All three, even if empty: without one of them the index would not give the order.
+	// All three, even if empty: without one of them the index would not provide the order.
 	list.Where("provider = %s AND kind = %s AND external_id = %s",
 		entity.Provider, entity.Kind, entity.ExternalID)
 	if c := q.Before; c != nil {

@@ -19,7 +19,7 @@ const (
        ` + entities.IsIncomplete + ` AS incomplete FROM `
 	foundEntity = `SELECT provider, kind, external_id, deleted, version, occurred_at, last_event_id, incomplete FROM `
 
-	// changedSince are the entities that the newest events have changed, each looked up by its name.
+	// changedSince selects the entities that the newest events have changed, each looked up by its name.
 	changedSince = `(
        SELECT e.* FROM (
               SELECT DISTINCT provider, kind, external_id FROM (
@@ -30,13 +30,13 @@ const (
                WHERE provider = changed.provider AND kind = changed.kind AND external_id = changed.external_id LIMIT 1) AS e)
     AS changed`
 
-	// lastOfChanged is the change before those that changedSince reads.
+	// lastOfChanged selects the change before those that changedSince reads.
 	lastOfChanged = `
 SELECT event_id::text FROM event_entities WHERE event_id >= $1::uuid ORDER BY event_entities.event_id DESC OFFSET $2 LIMIT 1`
 )
 
-// EntityList is a page of entities in the order of their names, without their states. Each way to ask for one reads a bounded
-// part of an index, and says where it has stopped.
+// EntityList returns a page of entities in the order of their names, without their states. Each kind of query reads a bounded
+// part of an index, and returns where it has stopped.
 func (s *Store) EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error) {
 	found, err := s.entityList(ctx, q)
 	return found, postgres.Failure("list entities", err)
@@ -49,7 +49,7 @@ func (s *Store) entityList(ctx context.Context, q event.EntityQuery) (found even
 	list := entitiesOf(q)
 	looked, order := list, entitiesInOrder
 	if q.Prefix != "" {
-		order = "external_id" // the others are given, and a list below a list has no order in them
+		order = "external_id" // the other columns are fixed, and a nested list has no order by them
 		looked = &postgres.List{Selection: foundEntity, Args: list.Args}
 		looked.Selection += fmt.Sprintf("(%s ORDER BY %s LIMIT %d) AS e", list.Statement(), order, event.MaxSearched)
 		looked.Where("starts_with(external_id, %s)", postgres.Clean(q.Prefix))
@@ -64,7 +64,7 @@ func (s *Store) entityList(ctx context.Context, q event.EntityQuery) (found even
 	return found, err
 }
 
-// entitiesOf are those in which a prefix is looked for: whatever the collation, none that begins with it sorts before it.
+// entitiesOf lists the entities in which a prefix is searched: in every collation, a name with the prefix doesn't sort before it.
 func entitiesOf(q event.EntityQuery) *postgres.List {
 	list := postgres.NewList("")
 	from := "entities"
@@ -85,7 +85,7 @@ func entitiesOf(q event.EntityQuery) *postgres.List {
 	return list
 }
 
-// lastLookedAt is the last entity that a look for a prefix has read; nil if it has read all.
+// lastLookedAt returns the last entity that a search for a prefix has read; nil if it has read all.
 func (s *Store) lastLookedAt(ctx context.Context, of *postgres.List) (last *event.EntityRef, err error) {
 	sql := fmt.Sprintf("SELECT %[1]s FROM (%[2]s ORDER BY %[1]s OFFSET %[3]d LIMIT 1) AS last",
 		entitiesInOrder, of.Statement(), event.MaxSearched-1)
@@ -97,7 +97,7 @@ func (s *Store) lastLookedAt(ctx context.Context, of *postgres.List) (last *even
 	return last, err
 }
 
-// completeSince is since, or a later moment from which on all changes are among the newest.
+// completeSince returns since, or a later time from which on all changes are among the newest.
 func (s *Store) completeSince(ctx context.Context, since time.Time) (time.Time, error) {
 	if since.IsZero() {
 		return since, nil

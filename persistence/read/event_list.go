@@ -15,8 +15,8 @@ import (
 	"holdfast/persistence/records"
 )
 
-// allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
-// begin with the provider serve a list over all of them.
+// allProviders selects the providers that have events, with one index lookup for each. So the indexes that begin with the
+// provider can serve a list of all of them.
 const allProviders = `
   WITH RECURSIVE found (name) AS (
        SELECT min(provider) FROM events
@@ -30,7 +30,7 @@ const touchesEntity = `id IN (
        SELECT event_id FROM event_entities
         WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + entities.IsMention + `)`
 
-// Events is a page of stored events, newest first, without bodies and links.
+// Events returns a page of stored events, newest first, without bodies and links.
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
 	list, err := s.eventList(ctx, q)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	return page, postgres.Failure("list events", err)
 }
 
-// eventList is the list of the events that a query selects, whatever their bodies are.
+// eventList lists the events that a query selects, ignoring its text search.
 func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.List, error) {
 	list := postgres.NewList(records.Columns + ` FROM events`)
 	list.Equal("provider", q.Provider)
@@ -75,13 +75,13 @@ func (s *Store) eventPage(ctx context.Context, list *postgres.List, limit int) (
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) })
 }
 
-// eventsOfKey are those that ran in the workflow of their key, and those that a batch has processed, which is not named after
-// them. Each of the two has an index.
+// eventsOfKey selects the events that ran in the workflow of their key, and those processed in a batch, whose workflow isn't
+// named after the key. Each of the two has an index.
 const eventsOfKey = `SELECT id FROM events WHERE workflow_id = %[1]s::text || ':' || %[2]s::text
  UNION ALL
 SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'`
 
-// ofKey restricts to the events of a key, at one provider or at each.
+// ofKey restricts to the events of a key, of one provider or of all.
 func ofKey(l *postgres.List, provider, key string) {
 	if key == "" {
 		return
@@ -105,7 +105,7 @@ func withDelivery(l *postgres.List, status delivery.Status) {
 	l.Where("id IN ("+sql+")", args...)
 }
 
-// acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.
+// acceptedBetween converts times to bounds of the ID, which begins with a time, so that no further index is needed.
 func acceptedBetween(l *postgres.List, q event.RecordQuery) {
 	if !q.Since.IsZero() {
 		l.Where("id >= %s::uuid", event.FirstIDAt(q.Since))
@@ -115,7 +115,7 @@ func acceptedBetween(l *postgres.List, q event.RecordQuery) {
 	}
 }
 
-// overProviders replaces the conditions by one: to be among the page of each provider.
+// overProviders replaces the conditions by a single one: to be on the page of any provider.
 func overProviders(l *postgres.List, limit int) {
 	each := &postgres.List{Selection: "SELECT id FROM events", Conditions: l.Conditions}
 	each.Where("provider = found.name")

@@ -14,12 +14,12 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// searchedEvents are those that a search looks through, with how much there is to read up to each.
+// searchedEvents selects the events that a search reads, with the size of each.
 const searchedEvents = `SELECT id, octet_length(raw_body) AS size FROM events`
 
-// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects: at most
-// event.MaxSearched of them, with event.MaxSearchedBytes together. Bodies are stored as they came, so it finds any bytes in
-// any of them, in the case in which they are written, and where the text has characters that JSON may escape, that form too.
+// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects: at most event.MaxSearched
+// of them, with event.MaxSearchedBytes together. Bodies are stored as received, so it finds any bytes in any of them,
+// case-sensitively. If the text has characters that JSON may escape, it finds the escaped form, too.
 func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error) {
 	found, err := s.searchEvents(ctx, q)
 	return found, postgres.Failure("search events", err)
@@ -48,7 +48,7 @@ func (s *Store) searchEvents(ctx context.Context, q event.RecordQuery) (found ev
 	return found, nil
 }
 
-// endOfSearch is the ID of the last event that is looked at; empty if all are.
+// endOfSearch returns the ID of the last event that is searched; empty if all are.
 func (s *Store) endOfSearch(ctx context.Context, of *postgres.List) (id string, err error) {
 	list := &postgres.List{Selection: searchedEvents, Conditions: of.Conditions, Args: of.Args}
 	newest := list.Statement() + " ORDER BY id DESC LIMIT " + strconv.Itoa(event.MaxSearched+1)
@@ -62,7 +62,6 @@ SELECT id::text FROM (
 	return id, err
 }
 
-// whereBodyHas restricts to bodies that have a text.
 func whereBodyHas(l *postgres.List, text string) {
 	const has = "position(%s::bytea IN raw_body) > 0"
 	if escaped := escapedText(text); !bytes.Equal(escaped, []byte(text)) {
@@ -72,7 +71,7 @@ func whereBodyHas(l *postgres.List, text string) {
 	l.Where(has, []byte(text))
 }
 
-// escapedText is a text as JSON has it that escapes whatever is not ASCII.
+// escapedText returns a text as JSON that escapes all non-ASCII characters.
 func escapedText(text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {

@@ -26,13 +26,13 @@ SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id
 	linksOfEvent = linkColumns + `event_entities AS l` + eventOfLink + ` WHERE l.event_id = $1::uuid ORDER BY l.position`
 )
 
-// Event is one stored event with its body and what it did to entities.
+// Event returns one stored event with its body and what it did to entities.
 func (s *Store) Event(ctx context.Context, id string) (event.Record, error) {
 	record, err := s.event(ctx, id)
 	return record, postgres.Failure("read event "+postgres.Clean(id), err)
 }
 
-// EventByKey is the stored event that owns a provider's key. Event.ErrNotFound: nobody does, or the event was purged.
+// EventByKey returns the stored event that owns a provider's key. Event.ErrNotFound: there is none, or the event was purged.
 func (s *Store) EventByKey(ctx context.Context, provider, key string) (record event.Record, err error) {
 	var id string
 	err = s.db.QueryRow(ctx, idOfKey, postgres.Clean(provider), postgres.Clean(key)).Scan(&id)

@@ -9,25 +9,25 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Facts are what a look at the database tells about it, beside its content.
+// Facts describes the database server, not its content.
 type Facts struct {
-	// Version is PostgreSQL's own number of it: 150004 is 15.4.
+	// Version is PostgreSQL's version number: 150004 is 15.4.
 	Version int
-	// Now is the database's clock at the moment of the look.
+	// Now is the database's clock.
 	Now time.Time
-	// InRecovery is set on a standby, which takes no writes.
+	// InRecovery is true on a standby, which accepts no writes.
 	InRecovery bool
-	// StatementTimeout is what bounds a statement, as PostgreSQL writes it; "0" is nothing.
+	// StatementTimeout is the limit of a statement, as PostgreSQL writes it; "0" means none.
 	StatementTimeout string
-	// Settings are those that durability depends on, by name.
+	// Settings holds those that durability depends on, by name.
 	Settings map[string]string
-	// Connections are those of all clients, MaxConnections what the server takes.
+	// Connections counts those of all clients; MaxConnections is the server's limit.
 	Connections, MaxConnections int
-	// Size is that of the database, in bytes.
+	// Size is the size of the database in bytes.
 	Size int64
-	// DataDirectory is where the server keeps it; empty if we may not know.
+	// DataDirectory is the server's data directory; empty if the role may not read it.
 	DataDirectory string
-	// Untold is how many alerts wait for a channel, UntoldSince the oldest of them.
+	// Untold is how many alerts are not reported yet, UntoldSince the time of the oldest.
 	Untold      int64
 	UntoldSince *time.Time
 }
@@ -48,7 +48,7 @@ SELECT count(*), min(last_failed_at) FROM dead_letters
  WHERE notified_failures < failures AND state IN ('open', 'exhausted')`
 )
 
-// Facts looks at the database. Of one that is not migrated it tells nothing.
+// Facts queries the database. It returns nothing of one that is not migrated.
 func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 	f.Settings = map[string]string{}
 	b := &pgx.Batch{}

@@ -11,12 +11,12 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// reportSlice is how much of a time one statement counts, so that none of them takes long where a week has brought millions.
+// reportSlice is the time range that one statement counts, so that no statement takes long even if a week has millions of events.
 const reportSlice = 6 * time.Hour
 
 const (
-	// The rows of events and deliveries are found by time, which the first bits of an event's ID are. What could not be parsed is a
-	// dead letter alone.
+	// The rows of events and deliveries are found by the time at the beginning of the event's ID. Events that could not be parsed
+	// have only a dead letter.
 	countReceived = `
 SELECT provider, count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid GROUP BY provider
  UNION ALL
@@ -31,7 +31,7 @@ SELECT coalesce(sum(times), 0)::bigint FROM event_duplicates WHERE event_id >= $
 SELECT count(*) FILTER (WHERE status = 'delivered'), count(*) FILTER (WHERE status = 'failed')
   FROM deliveries WHERE event_id >= $1::uuid AND event_id < $2::uuid`
 
-	// countFailed: what has failed first in a time has failed last no sooner.
+	// countFailed uses the index of last failures: the last failure is never earlier than the first.
 	countFailed = `
 SELECT provider || ' ' || error_class || ' ' || error_code, count(*) FILTER (WHERE first_failed_at >= $2),
        count(*) FILTER (WHERE first_failed_at < $2)
@@ -42,7 +42,7 @@ SELECT coalesce(sum(count) FILTER (WHERE at >= $2), 0)::bigint, coalesce(sum(cou
   FROM error_log WHERE at >= $1 AND at < $3`
 )
 
-// Report counts what a time has brought, and the time before it that is as long. It knows nothing of what waits.
+// Report counts the events of a time range, and of the range of the same length before it. It doesn't count what is pending.
 func (s *Store) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	r := oversight.Report{
 		Since: since, Until: until, Received: []oversight.Trend{}, Failed: []oversight.Trend{}, Waiting: []oversight.Backlog{},
@@ -69,7 +69,7 @@ func (s *Store) Report(ctx context.Context, since, until time.Time) (oversight.R
 	return r, postgres.Failure("count failures", err)
 }
 
-// sliceEnd: no slice lies in both times.
+// sliceEnd ends slices at the border of the two ranges.
 func sliceEnd(from, since, until time.Time) time.Time {
 	end := until
 	if from.Before(since) {

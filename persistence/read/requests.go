@@ -11,11 +11,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// requestSpan is how long after its ID a request can still make the IDs of its events: its whole budget is 3 s.
+// requestSpan is how long after its ID a request can still create the IDs of its events: its whole budget is 3 s.
 const requestSpan = 10 * time.Second
 
-// Both IDs begin with their time, so the events of a request stand close behind it in the indexes of event IDs; the request's own
-// has none.
+// Both IDs begin with their time, so the events of a request follow closely after its ID in the indexes of event IDs; the
+// request's own ID has no index.
 const idsOfRequest = `
 SELECT id::text FROM events WHERE id BETWEEN $1::uuid AND $2::uuid AND request_id = $3
  UNION
@@ -26,10 +26,10 @@ SELECT event_id::text FROM inbox
    AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
  ORDER BY 1`
 
-// recentEvents is how many of the newest events are searched for an ID that says no time.
+// recentEvents is how many of the newest events are searched for an ID without a time.
 const recentEvents = 20_000
 
-// endOfID finds events by the end of their ID among the newest events and dead letters: what can't be parsed has no event's row.
+// endOfID finds events by the end of their ID among the newest events and dead letters: events that can't be parsed have no row.
 const endOfID = `
 SELECT id FROM (
        SELECT * FROM (SELECT events.id::text FROM events ORDER BY events.id DESC LIMIT $2) AS stored
@@ -44,11 +44,11 @@ func (s *Store) EventsEndingWith(ctx context.Context, tail string) ([]string, er
 	return ids, postgres.Failure("read events by the end of their ID", err)
 }
 
-// lastOfRecent is the ID before the newest events; no row: there are no more.
+// lastOfRecent selects the ID before the newest events; no row means that there are no more.
 const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET $1 LIMIT 1`
 
-// EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. The ID that the
-// ingress has made, a UUIDv7, leads there by its time; one that the sender chose is looked for among the newest 20,000 events.
+// EventsOfRequest returns the IDs of a request's events, in their order: stored, dead or in the inbox. If the ingress has made
+// the request's ID, a UUIDv7, its time locates the events; an ID chosen by the sender is searched among the newest 20,000 events.
 // Event.ErrNotFound: there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
 	ids, err := s.eventsOfRequest(ctx, postgres.Clean(requestID))
@@ -74,7 +74,7 @@ func (s *Store) eventsOfRequest(ctx context.Context, requestID string) ([]string
 	return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
 }
 
-// recentTypes are what the newest events are, of which a few thousand say enough.
+// recentTypes selects the types of the newest events; a few thousand are representative.
 const recentTypes = `
 SELECT DISTINCT provider, type FROM (SELECT events.provider, events.type FROM events ORDER BY events.id DESC LIMIT 2000) AS newest
  ORDER BY 1, 2`

@@ -26,8 +26,7 @@ WITH RECURSIVE stored (source) AS (
  UNION
 (SELECT source FROM dead WHERE source IS NOT NULL LIMIT $2)`
 
-// SourcesOf are the sources of a provider that events and dead letters have: the first of each by name, at most limit. "" is not
-// among them.
+// SourcesOf returns the sources of a provider in events and dead letters: the first by name, up to limit, without "".
 func (s *Store) SourcesOf(ctx context.Context, provider string, limit int) ([]string, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, sourcesOf, postgres.Clean(provider), limit), pgx.RowTo[string])
 	return all, postgres.Failure("list sources of "+postgres.Clean(provider), err)

@@ -30,7 +30,7 @@ SELECT phase, provider, error_class, error_code, sum(count)::bigint
  LIMIT 100`
 )
 
-// Stats counts what the database knows of a window that ends now. It knows nothing of queues.
+// Stats counts the events of a window that ends now. It doesn't count queues.
 func (s *Store) Stats(ctx context.Context, window time.Duration) (oversight.Stats, error) {
 	now := time.Now().UTC()
 	stats := oversight.Stats{

@@ -2,7 +2,7 @@ package read
 
 import "holdfast/persistence/postgres"
 
-// Store answers what is asked of events and entities. It is safe for concurrent use.
+// Store queries events and entities. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New makes a Store on a database.

@@ -23,7 +23,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
-// Create stores a rebuild of the events that match its filter and were accepted by now. It takes ID, Filter, DryRun and Rate.
+// Create stores a rebuild of the events that match its filter and were accepted by now. It uses ID, Filter, DryRun and Rate.
 // While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
 func (s *Store) Create(ctx context.Context, r operation.Rebuild, by oversight.Actor) (operation.Rebuild, error) {
 	if err := s.create(ctx, r, by); err != nil {
@@ -42,7 +42,7 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if first == nil || last == nil { // an event that was removed in between leaves none
+	if first == nil || last == nil { // null if the event was removed in between
 		first, last = nil, nil
 	}
 	var made int64
@@ -80,11 +80,10 @@ func queueEndOfEvents(b *pgx.Batch, f operation.RebuildFilter, order string, id 
 	})
 }
 
-// rebuildRow is a rebuild as its row says.
 type rebuildRow struct {
 	operation.Rebuild
 
-	first, cursor, last string // IDs of events; "" where there is none
+	first, cursor, last string // event IDs; "" if there is none
 }
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {

@@ -27,15 +27,15 @@ SELECT count(*) FROM (
 	differingEvents = rebuiltEvents + ` WHERE id = ANY ($1::uuid[]) AND status = 'processed'`
 )
 
-// Diff shows what would become of the first entities that a dry run has found to differ, at most event.MaxDiffs: their
-// links, folded as they are and with those of the events that differ replaced by what parse says now. Those of another rebuild
-// than the latest are not known any more, and those of a rebuild that was none are as they should be: event.ErrNotFound.
+// Diff compares the first entities that a dry run has found to differ, up to operation.MaxDiffs: their links folded as stored,
+// and folded with the differing events replaced by their new parse. Only the latest rebuild has a diff, and only if it is a dry
+// run: event.ErrNotFound otherwise.
 func (s *Store) Diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
 	diffs, err := s.diff(ctx, id, parse)
 	return diffs, postgres.Failure("read diff of rebuild "+postgres.Clean(id), err)
 }
 
-// differing is an entity that differs, and events that say so.
+// differing is an entity that differs, with events that change it.
 type differing struct {
 	fold.EntityDiff
 
@@ -99,7 +99,7 @@ func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser)
 	return d.EntityDiff, err
 }
 
-// readAgain is the history of an entity with those of its events that differ as they are read today.
+// readAgain returns the history of an entity, with the new parse of its differing events.
 func readAgain(
 	ctx context.Context, tx pgx.Tx, d differing, history *entities.History, parse event.Parser,
 ) (*entities.History, error) {
@@ -116,7 +116,7 @@ func readAgain(
 		}
 		p, err := parse(record.Receipt, body)
 		if err != nil || passed {
-			continue // it stays as it is
+			continue // it is unchanged
 		}
 		r, err := writer.NewReread(record.Receipt, p)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package rebuilds reads stored events again, page by page, with the definitions of today: what they say differently is given to
-// the writer of events, in the transaction that moves the cursor; of a dry run only what would differ is kept.
+// Package rebuilds parses stored events again, page by page, with today's definitions. Events that differ are passed to the
+// writer of events, in the transaction that moves the cursor; a dry run only stores what would differ.
 //
-// It must never know what a definition says, or when the next page comes.
+// It must not depend on the content of definitions, or on the pace of the pages.
 package rebuilds

@@ -17,7 +17,7 @@ import (
 const (
 	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
 
-	// advanceRebuild counts each entity once, in however many events it differs, and keeps the first of them for the diff.
+	// advanceRebuild counts each entity once, in however many events it differs, and stores the first of them for the diff.
 	advanceRebuild = `
 WITH differing AS (
 INSERT INTO rebuild_entities AS known (rebuild_id, provider, kind, external_id, events)
@@ -33,19 +33,19 @@ UPDATE rebuilds
        problems = problems || $12::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
  WHERE id = $1`
 
-	// dropRebuilt drops some of what earlier rebuilds have found, whose IDs are less. Each page does, and so the table stays as
-	// long as what one rebuild finds, about.
+	// dropRebuilt drops some findings of earlier rebuilds, whose IDs are less. Each page does so, and the table stays about as long
+	// as the findings of one rebuild.
 	dropRebuilt = `
 DELETE FROM rebuild_entities
  WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_entities WHERE rebuild_id < $1 ORDER BY rebuild_id LIMIT 500))`
 
-	// maxEventsOfDiff is how many events of an entity are kept for its diff, about.
+	// maxEventsOfDiff is about how many events of an entity are stored for its diff.
 	maxEventsOfDiff = `1000`
 )
 
-// Page reads the next n events of a rebuild with today's definitions, writes those that it reads differently, unless it is
-// a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
-// definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
+// Page parses the next n events of a rebuild with today's definitions, writes those that differ, unless it is a dry run, and
+// moves the cursor behind them, in one transaction: if it is killed before its commit it has done nothing. Events that their
+// definition can't parse stay unchanged. A rebuild that isn't running is only read; one with nothing left is completed.
 func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
 	r, err := writer.Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
 		return s.tryPage(ctx, id, n, parse, fault)
@@ -53,13 +53,12 @@ func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) 
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
 }
 
-// rebuilding is the transaction of a page.
 type rebuilding struct {
 	*postgres.Transaction
 
 	store  *Store
 	row    rebuildRow
-	fault  error // of the only event, which is not written because of it
+	fault  error // of the page's only event, which is therefore not written
 	events []*rebuilt
 	writes []*writer.Reread
 	seen   operation.Rebuild // what the page adds to the counts
@@ -70,9 +69,9 @@ type rebuilding struct {
 type rebuilt struct {
 	event.Record
 
-	passed bool // an operator has decided about it
+	passed bool // skipped, since an operator has decided about it
 	links  []event.OrderedChange
-	again  *writer.Reread // nil of one that was passed or cannot be read
+	again  *writer.Reread // nil if it was skipped or can't be parsed
 }
 
 func (s *Store) tryPage(
@@ -100,7 +99,6 @@ func (s *Store) tryPage(
 	return s.Read(ctx, id)
 }
 
-// run does a page, and commits.
 func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	if err := t.readPage(ctx, n); err != nil {
 		return err
@@ -172,7 +170,6 @@ func (t *rebuilding) readLinks(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// read reads an event once more.
 func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	t.seen.Read++
 	if e.passed {
@@ -199,8 +196,8 @@ func (t *rebuilding) useNames(ctx context.Context) error {
 	return writer.UseNames(ctx, t.Send, all)
 }
 
-// judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are
-// looked at again once they are locked.
+// judge decides whether to write an event. It needs no lock: unchanged events are not written, and the others are checked again
+// once they are locked.
 func (t *rebuilding) judge(e *rebuilt) {
 	switch {
 	case e.again == nil || !e.concerns(t.row.Filter.Kind) || !e.again.Differs(e.Record, e.links) && !e.again.Teaches():
@@ -213,7 +210,7 @@ func (t *rebuilding) judge(e *rebuilt) {
 	}
 }
 
-// concerns says whether the event does something to an entity of the kind, or has done so; "" is any kind.
+// concerns reports whether the event changes or mentions an entity of the kind, or did so before; "" means any kind.
 func (e *rebuilt) concerns(kind string) bool {
 	isOfKind := func(c event.OrderedChange) bool { return c.Change.Kind == kind }
 	return kind == "" || slices.ContainsFunc(e.links, isOfKind) || e.again.Concerns(kind)
@@ -239,8 +236,7 @@ func (t *rebuilding) noteProblem(e *rebuilt, err error) {
 	}
 }
 
-// queueAdvance moves the cursor behind the page. Of events that were written it goes by what was found of them once they were
-// locked.
+// queueAdvance moves the cursor behind the page. For written events it uses what was read once they were locked.
 func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 	for _, r := range t.writes {
 		if refs, ok := r.Rewritten(); ok {

@@ -9,14 +9,14 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// Store keeps rebuilds, and does their pages. It is safe for concurrent use.
+// Store stores rebuilds, and runs their pages. It is safe for concurrent use.
 type Store struct {
 	operations.Table[operation.Rebuild]
 
 	writer *writer.Store
 }
 
-// New makes a Store on a database, beside the one that writes events.
+// New makes a Store that writes events with w.
 func New(db *postgres.DB, w *writer.Store) *Store {
 	return &Store{operations.Table[operation.Rebuild]{
 		DB: db, Kind: operation.KindRebuild, Columns: rebuildColumns,

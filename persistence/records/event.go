@@ -10,12 +10,12 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Columns select what Scan reads of the row of an event.
+// Columns are the columns of an event's row that Scan reads.
 const Columns = `
 SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
        occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note, coalesce(possible_duplicate_of::text, '')`
 
-// Scan reads the row of an event without its body, and what else was selected.
+// Scan reads the row of an event without its body, and any further selected columns.
 func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	var receipt, headers []byte
 	columns := []any{

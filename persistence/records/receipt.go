@@ -8,14 +8,13 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// ErrMalformedReceipt says that a row of the inbox cannot be read: somebody has written it by hand, or a newer version has, whose
-// receipts this one cannot read.
+// ErrMalformedReceipt reports an inbox row whose receipt can't be parsed: it was written by hand, or by a newer version.
 var ErrMalformedReceipt = &event.Error{
 	Class: event.ClassRejected, Code: "malformed_receipt", Text: "this version cannot read the receipt in the inbox",
 }
 
-// ReadReceipt reads the receipt of a row of the inbox. If it cannot be read, or is that of another event, ok is false, and the
-// receipt is what the other columns of the row say.
+// ReadReceipt reads the receipt of an inbox row. If it can't be parsed, or is that of another event, ok is false, and the receipt
+// has only the values of the row's other columns.
 func ReadReceipt(raw []byte, workflowID, id, provider string, receivedAt time.Time) (r event.Receipt, ok bool) {
 	err := json.Unmarshal(raw, &r)
 	if err == nil && r.ID == id && postgres.Clean(r.WorkflowID()) == workflowID {

@@ -25,7 +25,7 @@ const (
 
 	selectDestinationsOf = destinationColumns + ` WHERE deleted_at IS NULL AND id = ANY ($1)`
 
-	// What is named like the number of another one is meant by its name.
+	// A destination whose name equals the number of another one is found by its name.
 	selectDestination = destinationColumns + ` WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
 
 	sameDestination = `SELECT settings = $2::jsonb FROM destinations WHERE deleted_at IS NULL AND name = $1`
@@ -39,24 +39,24 @@ UPDATE destinations
        secrets_at = CASE WHEN secrets IS DISTINCT FROM $3 THEN clock_timestamp() ELSE secrets_at END
  WHERE id = $1`
 
-	// reconsider: its bounds may be others now.
+	// reconsider makes the destination due, since its limits may have changed.
 	reconsider = `
 INSERT INTO destination_states AS s (destination_id) VALUES ($1)
     ON CONFLICT (destination_id) DO UPDATE SET next_at = least(s.next_at, clock_timestamp()) WHERE s.held <> 'open'`
 
-	// deleteDestination forgets its secrets and header values, and keeps its name for the deliveries that have ended.
+	// deleteDestination removes its secrets and header values, and keeps its name for the ended deliveries.
 	deleteDestination = `
 UPDATE destinations
    SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, version = $2 WHERE id = $1`
 
-	// subscriptionsOf bounds how many names an error repeats.
+	// subscriptionsOf bounds how many names an error lists.
 	subscriptionsOf = `
 SELECT name FROM subscriptions WHERE destination_id = $1 AND deleted_at IS NULL ORDER BY name LIMIT 5`
 )
 
-// ApplyDestination makes a destination, or changes the one of that name, and gives it as it is then. Its secrets are replaced,
-// and stay where they are nil. Where nothing changes nothing is written. The error is an event.Error of class rejected where the
-// destination is wrong, or does not fit a subscription to it: codes "invalid_destination" and "invalid_subscription".
+// ApplyDestination creates a destination, or changes the one of that name, and returns its new state. Secrets are replaced, or
+// kept if they are nil. If nothing changes, nothing is written. The error is an event.Error of class rejected if the destination
+// is invalid, or doesn't fit one of its subscriptions: codes "invalid_destination" and "invalid_subscription".
 func (s *Store) ApplyDestination(
 	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor oversight.Actor,
 ) (delivery.Destination, error) {
@@ -119,10 +119,10 @@ func (s *Store) applyDestination(
 	return d.Shown(), nil
 }
 
-// found is what a change of a destination finds in the database.
+// found is what the transaction that changes a destination has read.
 type found struct {
 	before *destination
-	// same: the settings are what they are to be; isListed: the variable that they name is on the list.
+	// same: the settings don't change; isListed: the variable that they name is listed.
 	same, isListed bool
 }
 
@@ -132,14 +132,14 @@ func (f *found) queue(b *pgx.Batch, d delivery.Destination, settings string) {
 	b.Queue(isListed, variableOf(d)).Query(firstInto(&f.isListed))
 }
 
-// isOf leaves out a destination that has the name for its number.
+// isOf drops a destination whose number, not name, equals the name.
 func (f *found) isOf(name string) {
 	if f.before != nil && f.before.Name != name {
 		f.before, f.same = nil, false
 	}
 }
 
-// version is that of the stored destination; 0: there is none.
+// version returns the version of the stored destination; 0 if there is none.
 func (f *found) version() int64 {
 	if f.before == nil {
 		return 0
@@ -158,7 +158,6 @@ func (f *found) permit(d delivery.Destination, givesSecret bool, actor oversight
 	return delivery.CheckChange(was, d, givesSecret)
 }
 
-// store writes the row of a destination.
 func (c *change) store(
 	ctx context.Context, d delivery.Destination, before *destination, settings string, secrets, headers []byte,
 ) (id int64, err error) {
@@ -184,17 +183,17 @@ func kindOf(d delivery.Destination) string {
 	return "temporal"
 }
 
-// auditObject names what was changed, for the audit log.
+// auditObject names the changed object for the audit log.
 func auditObject(kind, name string) string { return kind + ":" + name }
 
-// change is a transaction that changes a destination or a subscription. All others wait for its end.
+// change is a transaction that changes a destination or a subscription. Such transactions run one at a time.
 type change struct {
 	*postgres.Transaction
 
 	version int64
 }
 
-// beginChange raises the version, and only then runs the first statements.
+// beginChange raises the version, and then runs the first statements.
 func (s *Store) beginChange(ctx context.Context, first func(*pgx.Batch)) (*change, error) {
 	c := &change{}
 	b := &pgx.Batch{}
@@ -205,7 +204,7 @@ func (s *Store) beginChange(ctx context.Context, first func(*pgx.Batch)) (*chang
 	return c, err
 }
 
-// checkSubscriptionsOf says whether the form of each of its subscriptions is one for a destination.
+// checkSubscriptionsOf checks that the form of each of its subscriptions fits a destination.
 func (c *change) checkSubscriptionsOf(ctx context.Context, d delivery.Destination) error {
 	b := &pgx.Batch{}
 	var all []delivery.Subscription
@@ -245,7 +244,7 @@ func firstInto[T any](v *T) func(pgx.Rows) error {
 	}
 }
 
-// number is the ID that a text may be, and 0 where it is none.
+// number parses an ID, and returns 0 if the text is none.
 func number(nameOrID string) int64 {
 	id, err := strconv.ParseInt(nameOrID, 10, 64)
 	if err != nil {
@@ -267,7 +266,7 @@ func queueDestination(b *pgx.Batch, nameOrID string, into **destination) {
 	})
 }
 
-// scanDestination leaves it to whoever needs the settings that they cannot be read.
+// scanDestination doesn't fail on unreadable settings; code that needs them checks err.
 func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 	var id, version int64
 	var name string
@@ -284,7 +283,7 @@ func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 	return d.hideHeaders()
 }
 
-// Destination is one destination, by its name or its number.
+// Destination returns a destination by its name or number.
 func (s *Store) Destination(ctx context.Context, nameOrID string) (delivery.Destination, error) {
 	d, err := s.destination(ctx, nameOrID)
 	return d.Destination, postgres.Failure("read destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
@@ -303,18 +302,18 @@ func (s *Store) destination(ctx context.Context, nameOrID string) (destination, 
 	return *d, d.err
 }
 
-// Destinations are all of them, by name. One that this version cannot read has nothing but its name.
+// Destinations returns all of them, by name. One that this version can't read has only its name.
 func (s *Store) Destinations(ctx context.Context) ([]delivery.Destination, error) {
 	return s.DestinationsAfter(ctx, "", math.MaxInt32)
 }
 
-// DestinationsAfter is a page of Destinations: those after a name, at most limit.
+// DestinationsAfter returns a page of Destinations: those after a name, up to limit.
 func (s *Store) DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, selectDestinations, postgres.Clean(name), limit), rowToDestination)
 	return all, postgres.Failure("list destinations", err)
 }
 
-// DestinationsOf are those of some IDs that are not deleted, by ID.
+// DestinationsOf returns those of some IDs that are not deleted, by ID.
 func (s *Store) DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, selectDestinationsOf, ids), rowToDestination)
 	by := make(map[int64]delivery.Destination, len(all))
@@ -331,8 +330,8 @@ func rowToDestination(row pgx.CollectableRow) (delivery.Destination, error) {
 	return d.Destination, err
 }
 
-// DeleteDestination removes a destination to which no subscription goes any more, and its secrets. While there is one it is
-// refused with an event.Error of class rejected and code "destination_in_use".
+// DeleteDestination removes a destination without subscriptions, and its secrets. A destination with subscriptions is refused
+// with an event.Error of class rejected and code "destination_in_use".
 func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) error {
 	return postgres.Failure("delete destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
 		s.deleteDestination(ctx, nameOrID, actor))
@@ -367,5 +366,5 @@ func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor ov
 	return c.Commit(ctx, b)
 }
 
-// now is the time that secrets end by.
+// now returns the time to which the ends of secrets are compared.
 func now() time.Time { return time.Now().UTC() }

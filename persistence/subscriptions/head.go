@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// HeadVersion is the version of the last change of a destination or a subscription that has committed, as a value of a
-	// statement. Who has read it has seen all changes up to it, since they commit one after the other. Its upper bits are the
-	// server's timeline: a failover may take back changes, and give their versions to others.
+	// HeadVersion is an SQL expression for the version of the last committed change of a destination or a subscription. A
+	// transaction that has read it has seen all changes up to it, since they commit one after the other. Its upper bits are the
+	// server's timeline: a failover may undo changes, and reuse their versions.
 	HeadVersion = `(SELECT version + (server_timeline() << 40) FROM subscriptions_head WHERE one)`
 
 	readHead = `SELECT ` + HeadVersion
 
-	// raiseHead comes first in each transaction that changes one of them, and makes the next one wait for its end.
+	// raiseHead is the first statement of every transaction that changes one of them, and makes the next one wait for its end.
 	raiseHead = `UPDATE subscriptions_head SET version = version + 1 WHERE one RETURNING version`
 
-	// changedDestinations and changedSubscriptions are those that have changed since a version; of all of them, those that are
-	// there.
+	// changedDestinations and changedSubscriptions select what has changed since a version; since 0, only what is not deleted.
 	changedDestinations = `
 SELECT id, name, settings, version, secrets, headers, deleted_at IS NOT NULL FROM destinations
  WHERE version > $1 AND ($1 > 0 OR deleted_at IS NULL)`
@@ -35,7 +34,7 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
  WHERE s.version > $1 AND ($1 > 0 OR s.deleted_at IS NULL)`
 )
 
-// known are the destinations and subscriptions as of a version. Nobody waits for a query while he holds its lock.
+// known caches the destinations and subscriptions as of a version. Its lock is never held during a query.
 type known struct {
 	router *delivery.Router
 
@@ -44,18 +43,18 @@ type known struct {
 	version       int64
 	destinations  map[int64]destination
 	subscriptions map[int64]delivery.Subscription
-	// unreadable are the names of subscriptions that this version of Holdfast cannot read, by ID.
+	// unreadable holds the names of subscriptions that this version of Holdfast can't read, by ID.
 	unreadable map[int64]string
-	// variables are those on the list.
+	// variables are the listed ones.
 	variables map[string]bool
 }
 
-// destination is a destination with its secrets and header values as they are stored.
+// destination is a destination with its secrets and header values as stored.
 type destination struct {
 	delivery.Destination
 
 	secrets, headers []byte
-	// err says why its settings cannot be read.
+	// err is why its settings can't be read.
 	err error
 }
 
@@ -78,22 +77,21 @@ func (k *known) isRead() bool {
 	return k.read
 }
 
-// news is what has changed since a version. What was changed after the head had been read may be among them, and is read
-// again.
+// news holds what has changed since a version. It may include changes made after the head was read; these are read again.
 type news struct {
 	since, head int64
-	// anew: what was known is that of another past, which a failover or a restored dump has ended. They are all there is.
+	// anew means that the cache belongs to a history that a failover or a restored dump has replaced. The news are complete then.
 	anew          bool
 	destinations  []destination
 	subscriptions []delivery.Subscription
 	unreadable    map[int64]string
-	// variables are all that are on the list.
+	// variables are all listed ones.
 	variables map[string]bool
-	// goneDestinations and goneSubscriptions were deleted, or cannot be read.
+	// goneDestinations and goneSubscriptions were deleted, or can't be read.
 	goneDestinations, goneSubscriptions []int64
 }
 
-// apply takes news, unless what is known is as new.
+// apply applies news, unless the cache is as new.
 func (k *known) apply(c *news) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -109,7 +107,7 @@ func (k *known) apply(c *news) {
 	for _, id := range c.goneSubscriptions {
 		delete(k.subscriptions, id)
 		delete(k.unreadable, id)
-		routes = append(routes, delivery.Subscription{ID: id}) // one that is not active
+		routes = append(routes, delivery.Subscription{ID: id}) // an inactive one
 	}
 	for _, s := range c.subscriptions {
 		k.subscriptions[s.ID] = s
@@ -126,13 +124,11 @@ func (k *known) apply(c *news) {
 	k.version, k.variables = c.head, c.variables
 }
 
-// timelineOf is the server's timeline that a version is of.
 func timelineOf(version int64) int64 { return version >> 40 }
 
-// withoutTimeline is a version as the tables have it.
+// withoutTimeline returns a version as stored in the tables.
 func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
 
-// queueChanges reads what has changed since a version.
 func queueChanges(b *pgx.Batch, since int64) *news {
 	c := &news{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
@@ -174,7 +170,8 @@ func (c *news) scanDestination(row pgx.Row) error {
 	return nil
 }
 
-// scanSubscription goes on where one cannot be read: a row that is wrong must not stop events. Nothing is delivered for it.
+// scanSubscription continues after an unreadable row, since an invalid row must not stop events. The subscription gets no
+// deliveries.
 func (c *news) scanSubscription(row pgx.Row) error {
 	var s delivery.Subscription
 	var gone bool
@@ -193,7 +190,7 @@ func (c *news) scanSubscription(row pgx.Row) error {
 	return nil
 }
 
-// follow makes what is known as new as the database, through send. seen is a version that was known before that.
+// follow updates the cache from the database, through send. seen is a version that was read before.
 func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batch) error, seen int64) error {
 	b := &pgx.Batch{}
 	c := queueChanges(b, seen)
@@ -212,7 +209,7 @@ func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batc
 	return nil
 }
 
-// Refresh makes what is known as new as the database: one statement where nothing has changed.
+// Refresh updates the cache from the database: one statement if nothing has changed.
 func (s *Store) Refresh(ctx context.Context) error {
 	seen := s.known.at()
 	var head int64
@@ -225,8 +222,8 @@ func (s *Store) Refresh(ctx context.Context) error {
 	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.Look, seen))
 }
 
-// Unreadable are the names of subscriptions that this version of Holdfast cannot read, so that nothing is delivered for them
-// until they are applied again, or a resend makes good for the time between.
+// Unreadable returns the names of subscriptions that this version of Holdfast can't read. They get no deliveries until they are
+// applied again; a resend delivers what they have missed.
 func (s *Store) Unreadable(ctx context.Context) ([]string, error) {
 	if err := s.Refresh(ctx); err != nil {
 		return nil, err

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// plainHeaders are destinations whose header values a release stored that didn't encrypt them.
+	// plainHeaders selects destinations whose header values were stored by a release without encryption.
 	plainHeaders = `
 SELECT id, settings FROM destinations
  WHERE deleted_at IS NULL AND jsonb_typeof(settings -> 'http' -> 'headers') = 'object'
  ORDER BY id FOR UPDATE`
 
-	// sealHeaders changes no version, so that processes of the release before go on with what they know.
+	// sealHeaders doesn't change the version, so that processes of the previous release continue with their cache.
 	sealHeaders = `UPDATE destinations SET settings = $2::jsonb, headers = $3 WHERE id = $1`
 
-	// dropHeaders is for rows that are deleted and will never be read again.
+	// dropHeaders is for deleted rows that will never be read again.
 	dropHeaders = `
 UPDATE destinations SET settings = settings #- '{http,headers}'
  WHERE deleted_at IS NOT NULL AND jsonb_typeof(settings -> 'http' -> 'headers') = 'object'`
 )
 
-// hideHeaders masks the values of headers. Those that a release stored in the settings become what the column would hold.
+// hideHeaders masks the values of headers. Values that a release stored in the settings are converted to the form of the column.
 func (d *destination) hideHeaders() error {
 	if d.HTTP == nil {
 		return nil
@@ -49,7 +49,7 @@ func (s *Store) openHeaders(stored []byte) (h delivery.Headers, err error) {
 	return h, err
 }
 
-// headersFor returns the header values of a destination as they are to be stored, and whether they are what they were.
+// headersFor returns the header values of a destination as they are stored, and whether they are unchanged.
 func (s *Store) headersFor(d delivery.Destination, before *destination) (sealed []byte, same bool, err error) {
 	var stored delivery.Headers
 	var unread error
@@ -72,8 +72,8 @@ func (s *Store) headersFor(d delivery.Destination, before *destination) (sealed 
 	return sealed, false, err
 }
 
-// MaskHeaders returns a destination with a mask in place of each header value that is the stored one, so that it can be compared
-// with the stored destination.
+// MaskHeaders returns a destination with a mask in place of each header value that equals the stored one, so that it can be
+// compared with the stored destination.
 func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error) {
 	if d.HTTP == nil || len(d.HTTP.Headers) == 0 {
 		return d, nil
@@ -97,8 +97,8 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 	return d, nil
 }
 
-// SealHeaders moves header values out of the settings where a release stored them in clear, and returns of how many destinations.
-// It may run any number of times.
+// SealHeaders moves header values out of the settings, where a release stored them in clear, and returns for how many
+// destinations. It may run any number of times.
 func (s *Store) SealHeaders(ctx context.Context) (n int, err error) {
 	n, err = s.sealAllHeaders(ctx)
 	return n, postgres.Failure("encrypt header values of destinations", err)
@@ -123,7 +123,7 @@ func (s *Store) sealAllHeaders(ctx context.Context) (int, error) {
 	return n, tx.Commit(ctx, sealed)
 }
 
-// queueSealed leaves all other settings as they are, also those that only another version knows.
+// queueSealed keeps all other settings unchanged, also those that only another version can read.
 func (s *Store) queueSealed(b *pgx.Batch, id int64, settings []byte) error {
 	var all, http map[string]json.RawMessage
 	var values delivery.Headers

@@ -12,7 +12,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// selectMessages adds sizes up before it reads a body.
+// selectMessages adds up sizes before it reads a body.
 const selectMessages = `
 WITH sized AS MATERIALIZED (
      SELECT i.id, i.n, sum(coalesce(octet_length(e.raw_body), 0)) OVER (ORDER BY i.n) AS bytes
@@ -24,8 +24,8 @@ SELECT s.id::text, e.id IS NOT NULL, e.receipt, e.headers, coalesce(e.type, ''),
  WHERE s.n = 1 OR s.bytes <= $2
  ORDER BY s.n`
 
-// Messages reads the events of jobs, as many from the beginning as fit into maxBytes of bodies, and at least one: read says how
-// many. An event that was purged or expunged is read, and missing from the map.
+// Messages reads the events of jobs: as many of the first ones as fit into maxBytes of bodies, and at least one; read is their
+// number. A purged or expunged event counts as read, and is missing in the map.
 func (s *Store) Messages(
 	ctx context.Context, eventIDs []string, maxBytes int,
 ) (messages map[string]delivery.Message, read int, err error) {

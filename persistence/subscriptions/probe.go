@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// probe ends the pause of a breaker, and one that the receiver has asked for. What comes of it is decided as ever.
+// probe ends the pause of a breaker, and one that the destination has asked for. The outcome has its usual effect.
 const probe = `
 UPDATE destination_states
    SET open_until = least(open_until, statement_timestamp()), resume_at = NULL,
@@ -18,8 +18,8 @@ UPDATE destination_states
        held = CASE held WHEN 'open' THEN '' ELSE held END
  WHERE destination_id = $1 AND state = 'ready'`
 
-// ProbeDestination has a destination that is in trouble tried again now, and not when its breaker would. Event.ErrNotFound: there
-// is no such destination, or it is not ready.
+// ProbeDestination makes a failing destination due now, before its breaker would. Event.ErrNotFound: there is no such
+// destination, or it is not ready.
 func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error) {
 	c, err := s.probe(ctx, nameOrID, by)
 	return c, postgres.Failure("probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)

@@ -19,23 +19,23 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
        s.changed_at > clock_timestamp() - $2::interval
   FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id WHERE s.id = $1`
 
-	// resentColumns are what addMessage reads, without the body where nobody needs it.
+	// resentColumns are the columns that addMessage reads; the body is null if it isn't needed.
 	resentColumns = `e.id::text, true, e.receipt, e.headers, e.type, e.occurred_at, CASE WHEN $1 THEN e.raw_body END,
        coalesce(e.possible_duplicate_of::text, '')`
 
-	// mayBeSent: an operator who has decided about an event has not meant that it be sent again.
+	// mayBeSent excludes events that an operator has decided about: the decision didn't mean to send them again.
 	mayBeSent = `
        e.status = 'processed' AND e.outcome = 'processed' AND NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id)`
 
-	// resentEvents go on behind $3, which is null at the beginning.
+	// resentEvents continues after $3, which is null at the beginning.
 	resentEvents = `
 SELECT ` + resentColumns + `
   FROM events AS e
  WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
  ORDER BY e.id LIMIT $5`
 
-	// resendMissing queues what never had a delivery, resendAll what has none that is open. What has ended goes as a new generation,
-	// and its dead letter waits for the outcome.
+	// resendMissing queues events that never had a delivery, resendAll those without an open one. Ended deliveries are queued as a
+	// new generation, and their dead letters wait for the outcome.
 	resendMissing = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
 SELECT id, $2, $3, true FROM unnest($1::uuid[]) AS wanted (id)
@@ -62,13 +62,13 @@ SELECT event_id FROM queued`
 	advanceResend = `UPDATE resends SET cursor = $2::uuid, read = read + $3, queued = queued + $4 WHERE id = $1`
 )
 
-// inFlight is longer than a transaction takes that may have routed its events before a subscription had changed: what it makes
-// processed is either seen by a resend, or routed by the subscription as it is.
+// inFlight is longer than a transaction takes that may have routed its events before a subscription changed: each event that it
+// processes is either seen by a resend, or routed with the changed subscription.
 const inFlight = 3 * time.Second
 
-// Page looks at the next n events of a resend, queues those that match the subscription as it is now, and moves the cursor
-// behind them, in one transaction. A resend that does not run is only read, and so is one whose subscription has changed a
-// moment ago, after a rest; one that has nothing left is completed, and one whose subscription is gone is canceled.
+// Page checks the next n events of a resend, queues those that match the current subscription, and moves the cursor behind them,
+// in one transaction. A resend that isn't running is only read, and so is one whose subscription has just changed, after a pause.
+// A resend with nothing left is completed, and one whose subscription is gone is canceled.
 func (s *Resends) Page(ctx context.Context, id string, n int) (operation.Resend, error) {
 	const doing = "resend page of "
 	if err := s.page(ctx, id, min(max(n, 1), event.MaxPage)); err != nil {
@@ -129,7 +129,7 @@ func (s *Resends) page(ctx context.Context, id string, n int) error {
 	return nil
 }
 
-// rest keeps whoever asks for one page after the other from asking all the time.
+// rest pauses between pages, so that the caller doesn't poll continuously.
 func rest(ctx context.Context) error {
 	select {
 	case <-time.After(inFlight / 10):
@@ -156,7 +156,7 @@ type resent struct {
 
 func newResent(s delivery.Subscription) resent {
 	of := resent{Subscription: s, router: delivery.NewRouter()}
-	s.Active = true // whoever asks for it means it
+	s.Active = true // a resend also applies to inactive subscriptions
 	of.router.Put(s)
 	return of
 }
@@ -184,15 +184,15 @@ var errUnreadable = &event.Error{
 	Class: event.ClassFailed, Code: "unreadable_subscription", Text: "this version cannot read the subscription",
 }
 
-// resentPage is what a look at some events has found.
+// resentPage is the result of checking some events.
 type resentPage struct {
 	read     int
-	last     string // the ID of the last one that was read
+	last     string // ID of the last event read
 	matching []string
 }
 
-// read looks at one event after the other, and never holds more than one body. Those whose filter fails do not match: they would
-// fail once more.
+// read checks one event after the other, and never holds more than one body. Events whose filter fails don't match, since the
+// filter would fail again.
 func (o resent) read(
 	ctx context.Context, send func(context.Context, *pgx.Batch) error, sql string, args ...any,
 ) (page resentPage, err error) {

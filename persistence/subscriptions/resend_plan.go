@@ -15,14 +15,14 @@ import (
 const (
 	countEvents = `SELECT count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid`
 
-	// sampleEvents takes each $3rd event, so that busy hours weigh as much as they are busy.
+	// sampleEvents takes every $3rd event, so that busy hours count in proportion.
 	sampleEvents = `
 SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE id >= $1::uuid AND id < $2::uuid) AS e
  WHERE n % $3 = 0 ORDER BY e.id`
 
 	resentOf = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = ANY ($2::uuid[]) AND` + mayBeSent
 
-	// countResent counts events by their deliveries so far; what is open counts as that alone.
+	// countResent counts events by their deliveries so far; an event with an open delivery counts only as open.
 	countResent = `
 SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'delivered'),
        count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'failed'),
@@ -32,11 +32,9 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
   LEFT JOIN delivery_queue AS q ON q.event_id = wanted.id AND q.subscription_id = $2`
 )
 
-// maxPlanned is how many events a plan looks at.
 const maxPlanned = 10_000
 
-// Plan counts what a resend of a subscription (its name or number) would do by now, without doing it. An until that is
-// zero is now.
+// Plan counts what a resend of a subscription (by name or number) would do now, without doing it. A zero until means now.
 func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.Time) (operation.ResendPlan, error) {
 	p, err := s.plan(ctx, nameOrID, since, until)
 	return p, postgres.Failure("plan resend", err)

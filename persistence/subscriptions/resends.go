@@ -24,14 +24,14 @@ VALUES ($1, $2, $3, $4, $5, $6::uuid, $7::uuid) ON CONFLICT DO NOTHING`
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
-// Resends keeps resends, and does their pages. It is safe for concurrent use.
+// Resends stores resends, and runs their pages. It is safe for concurrent use.
 type Resends struct {
 	operations.Table[operation.Resend]
 
 	subscriptions *Store
 }
 
-// NewResends returns the Resends of a database, which go to the subscriptions of a Store.
+// NewResends makes the Resends of a database, for the subscriptions of a Store.
 func NewResends(db *postgres.DB, s *Store) *Resends {
 	return &Resends{operations.Table[operation.Resend]{
 		DB: db, Kind: operation.KindResend, Columns: resendColumns,
@@ -39,9 +39,9 @@ func NewResends(db *postgres.DB, s *Store) *Resends {
 	}, s}
 }
 
-// Create stores a resend of the events that were accepted in a time. It takes ID, Subscription (its name or number),
-// Everything, Rate, Since and Until; an Until that is zero, or after now, is now. While another one of the subscription has not
-// ended it is refused with an event.Error of class rejected and code "resend_runs".
+// Create stores a resend of the events accepted in a time range. It uses ID, Subscription (name or number), Everything, Rate,
+// Since and Until; an Until that is zero, or after now, means now. While another resend of the subscription has not ended, it is
+// refused with an event.Error of class rejected and code "resend_runs".
 func (s *Resends) Create(ctx context.Context, r operation.Resend, by oversight.Actor) (operation.Resend, error) {
 	if err := s.create(ctx, r, by); err != nil {
 		return operation.Resend{}, postgres.Failure("create resend", err)
@@ -69,7 +69,7 @@ func (s *Resends) create(ctx context.Context, r operation.Resend, by oversight.A
 	return err
 }
 
-// span is a time in which events were accepted: since ≤ time < until.
+// span is the time range in which events were accepted: since ≤ time < until.
 type span struct{ since, until time.Time }
 
 func spanOf(since, until time.Time) (span, error) {
@@ -86,11 +86,10 @@ func spanOf(since, until time.Time) (span, error) {
 func (s span) first() string { return event.FirstIDAt(s.since) }
 func (s span) last() string  { return event.FirstIDAt(s.until) }
 
-// resendRow is a resend as its row says.
 type resendRow struct {
 	operation.Resend
 
-	first, cursor, last string // IDs of events; no cursor is ""
+	first, cursor, last string // event IDs; "" if there is no cursor
 }
 
 func scanResend(row pgx.Row) (r resendRow, err error) {

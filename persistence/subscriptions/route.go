@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// queueDeliveries: an event has none before it is processed for the first time, but nothing of it is worth an error.
+	// queueDeliveries ignores existing rows: an event has no deliveries before it is first processed, but a duplicate must not fail
+	// it.
 	queueDeliveries = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
 SELECT *, true FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`
 
 	queueFanOut = `INSERT INTO delivery_fanouts (event_id, subscription_ids) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 
-	// failDeliveries ends deliveries before an attempt was made. The row of their event is there by now.
+	// failDeliveries ends deliveries before any attempt. The row of their event exists by then.
 	failDeliveries = `
 WITH failed AS (
      INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
@@ -38,8 +39,8 @@ SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, 
   FROM failed AS f JOIN events AS e ON e.id = f.event_id CROSS JOIN (SELECT clock_timestamp() AS at) AS t
     ON CONFLICT DO NOTHING`
 
-	// fanOut works off a page of the event that has waited longest and that nobody else is at. A subscription that is gone by now
-	// gets nothing.
+	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get
+	// nothing.
 	fanOut = `
 WITH taken AS MATERIALIZED (
      SELECT event_id, subscription_ids FROM delivery_fanouts ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -61,8 +62,8 @@ SELECT (SELECT count(*) FROM taken) > 0, coalesce((SELECT array_agg(DISTINCT des
 )
 
 const (
-	// maxOfEvent is how many deliveries of one event are written in its own transaction, maxOfGroup how many of all events that
-	// share one. The others are fanned out, maxOfPage at a time.
+	// maxOfEvent is how many deliveries of one event are written in its own transaction, maxOfGroup how many of all events in one
+	// transaction. The others are fanned out, maxOfPage at a time.
 	maxOfEvent, maxOfGroup, maxOfPage = 300, 10_000, 1000
 )
 
@@ -74,35 +75,35 @@ type Passing struct {
 	Body       []byte
 }
 
-// Routed is what an event matches as of a version. The zero value is nothing, as of the version before there was anything.
+// Routed is what an event matches as of a version. The zero value matches nothing, as of the version before any subscription.
 type Routed struct {
 	version int64
 	hits    []delivery.Hit
 }
 
-// unrouted is of an event of which nobody has found out yet.
+// unrouted is the value of an event that has not been matched yet.
 var unrouted = Routed{version: -1}
 
-// IsOf says whether the version is still the same.
+// IsOf reports whether the version is the same.
 func (r Routed) IsOf(version int64) bool { return r.version == version }
 
-// IsEmpty says that the event matches nothing.
+// IsEmpty reports whether the event matches nothing.
 func (r Routed) IsEmpty() bool { return len(r.hits) == 0 }
 
-// Know reads all destinations and subscriptions, if nobody has. Where that fails nothing is known: each transaction that needs
-// them reads them itself.
+// Know fills the cache of destinations and subscriptions, unless it is filled. If that fails, each transaction that needs them
+// reads them.
 func (s *Store) Know(ctx context.Context) {
 	if !s.known.isRead() {
 		_ = s.refreshTogether(ctx)
 	}
 }
 
-// Route finds what an event matches by what is known, without a query. The error is that of ctx.
+// Route matches an event against the cache, without a query. The only error is ctx's.
 func (s *Store) Route(ctx context.Context, e Passing) (Routed, error) {
 	if !s.known.isRead() {
 		return unrouted, nil
 	}
-	version := s.known.at() // what is matched may be newer, never older
+	version := s.known.at() // the match may be newer than the version, never older
 	hits, err := s.known.router.Match(ctx, delivery.Message{
 		Receipt: e.Receipt, Type: e.Type, OccurredAt: e.OccurredAt, Body: e.Body,
 	})
@@ -112,7 +113,7 @@ func (s *Store) Route(ctx context.Context, e Passing) (Routed, error) {
 	return Routed{version: version, hits: hits}, nil
 }
 
-// RouteWithoutBody is Route for an event whose body is not at hand. Where it may be needed the event stays unrouted.
+// RouteWithoutBody is Route for an event whose body isn't available. If the body may be needed, the event stays unrouted.
 func (s *Store) RouteWithoutBody(ctx context.Context, e Passing) (Routed, error) {
 	routed, err := s.Route(ctx, e)
 	if err == nil && s.Reads(e) {
@@ -121,26 +122,26 @@ func (s *Store) RouteWithoutBody(ctx context.Context, e Passing) (Routed, error)
 	return routed, err
 }
 
-// Reads says whether the body of an event may be needed to route it.
+// Reads reports whether the body of an event may be needed to route it.
 func (s *Store) Reads(e Passing) bool { return s.known.router.Reads(e.Receipt.Provider, e.Type) }
 
-// Follow makes what is known as new as a version that the transaction has read after events were routed.
+// Follow updates the cache to a version that the transaction has read after its events were routed.
 func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int64, before []Routed) error {
 	seen := s.known.at()
-	isBehind := slices.ContainsFunc(before, func(r Routed) bool { return r.version > version }) // it has gone back
+	isBehind := slices.ContainsFunc(before, func(r Routed) bool { return r.version > version }) // the version has gone back
 	if s.known.isRead() && version <= seen && !isBehind {
-		return nil // others have been faster
+		return nil // another goroutine has updated it
 	}
 	return s.follow(ctx, t.Send, seen)
 }
 
-// Departing is an event with what it matches.
+// Departing is an event with its matches.
 type Departing struct {
 	EventID string
 	Routed  Routed
 }
 
-// QueueDeliveries adds the deliveries of events to the transaction that makes them processed.
+// QueueDeliveries adds the deliveries of events to the transaction that processes them.
 func QueueDeliveries(b *pgx.Batch, events []Departing) {
 	var open, failed pairs
 	for _, e := range events {
@@ -167,7 +168,7 @@ func QueueDeliveries(b *pgx.Batch, events []Departing) {
 	}
 }
 
-// split gives what is to be delivered, and what has failed already.
+// split separates the deliveries to queue from those that have failed already.
 func (r Routed) split() (wanted, broken []delivery.Hit) {
 	for _, h := range r.hits {
 		if h.Failed {
@@ -179,7 +180,6 @@ func (r Routed) split() (wanted, broken []delivery.Hit) {
 	return wanted, broken
 }
 
-// pairs are the columns of deliveries.
 type pairs struct {
 	events                      []string
 	subscriptions, destinations []int64
@@ -192,14 +192,14 @@ func (p *pairs) add(eventID string, hits []delivery.Hit) {
 	}
 }
 
-// Departed tells whoever dispatches of deliveries that have committed. It does not wait, and nothing is lost where nobody hears
-// it.
+// Departed notifies dispatchers in this process of committed deliveries. It doesn't wait; if there are none, other dispatchers
+// find them.
 func (s *Store) Departed(events []Departing) {
 	ids := map[int64]struct{}{}
 	for _, e := range events {
 		wanted, _ := e.Routed.split()
 		if len(wanted) > maxOfEvent {
-			s.outbox.Signal() // there is something to fan out
+			s.outbox.Signal() // there are fan-outs
 			continue
 		}
 		for _, h := range wanted {
@@ -209,8 +209,8 @@ func (s *Store) Departed(events []Departing) {
 	s.outbox.MadeDue(slices.Collect(maps.Keys(ids))...)
 }
 
-// FanOut writes a page of the deliveries of an event that matches more subscriptions than are written in its own transaction, and
-// says whether there may be more to do. Any number of processes may call it at the same time.
+// FanOut writes a page of the deliveries of an event that matches more subscriptions than its own transaction writes, and reports
+// whether there may be more to do. It is safe to run in several processes at once.
 func (s *Store) FanOut(ctx context.Context) (more bool, err error) {
 	var destinations []int64
 	b := &pgx.Batch{}

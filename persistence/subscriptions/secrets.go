@@ -24,12 +24,12 @@ UPDATE destinations
 
 	maxSecrets = 10
 	maxSecret  = 4 << 10 // in bytes
-	// isSealed is in front of secrets that are encrypted. JSON never begins so.
+	// isSealed is the first byte of encrypted secrets. JSON never begins with it.
 	isSealed = 0
 )
 
-// RotateSecret makes a secret the first one of an endpoint. The ones before it are used beside it for a grace;
-// none takes them out of use at once. The error is an event.Error of class rejected where there is nothing to rotate.
+// RotateSecret makes a secret the first one of an endpoint. The earlier ones stay valid for the grace period; without one they
+// are removed immediately. The error is an event.Error of class rejected if there is nothing to rotate.
 func (s *Store) RotateSecret(
 	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
 ) error {
@@ -80,7 +80,7 @@ func (s *Store) rotateSecret(
 	return c.Commit(ctx, b)
 }
 
-// SecretsOf are the secrets that the API has made or was given, the newest first, as far as they are in use.
+// SecretsOf returns the valid secrets that the API has generated or received, newest first.
 func (s *Store) SecretsOf(ctx context.Context, destinationID int64) ([]delivery.Secret, error) {
 	const doing = "read secrets of a destination"
 	var stored []byte
@@ -95,7 +95,7 @@ func inUse(all []delivery.Secret, at time.Time) []delivery.Secret {
 	return slices.DeleteFunc(slices.Clone(all), func(one delivery.Secret) bool { return one.Until != nil && !one.Until.After(at) })
 }
 
-// sealFor gives the secrets of a destination as they are to be stored: those that it had where none are given.
+// sealFor returns the secrets of a destination as they are stored: its earlier ones if none are given.
 func (s *Store) sealFor(d delivery.Destination, before *destination, secrets []delivery.Secret) ([]byte, error) {
 	if secrets == nil {
 		if before == nil {
@@ -121,7 +121,7 @@ func (s *Store) sealFor(d delivery.Destination, before *destination, secrets []d
 	return s.seal(secrets)
 }
 
-// seal and unseal keep the texts of errors to themselves, which may say something of a secret.
+// seal and unseal hide the texts of errors, which may reveal something of a secret.
 func (s *Store) seal(v any) ([]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil || s.cfg.Sealer == nil {

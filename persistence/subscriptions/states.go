@@ -19,8 +19,8 @@ const (
 	idOfDestination = `
 SELECT id, name FROM destinations WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
 
-	// setState also makes the row where there is none. A destination that may go on is looked at immediately, an open breaker is
-	// probed; its trouble begins anew, so that it is not disabled for what was before.
+	// setState also inserts a missing row. A destination that may go on is due immediately, and an open breaker is probed. The time
+	// since when it is failing starts again, so that it is not disabled for earlier failures.
 	setState = `
 INSERT INTO destination_states AS s (destination_id, state, reason, by) VALUES ($1, $2, $3, $4)
 ON CONFLICT (destination_id) DO UPDATE
@@ -43,8 +43,8 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
             THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
        coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
 
-	// queueOfEach counts what waits of a destination, what is due first, up to a bound: millions may wait behind a pause. What is
-	// under way is never more than may be.
+	// queueOfEach counts the pending deliveries of a destination, earliest due first, up to a limit, since there may be millions
+	// behind a pause. The number in flight is limited anyway.
 	queueOfEach = ` LEFT JOIN LATERAL (
        SELECT count(*) FILTER (WHERE attempts = 0) AS waiting, count(*) FILTER (WHERE attempts > 0) AS retrying,
               min(queued_at) AS oldest, min(due_at) AS next_due
@@ -71,8 +71,8 @@ var auditOfState = map[delivery.DestinationState]oversight.AuditAction{
 	delivery.DestinationDisabled: oversight.AuditDestinationDisable,
 }
 
-// SetDestinationState pauses a destination, disables it or lets it go on, and keeps who did so and why. What is under way goes
-// on; whatever matches is kept in each state. Event.ErrNotFound: there is no such destination.
+// SetDestinationState pauses, disables or resumes a destination, and records who did so and why. Attempts in flight continue;
+// matching events are queued in each state. Event.ErrNotFound: there is no such destination.
 func (s *Store) SetDestinationState(
 	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 ) (delivery.Condition, error) {
@@ -104,7 +104,7 @@ func (s *Store) setDestinationState(
 	return s.condition(ctx, id)
 }
 
-// Condition is how a destination does. Event.ErrNotFound: there is no such destination.
+// Condition returns the health of a destination. Event.ErrNotFound: there is no such destination.
 func (s *Store) Condition(ctx context.Context, destinationID int64) (delivery.Condition, error) {
 	c, err := s.condition(ctx, destinationID)
 	return c, postgres.Failure("read condition of destination "+strconv.FormatInt(destinationID, 10), err)
@@ -114,10 +114,10 @@ func (s *Store) condition(ctx context.Context, id int64) (delivery.Condition, er
 	return pgx.CollectExactlyOneRow(s.db.Rows(ctx, selectConditions, []int64{id}, countedOfOne), scanCondition)
 }
 
-// How many waiting deliveries of a destination are counted at most: where it is the only one, and where it is one of many.
+// How many pending deliveries of a destination are counted: for a single destination, and in a list.
 const countedOfOne, countedOfEach = 100_000, 1000
 
-// Conditions are those of destinations, by ID. Of each at most 1,000 waiting deliveries are counted.
+// Conditions returns the health of destinations, by ID. It counts up to 1,000 pending deliveries of each.
 func (s *Store) Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, selectConditions, destinationIDs, countedOfEach), scanCondition)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Store) Conditions(ctx context.Context, destinationIDs []int64) (map[int
 	return by, nil
 }
 
-// Troubled are the destinations that have been in trouble for at least so long and are not disabled, the longest first, at most
+// Troubled returns the destinations that have been failing for at least this long and are not disabled, longest first, up to
 // 1,000.
 func (s *Store) Troubled(ctx context.Context, since time.Duration) ([]delivery.Condition, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, selectTroubled, since, countedOfEach), scanCondition)

@@ -7,7 +7,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Config is what a Store needs beside its database. Its zero value stores secrets in clear, and knows no variables.
+// Config configures a Store. Its zero value stores secrets in clear, and resolves no variables.
 type Config struct {
 	Sealer  Sealer
 	Secrets func(name string) []string
@@ -18,7 +18,7 @@ type Config struct {
 // Sealer encrypts secrets, and decrypts them.
 type Sealer = postgres.Sealer
 
-// Store keeps destinations and subscriptions. It is safe for concurrent use.
+// Store stores destinations and subscriptions. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
 	outbox *outbox.Store
@@ -27,7 +27,7 @@ type Store struct {
 	looks  singleflight.Group
 }
 
-// New makes a Store on a database, beside the one that keeps deliveries.
+// New makes a Store that queues deliveries with o.
 func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
 	return &Store{db: db, outbox: o, cfg: cfg, known: newKnown()}
 }

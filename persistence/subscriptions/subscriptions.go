@@ -42,23 +42,22 @@ UPDATE subscriptions SET destination_id = $2, settings = $3::jsonb, active = $4,
 UPDATE subscriptions
    SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), active = false, version = $2 WHERE id = $1`
 
-	// moveWaiting takes what waits along to another destination, some of it at a time. What is under way stays until it has
-	// ended.
+	// moveWaiting moves pending deliveries to another destination, in parts. Deliveries in flight stay until they have ended.
 	moveWaiting = `
 UPDATE delivery_queue AS q SET destination_id = $2
   FROM (SELECT ctid AS place FROM delivery_queue
          WHERE subscription_id = $1 AND destination_id <> $2 AND lease IS NULL LIMIT $3 FOR UPDATE SKIP LOCKED) AS waiting
  WHERE q.ctid = waiting.place`
 
-	// atOnce bounds the rows that one statement moves, so that nobody waits long for one of them.
+	// atOnce bounds the rows that one statement moves, so that its row locks are short.
 	atOnce = 1000
 )
 
-// ApplySubscription makes a subscription, or changes the one of that name, and gives it as it is then. Where nothing changes
-// nothing is written. What it says counts for all events that are received once it has returned. The error is an event.Error of
-// class rejected and code "invalid_subscription" where it is wrong, or there is no such destination.
+// ApplySubscription creates a subscription, or changes the one of that name, and returns its new state. If nothing changes,
+// nothing is written. Once it has returned, it applies to all events received from then on. The error is an event.Error of class
+// rejected and code "invalid_subscription" if it is invalid, or there is no such destination.
 //
-// Where it goes to another destination than before, what waits goes there, too.
+// If its destination changes, its pending deliveries move to the new one.
 func (s *Store) ApplySubscription(
 	ctx context.Context, sub delivery.Subscription, actor oversight.Actor,
 ) (delivery.Subscription, error) {
@@ -92,7 +91,7 @@ func (s *Store) applySubscription(
 	}
 	defer c.Rollback(ctx)
 	if before != nil && before.Name != sub.Name {
-		before = nil // that one has the name for its number
+		before = nil // it was found by its number, not its name
 	}
 	switch {
 	case to == nil || to.Name != sub.To:
@@ -153,7 +152,8 @@ func queueSubscription(b *pgx.Batch, nameOrID string, into **delivery.Subscripti
 	})
 }
 
-// scanSubscription gives apart what is wrong with the settings: such a subscription has its name and place, and matches nothing.
+// scanSubscription returns invalid settings as a separate error: such a subscription has its name and destination, and matches
+// nothing.
 func scanSubscription(row pgx.Row, s *delivery.Subscription, gone *bool, more ...any) (unreadable, err error) {
 	var id, version, destinationID int64
 	var name, to string
@@ -171,7 +171,7 @@ func scanSubscription(row pgx.Row, s *delivery.Subscription, gone *bool, more ..
 	return unreadable, nil
 }
 
-// Subscription is one subscription, by its name or its number.
+// Subscription returns a subscription by its name or number.
 func (s *Store) Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error) {
 	sub, err := s.subscription(ctx, nameOrID)
 	return sub, postgres.Failure("read subscription "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
@@ -190,12 +190,12 @@ func (s *Store) subscription(ctx context.Context, nameOrID string) (delivery.Sub
 	return *sub, nil
 }
 
-// Subscriptions are all of them, by name. One that this version cannot read has nothing but its name and its destination.
+// Subscriptions returns all of them, by name. One that this version can't read has only its name and its destination.
 func (s *Store) Subscriptions(ctx context.Context) ([]delivery.Subscription, error) {
 	return s.SubscriptionsAfter(ctx, "", math.MaxInt32)
 }
 
-// SubscriptionsAfter is a page of Subscriptions: those after a name, at most limit.
+// SubscriptionsAfter returns a page of Subscriptions: those after a name, up to limit.
 func (s *Store) SubscriptionsAfter(ctx context.Context, name string, limit int) ([]delivery.Subscription, error) {
 	rows := s.db.Rows(ctx, selectSubscriptions, postgres.Clean(name), limit)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (delivery.Subscription, error) {
@@ -207,9 +207,9 @@ func (s *Store) SubscriptionsAfter(ctx context.Context, name string, limit int) 
 	return all, postgres.Failure("list subscriptions", err)
 }
 
-// DeleteSubscription removes a subscription, cancels what is open of it, and says how much that was. A destination of the same
-// name, as the flat form makes it, goes with it unless another subscription needs it. Should this end before all of it is
-// canceled, the rest is by the next sweep, or when its turn has come: there is no target any more.
+// DeleteSubscription removes a subscription, cancels its open deliveries, and counts them. A destination of the same name, as the
+// flat form creates it, is removed too unless another subscription uses it. If this ends early, the remaining deliveries are
+// canceled by the next sweep, or when they are due, since they have no target any more.
 func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor oversight.Actor) (delivery.Removed, error) {
 	gone, err := s.deleteSubscription(ctx, nameOrID, actor)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Target is what an attempt needs to know, as the last change of the API has it. The error is event.ErrNotFound if the
-// subscription is gone.
+// Target returns what an attempt needs, as of the last API change. The error is event.ErrNotFound if the subscription is gone.
 func (s *Store) Target(ctx context.Context, subscriptionID int64) (delivery.Target, error) {
 	if err := s.refreshTogether(ctx); err != nil {
 		return delivery.Target{}, err
@@ -19,7 +18,7 @@ func (s *Store) Target(ctx context.Context, subscriptionID int64) (delivery.Targ
 	return s.target(subscriptionID)
 }
 
-// Targets are those of many subscriptions, after one look at their version; or else why there is none.
+// Targets returns those of many subscriptions after one check of their version, or the error of each.
 func (s *Store) Targets(ctx context.Context, subscriptionIDs []int64) (map[int64]delivery.Target, map[int64]error) {
 	targets, failed := make(map[int64]delivery.Target, len(subscriptionIDs)), map[int64]error{}
 	unread := s.refreshTogether(ctx)
@@ -66,7 +65,7 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	return t, nil
 }
 
-// target also tells whether the variable that the destination names is on the list.
+// target also reports whether the variable that the destination names is listed.
 func (k *known) target(subscriptionID int64) (t delivery.Target, stored destination, isListed bool, err error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -82,8 +81,8 @@ func (k *known) target(subscriptionID int64) (t delivery.Target, stored destinat
 	return t, to, k.variables[variableOf(to.Destination)], to.err
 }
 
-// refreshTogether lets those who come at the same time share one look at the version: an attempt that begins while a change
-// commits may be of the time before it.
+// refreshTogether lets concurrent callers share one check of the version: an attempt that begins while a change commits may still
+// use the earlier state.
 func (s *Store) refreshTogether(ctx context.Context) error {
 	shared := context.WithoutCancel(ctx)
 	look := s.looks.DoChan("", func() (any, error) { return nil, s.refreshSafely(shared) })
@@ -95,10 +94,10 @@ func (s *Store) refreshTogether(ctx context.Context) error {
 	}
 }
 
-// lookFor bounds a look that belongs to no caller.
+// lookFor bounds a check that belongs to no caller.
 const lookFor = 5 * time.Second
 
-// refreshSafely recovers, since nobody above does in this goroutine.
+// refreshSafely recovers panics, since this goroutine has no other recovery.
 func (s *Store) refreshSafely(ctx context.Context) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// listVariables has as many rows as destinations name variables: a handful.
+	// listVariables returns as many rows as destinations name variables: a handful.
 	listVariables = `SELECT name FROM destination_variables`
 
 	isListed = `SELECT true FROM destination_variables WHERE name = $1`
 
 	addVariable = `INSERT INTO destination_variables (name, added_by) VALUES ($1, $2)`
 
-	// forgetVariables takes off the list what no destination names any more.
+	// forgetVariables unlists variables that no destination names any more.
 	forgetVariables = `
 DELETE FROM destination_variables AS v
  WHERE NOT EXISTS (SELECT FROM destinations AS d WHERE d.deleted_at IS NULL AND d.settings -> 'http' ->> 'secrets' = v.name)`
@@ -38,8 +38,8 @@ func variableOf(d delivery.Destination) string {
 	return d.HTTP.Secrets
 }
 
-// newVariable returns the variable that a change puts on the list: one that an admin names now. A name that the destination has
-// already and that isn't listed was written by another version, or in SQL; applying it as an admin lists it.
+// newVariable returns the variable that a change lists: one that an admin names now. A name that the destination has already,
+// without being listed, was written by another version, or in SQL; an admin who applies it lists it.
 func (s *Store) newVariable(d delivery.Destination, f *found, actor oversight.Actor) (string, error) {
 	name := variableOf(d)
 	if name == "" || f.isListed || !actor.IsAdmin() {
@@ -55,7 +55,7 @@ func (s *Store) newVariable(d delivery.Destination, f *found, actor oversight.Ac
 	return name, nil
 }
 
-// queueVariable puts a variable on the list, which the audit entry of the change says, and takes off what is no longer named.
+// queueVariable lists a variable, which the audit entry of the change says, and unlists those that are no longer named.
 func queueVariable(b *pgx.Batch, name string, actor oversight.Actor, detail map[string]any) {
 	if name != "" {
 		b.Queue(addVariable, name, actor.Name)
@@ -64,14 +64,14 @@ func queueVariable(b *pgx.Batch, name string, actor oversight.Actor, detail map[
 	b.Queue(forgetVariables)
 }
 
-// NamedVariable is an environment variable that a destination takes its secrets from.
+// NamedVariable is an environment variable that contains the secrets of a destination.
 type NamedVariable struct {
 	Destination, Name string
-	// IsListed: only then it resolves.
+	// IsListed: an unlisted variable isn't resolved.
 	IsListed bool
 }
 
-// NamedVariables returns them by destination.
+// NamedVariables returns the variables of all destinations, by destination.
 func (s *Store) NamedVariables(ctx context.Context) ([]NamedVariable, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, namedVariables), pgx.RowToStructByPos[NamedVariable])
 	return all, postgres.Failure("list variables of destinations", err)

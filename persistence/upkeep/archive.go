@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// archivedRows and archivedBytes bound what one file of an archive holds.
+	// archivedRows and archivedBytes bound the content of one archive file.
 	archivedRows  = 5000
 	archivedBytes = 16 << 20
 
-	// outdatedEvents has sizes of rows first, which are known without reading bodies: what is not taken never leaves PostgreSQL.
+	// outdatedEvents adds up the sizes of rows first, without reading bodies: rows that don't fit never leave PostgreSQL.
 	outdatedEvents = records.Columns + `, raw_body, xmin::text FROM events
  WHERE id = ANY (ARRAY(
        SELECT id FROM (
@@ -30,7 +30,7 @@ const (
         WHERE before < $3))
  ORDER BY id`
 
-	// addFile of one that is noted makes it due again: it may be written with what was expunged since it was looked at.
+	// addFile makes an existing file due again, since it may be written with events that were expunged after it was checked.
 	addFile = `
 INSERT INTO archive_files AS was (name, first_id, last_id, lines, expunges, at, looked)
 VALUES ($1, $2::uuid, $3::uuid, $4, $5, $6, $7)
@@ -46,8 +46,8 @@ SELECT name, first_id::text, last_id::text, lines, expunges, looked, at FROM arc
 
 	dropFile = `DELETE FROM archive_files WHERE name = $1`
 
-	// markFiles comes after the statement that waits for the event's lock: a purge that had the event for its file has ended then,
-	// and has noted the file.
+	// markFiles runs after the statement that waits for the event's lock: by then a purge that wrote the event to its file has
+	// ended, and has recorded the file.
 	markFiles = `
 UPDATE archive_files SET expunges = expunges + 1, due_at = CASE WHEN looked < expunges THEN due_at ELSE clock_timestamp() END
  WHERE last_id >= $1::uuid AND first_id <= $1::uuid`
@@ -63,8 +63,7 @@ SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files)
 	filesPerLook = 100
 )
 
-// Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
-// are read so.
+// Outdated reads some rows from before a time, oldest first, and changes nothing. It supports events and dead letters only.
 func (s *Store) Outdated(ctx context.Context, kept retention.Kept, before time.Time) (all []retention.Outdated, err error) {
 	if kept == retention.Events {
 		err = s.fromLastPurge(func(from string) (int, error) {
@@ -107,8 +106,8 @@ func scanOutdatedEvent(row pgx.Row) (o retention.Outdated, err error) {
 	return o, err
 }
 
-// PurgeOutdated removes what was read, as far as it is still the same, and says how many rows have gone. Of nothing, it removes
-// what goes with events that are gone. By is nil for the schedule.
+// PurgeOutdated removes the rows that were read, unless they have changed, and returns how many. Without rows it removes data of
+// events that are gone. by is nil for the schedule.
 func (s *Store) PurgeOutdated(
 	ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
 ) (removed int64, err error) {
@@ -147,13 +146,14 @@ func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated
 	return s.removeOld(ctx, p, deadletters.CleanOutdated, ids, versions)
 }
 
-// AddArchiveFile notes a file before it is written, and once it is: whoever was slow finds it forgotten, and notes it again.
+// AddArchiveFile records a file before it is written, and again afterwards: if a slow writer's record was dropped meanwhile, this
+// restores it.
 func (s *Store) AddArchiveFile(ctx context.Context, f retention.ArchiveFile) error {
 	_, err := s.db.Exec(ctx, addFile, f.Name, f.FirstID, f.LastID, f.Lines, f.Expunges, f.At, f.Looked)
 	return postgres.Failure("note file "+f.Name, err)
 }
 
-// DueArchiveFiles are some files that may hold what was expunged, by name, from behind a name on.
+// DueArchiveFiles returns some files that may contain expunged events, by name, starting after a name.
 func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error) {
 	rows := s.db.Rows(ctx, dueFiles, filesPerLook, after)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f retention.ArchiveFile, err error) {
@@ -162,25 +162,25 @@ func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]retention.
 	return all, postgres.Failure("list files of the archive", err)
 }
 
-// SettleArchiveFile says that what was expunged is not in a file, unless something was expunged since the file was read.
+// SettleArchiveFile records that a file contains no expunged events, unless one was expunged since the file was read.
 func (s *Store) SettleArchiveFile(ctx context.Context, f retention.ArchiveFile) error {
 	_, err := s.db.Exec(ctx, settleFile, f.Name, f.Expunges)
 	return postgres.Failure("settle file "+f.Name, err)
 }
 
-// DropArchiveFile forgets a file.
+// DropArchiveFile removes the record of a file.
 func (s *Store) DropArchiveFile(ctx context.Context, name string) error {
 	_, err := s.db.Exec(ctx, dropFile, name)
 	return postgres.Failure("forget file "+name, err)
 }
 
-// ExpungedBetween are the IDs of the events between two IDs that were expunged.
+// ExpungedBetween returns the IDs of expunged events between two IDs.
 func (s *Store) ExpungedBetween(ctx context.Context, first, last string) ([]string, error) {
 	ids, err := pgx.CollectRows(s.db.Rows(ctx, expungedBetween, first, last), pgx.RowTo[string])
 	return ids, postgres.Failure("list what was expunged", err)
 }
 
-// ArchiveStats is what is known of the archive.
+// ArchiveStats summarizes the archive.
 func (s *Store) ArchiveStats(ctx context.Context) (a retention.ArchiveStats, err error) {
 	var newest, oldest *time.Time
 	err = s.db.QueryRow(ctx, archiveStats).Scan(&a.Files, &newest, &a.Due, &oldest)

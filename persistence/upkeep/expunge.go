@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// whereExpunged is everything that knows the event, whichever of its rows are still there.
+	// whereExpunged selects all traces of the event, whichever of its rows still exist.
 	whereExpunged = `
 SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
  UNION ALL
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
-	// whereImported are the lines of imports that have yet to bring it.
+	// whereImported selects the staged rows of imports that contain the event.
 	whereImported = `SELECT item FROM import_rows WHERE event_id = $1::uuid`
 
 	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
@@ -43,7 +43,7 @@ SELECT w.id, max(known.id::text)
        SELECT event_id FROM idempotency_keys WHERE provider = w.provider AND key = w.key) AS known
  GROUP BY w.id`
 
-	// No index serves it, since nothing else asks: it reads the table once, for an event whose rows were purged.
+	// No index serves this rare query: it scans the table once, for an event whose rows were purged.
 	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
 
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
@@ -56,7 +56,7 @@ SELECT w.id, max(known.id::text)
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 )
 
-// WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it.
+// WorkflowsOf returns the workflows that have run an event. Event.ErrNotFound: the event is unknown.
 func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 	const doing = "read workflows of event"
 	traces, err := pgx.CollectRows(s.db.Rows(ctx, whereExpunged, id), scanTrace)
@@ -91,7 +91,7 @@ func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, e
 	return ids, err
 }
 
-// EventOfWorkflow is the ID of the latest event that a workflow has run: stored, dead, or purged but for its key.
+// EventOfWorkflow returns the ID of the latest event that a workflow has run: stored, dead, or purged except for its key.
 // Event.ErrNotFound: there is none.
 func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (string, error) {
 	workflowID = postgres.Clean(workflowID)
@@ -118,8 +118,8 @@ func (s *Store) EventsOfWorkflows(ctx context.Context, workflowIDs []string) (ma
 	return latest, postgres.Failure("read events of workflows", err)
 }
 
-// trace is a row that knows an event. The run of a batch is that of many events and holds the content of none, so the workflow
-// is the one that the event, or a redelivery, would have had alone.
+// trace is a row that refers to an event. The run of a batch belongs to many events and contains the content of none, so workflow
+// is the one that the event, or a redelivery, would have had on its own.
 type trace struct {
 	receipt    event.Receipt
 	workflowID string
@@ -151,17 +151,16 @@ func scanImported(row pgx.CollectableRow) (t trace, err error) {
 	return trace{receipt: item.Receipt, workflowID: item.Receipt.WorkflowID()}, nil
 }
 
-// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, the lines of
-// imports that have yet to bring it, what receivers have answered to its deliveries, those of them that wait, and what it did to
-// entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a duplicate, the
-// verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be repeated, and
-// then says who was the first.
+// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, its rows in
+// imports, the responses of destinations, its pending deliveries, and what it did to entities, which are folded again without it.
+// It keeps the key, so that a redelivery is a duplicate, the decision, and an audit row that counts what was removed, including
+// the runs that the caller has had deleted. It may be repeated, and then returns who expunged the event first.
 func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (retention.Expunged, error) {
 	return s.ExpungeWith(ctx, nil, id, runs, by)
 }
 
-// ExpungeWith is Expunge with the changes of entities that the archive holds: see PlanExpunge. They are believed only if they are
-// all that purges have removed of an entity.
+// ExpungeWith is Expunge with the changes of entities in the archive: see PlanExpunge. They are used only if they are all the
+// changes that purges have removed from an entity.
 func (s *Store) ExpungeWith(
 	ctx context.Context, archived retention.Archived, id string, runs int, by oversight.Actor,
 ) (retention.Expunged, error) {
@@ -170,7 +169,7 @@ func (s *Store) ExpungeWith(
 	return e, postgres.Failure("expunge event "+postgres.Clean(id), err)
 }
 
-// PlanExpunge says what an expunge would do, and changes nothing.
+// PlanExpunge returns what an expunge would do, and changes nothing.
 func (s *Store) PlanExpunge(ctx context.Context, archived retention.Archived, id string) (retention.Expunged, error) {
 	e := retention.Expunged{EventID: id}
 	err := s.expunge(ctx, &e, archived, oversight.Actor{}, true)
@@ -190,7 +189,7 @@ func (s *Store) expunge(
 		traces = append(traces, found...)
 		return err
 	}
-	b.Queue(lockWaiting, e.EventID).Query(collect) // before the event's lock, as the drain does
+	b.Queue(lockWaiting, e.EventID).Query(collect) // before the event's lock, like the drain
 	b.Queue(postgres.EventLock, e.EventID)
 	b.Queue(whereExpunged, e.EventID).Query(collect)
 	b.Queue(whereImported, e.EventID).Query(func(rows pgx.Rows) error {
@@ -251,7 +250,7 @@ func (s *Store) expungeKnown(
 	return t.Send(ctx, b)
 }
 
-// providerOfKey is for an event of which nothing is left but its key. Event.ErrNotFound: not even that.
+// providerOfKey is for an event of which only its key is left. Event.ErrNotFound: not even that.
 func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Expunged) error {
 	b := &pgx.Batch{}
 	b.Queue(keysOfEvent, e.EventID).Query(func(rows pgx.Rows) error {
@@ -269,7 +268,7 @@ func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Ex
 }
 
 func auditExpunge(ctx context.Context, t *postgres.Transaction, e *retention.Expunged, by oversight.Actor) error {
-	onRecord := struct { // an entity's ID may be personal, so that they are only counted
+	onRecord := struct { // only counts, since an entity's ID may be personal
 		retention.Expunged
 		Incomplete int `json:"incomplete,omitempty"`
 		Recomputed int `json:"recomputed,omitempty"`

@@ -20,16 +20,15 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// purgeRows is how many rows one batch removes: a transaction of some milliseconds. Whoever wants to wait for one of its
-// rows waits no longer than that, and rows that somebody holds are left for the next batch.
+// purgeRows is how many rows one batch removes, in a transaction of a few milliseconds. Other transactions wait no longer than
+// that for one of its rows, and locked rows are left for the next batch.
 const purgeRows = 500
 
-// purgeLinkRows bounds the changes that one transaction removes: of one entity there may be millions before a snapshot.
+// purgeLinkRows bounds the changes that one transaction removes: one entity may have millions before a snapshot.
 const purgeLinkRows = 20_000
 
-// Only events that are processed go, or that were given up: what still waits for somebody, or for a receiver, is never too old.
-// One that somebody works on at this moment is left for later: the purge waits for no event's lock, and nobody who has one for
-// the purge.
+// Only events that are processed or discarded are removed, never those that still wait for an operator or a destination. Locked
+// events are left for later: the purge waits for no event's lock, and no transaction that holds one waits for the purge.
 const purgeEvents = `
 DELETE FROM events WHERE id IN (
        SELECT id FROM (
@@ -40,7 +39,7 @@ DELETE FROM events WHERE id IN (
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
 RETURNING id::text`
 
-// purgeReadEvents removes only what was read, and has not changed since.
+// purgeReadEvents removes only rows that were read, and have not changed since.
 const purgeReadEvents = `
 DELETE FROM events WHERE id IN (
        SELECT id FROM (
@@ -61,16 +60,17 @@ const isOutdated = `e.status IN ('processed', 'dead')
                  AND coalesce(greatest(e.processed_at, e.rerun_at), '-infinity') < `
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
-// these events made. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
-// what it folds onto, and a correction of any event that is still there falls back to what was before it.
+// these events made. That one stays, and so do all that follow it. So an entity keeps its state, an out-of-order event finds what
+// it folds onto, and a correction of any remaining event falls back to the state before it.
 //
-// It begins with the events at hand, and so reads nothing of an entity that they only patch or mention, however many others
-// do. What comes late, before a snapshot that was purged earlier, goes with the next one of its entity.
+// It begins with the given events, and so reads nothing of an entity that they only patch or mention, however many others do.
+// Changes that arrived before a snapshot that was purged earlier are removed with the next purged snapshot of their entity.
 //
-// An event is purged if its row is gone; $2 only saves the look for those that are too young to be.
+// An event is purged if its row is gone; $2 only saves looking up events that are too young.
 //
-// What it removes it notes at the entity: only from the snapshot on that took its place is everything there that the state is
-// folded from. It waits for no entity: the changes of one that is locked stay, and go with the next snapshot that is purged.
+// It records at the entity what it removes: the state can be folded completely only from the snapshot on that replaced the
+// removed changes. It doesn't wait for locks: the changes of a locked entity stay, and are removed with the next snapshot that is
+// purged.
 const purgeLinks = `
 WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
@@ -110,7 +110,7 @@ WITH base AS MATERIALIZED (
       WHERE e.provider = n.provider AND e.kind = n.kind AND e.external_id = n.external_id)
 SELECT count(*) FROM gone`
 
-// What an event did before its own snapshot is no loss: it goes with the snapshot.
+// What an event did before its own snapshot is no loss: it is removed with the snapshot.
 const (
 	changesBelow  = purgedBelow + ` AND ` + entities.IsChange
 	mentionsBelow = purgedBelow + ` AND ` + entities.IsMention
@@ -143,15 +143,16 @@ DELETE FROM idempotency_keys WHERE (provider, key) IN (
 DELETE FROM event_contents WHERE ctid = ANY (ARRAY (
        SELECT ctid FROM event_contents WHERE received_at < $1 ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
-	// The table refuses removals unless a transaction says that it means it.
+	// The table refuses removals unless the transaction allows them.
 	allowAuditPurge = `SELECT set_config('holdfast.purge_audit_log', 'on', true)`
 )
 
-// keepContents is how long contents of events are kept: the 30 days in which events are compared, and a day for those that wait.
+// keepContents is how long contents of events are kept: the 30 days in which events are compared, and a day for those still
+// waiting.
 const keepContents = 31 * 24 * time.Hour
 
-// PurgeBatch removes some of what was kept since before a time, the oldest first, in one short transaction, and says how
-// many rows of it have gone. When it says 0, nothing is left to remove. It may run beside itself.
+// PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is
+// left to remove. It is safe to run concurrently.
 func (s *Store) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (removed int64, err error) {
 	return s.purgeBatch(ctx, purge{kept: kept, before: before})
 }
@@ -163,7 +164,7 @@ func (s *Store) PurgeBatchBy(
 	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
 }
 
-// purge is what one batch is to remove, and for whom; nobody is the schedule.
+// purge says what a batch removes, and for which operator; none means the schedule.
 type purge struct {
 	kept   retention.Kept
 	before time.Time
@@ -189,14 +190,14 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		removed, err = s.removeOld(ctx, p, deadletters.CleanDeadLetters, p.before, "", purgeRows)
 	case retention.Errors:
 		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
-		if err == nil && removed == 0 { // they are reported as errors are, and kept for as long
+		if err == nil && removed == 0 { // reported like errors, and kept as long
 			removed, err = s.removeOld(ctx, p, writer.PurgeConflicts, p.before, purgeRows)
 		}
 	case retention.Audit:
 		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
 	case retention.Keys:
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
-		if err == nil && removed == 0 { // they have an end of their own, too
+		if err == nil && removed == 0 { // these expire on their own, too
 			removed, err = s.removeOld(ctx, p, audit.PurgeSessions, p.before, purgeRows)
 		}
 		if err == nil && removed == 0 {
@@ -211,7 +212,7 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	return removed, postgres.Failure("purge "+string(p.kept), err)
 }
 
-// purgeWithEvents removes what is kept for as long as events are: what became of their deliveries, and how often they came again.
+// purgeWithEvents removes data with the retention of events: ended deliveries, and counts of duplicates.
 func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
 	removed, err = s.purgeDeliveries(ctx, p)
 	if err == nil && removed == 0 {
@@ -263,8 +264,8 @@ func (s *Store) purgeNextEvents(ctx context.Context, p purge) (removed int64, er
 	return removed, err
 }
 
-// fromLastPurge goes on where the last batch has ended: what that has removed stands in the index until it is vacuumed, and each
-// batch would walk past all of it. Where nothing is left it looks from the beginning, once.
+// fromLastPurge continues where the last batch ended: removed rows stay in the index until it is vacuumed, and each batch would
+// walk past all of them. If nothing is left it starts from the beginning, once.
 func (s *Store) fromLastPurge(look func(from string) (found int, err error)) error {
 	if last := s.purgedTo.Load(); last != nil {
 		if found, err := look(*last); err != nil || found > 0 {
@@ -276,10 +277,10 @@ func (s *Store) fromLastPurge(look func(from string) (found int, err error)) err
 	return err
 }
 
-// zeroID is before all IDs of events.
+// zeroID precedes all event IDs.
 const zeroID = "00000000-0000-0000-0000-000000000000"
 
-// purgeEvents removes the events that a statement chooses, and then what no fold reads of them.
+// purgeEvents removes the events selected by a statement, and then their links that no fold reads.
 func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
 	var ids []string
 	bound := event.FirstIDAt(p.before)

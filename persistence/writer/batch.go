@@ -13,12 +13,12 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// ProcessBatch takes up to limit events of the bulk lane from the inbox, oldest first, and does to each what Process does, in one
-// transaction. Whatever fails with an event, and is not the trouble of the database, moves it to the overflow lane: it leaves the
-// batch for a workflow of its own, and the others stay. So does an event that needs what somebody holds, and one of whose key
-// something is in trouble: a dead letter waits, or the owner is not processed.
+// ProcessBatch claims up to limit events of the bulk lane from the inbox, oldest first, and does what Process does for each of
+// them, all in one transaction. An event that fails, unless the database itself is failing, moves to the overflow lane: it leaves
+// the batch and gets a workflow of its own, while the others stay. So do events that need a row locked by another transaction,
+// and events whose key has an open dead letter or an unprocessed owner.
 //
-// It gives what became of each event that it has taken.
+// It returns the outcome of each claimed event.
 func (s *Store) ProcessBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) ([]event.Batched, error) {
@@ -43,7 +43,7 @@ func (s *Store) processBatch(
 	keys := map[string]bool{}
 	for _, e := range taken {
 		if keys[e.workflowID] {
-			e.stay() // of two windows of one key, the second waits for the next batch
+			e.stay() // when two dedupe windows of one key meet, the second event waits for the next batch
 			continue
 		}
 		keys[e.workflowID] = true
@@ -59,7 +59,7 @@ func (s *Store) processBatch(
 	for _, e := range taken {
 		events = append(events, e.Batched)
 	}
-	return slices.DeleteFunc(events, func(e event.Batched) bool { return e.Outcome == "" }), nil // it stays
+	return slices.DeleteFunc(events, func(e event.Batched) bool { return e.Outcome == "" }), nil // it stays in the inbox
 }
 
 // beginBatch opens a transaction that holds rows of the inbox.
@@ -71,14 +71,14 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor}, err
 }
 
-// lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.
+// lookFor bounds the search for events that block others. Events not checked by then stay for the next batch.
 const lookFor = time.Second
 
-// processTaken processes events whose rows t holds, and commits. Where one of them may be the reason that this fails, those that
-// somebody holds up leave together, and the others are halved until the one that fails is alone, and leaves. Each part begins
-// anew, so that none waits for what another is held up by.
+// processTaken processes events whose rows t holds, and commits. If the failure may be the fault of one event, the events blocked
+// by other transactions leave together, and the rest are halved until the failing event is alone, and leaves. Each half starts a
+// new transaction, so that no event waits for a lock that another one needs.
 //
-// What fails with one that has left already is the trouble of the database, whatever it looks like.
+// A failure with a single event that has already left the batch is the database's, whatever it looks like.
 func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched, until time.Time) error {
 	stays := slices.ContainsFunc(events, func(e *batched) bool { return e.Reason == nil })
 	err := t.processTaken(ctx, events)
@@ -92,7 +92,7 @@ func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched,
 	}
 	t.Rollback(ctx)
 	if isRace(err) && time.Now().Before(until) {
-		return s.processAgain(ctx, events, until) // what others have made meanwhile is there now
+		return s.processAgain(ctx, events, until) // rows inserted by others meanwhile are visible now
 	}
 	why := postgres.Failure("process event", err)
 	if postgres.IsLockTrouble(err) {
@@ -121,7 +121,7 @@ func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched,
 	return s.processAgain(ctx, events[middle:], until)
 }
 
-// leaveLate takes the events out of the batch that come so late that their entities take long to fold.
+// leaveLate removes the events that are so far out of order that their entities fold slowly.
 func leaveLate(events []*batched, slow *entities.SlowError) {
 	for _, e := range events {
 		if e.Reason == nil && slow.IsOf(e.write.receipt.ID) {
@@ -130,7 +130,7 @@ func leaveLate(events []*batched, slow *entities.SlowError) {
 	}
 }
 
-// leaveHeldUp takes the events out of the batch that somebody holds up.
+// leaveHeldUp removes the events that are blocked by other transactions.
 func (s *Store) leaveHeldUp(ctx context.Context, events []*batched, why error) (found bool, err error) {
 	heldUp, err := s.heldUp(ctx, writesOf(events))
 	for _, e := range events {
@@ -142,7 +142,7 @@ func (s *Store) leaveHeldUp(ctx context.Context, events []*batched, why error) (
 	return found, err
 }
 
-// patienceFor is short while an event is looked for that others wait for.
+// patienceFor returns a short lock timeout while searching for an event that blocks others.
 func patienceFor(events []*batched) patience {
 	if len(events) == 1 {
 		return alone
@@ -150,7 +150,7 @@ func patienceFor(events []*batched) patience {
 	return inCompany
 }
 
-// processAgain takes events once more, but for those that another batch has taken since.
+// processAgain processes events again, except those claimed by another batch meanwhile.
 func (s *Store) processAgain(ctx context.Context, events []*batched, until time.Time) error {
 	held := map[string]bool{}
 	t, err := s.beginBatch(ctx, patienceFor(events), func(b *pgx.Batch) { queueHold(b, events, held) })
@@ -169,7 +169,7 @@ func (s *Store) processAgain(ctx context.Context, events []*batched, until time.
 	return s.processTaken(ctx, t, mine, until)
 }
 
-// writesOf are those of the events that are still in the batch.
+// writesOf returns the writes of the events that are still in the batch.
 func writesOf(events []*batched) (ws []*write) {
 	for _, e := range events {
 		if e.Reason == nil {

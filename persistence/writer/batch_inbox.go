@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// takeInbox passes over what another batch has taken. The index of arrival serves it, and ends it.
+	// takeInbox skips rows locked by another batch. The index on arrival serves and bounds it.
 	takeInbox = `
 SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
        EXISTS (SELECT FROM dead_letters AS d
@@ -36,37 +36,35 @@ UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) 
 SELECT id::text, provider, key, received_at, type, outcome FROM events
  WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY events.id`
 
-	// bulkSpan passes over what a batch has taken. A batch passes over the row that it locks, so it ends without waiting for the
-	// disk.
+	// bulkSpan skips claimed rows. A batch skips the row that it locks itself, so it ends without waiting for the disk.
 	bulkSpan = `
 SELECT coalesce((SELECT seq FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED), 0),
        coalesce((SELECT max(seq) FROM inbox WHERE lane = 'bulk'), 0)`
 )
 
-// batched is an event that a batch has taken: its row is locked until the transaction ends.
+// batched is an event claimed by a batch: its row is locked until the transaction ends.
 type batched struct {
 	event.Batched
 
-	workflowID string // as the inbox has it
-	readable   bool   // whether its receipt is
+	workflowID string // as stored in the inbox
+	readable   bool   // whether its receipt can be parsed
 	body       []byte
-	inTrouble  bool // a dead letter of its key waits
+	inTrouble  bool // its key has an open dead letter
 	write      *write
 }
 
-// errInTrouble: a dead letter of this key waits, or its owner is not processed. What a redelivery means for those is decided
-// where single events are started.
+// errInTrouble reports that the key has an open dead letter, or that its owner is not processed. The code that starts single
+// events decides what a redelivery means then.
 var errInTrouble = &event.Error{
 	Class: event.ClassFailed, Code: "in_trouble", Text: "an event of this key waits for its redelivery or an operator",
 }
 
-// leave takes the event out of the batch.
 func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, why }
 
-// stay leaves the event where it is, for another batch.
+// stay leaves the event in the inbox for another batch.
 func (e *batched) stay() { e.Outcome = "" }
 
-// prepare does everything that needs no database: parse, and encode the columns.
+// prepare parses the event and encodes its columns: everything that needs no database.
 func (e *batched) prepare(parse event.Parser, run event.Run) {
 	if err := e.encode(parse, run); err != nil {
 		e.leave(err)
@@ -89,7 +87,8 @@ func (e *batched) encode(parse event.Parser, run event.Run) error {
 	return err
 }
 
-// conclude notes how the event will have ended once its transaction has committed. What is no plain duplicate leaves the batch.
+// conclude records the outcome that the event has once its transaction commits. Events that aren't plain duplicates leave the
+// batch.
 func (e *batched) conclude() {
 	if e.Reason != nil {
 		return
@@ -125,7 +124,7 @@ func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
 	})
 }
 
-// queueHold locks the rows of events that were taken before.
+// queueHold locks the rows of events that were claimed before.
 func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
 	workflowIDs, ids := make([]string, len(events)), make([]string, len(events))
 	for i, e := range events {
@@ -138,8 +137,8 @@ func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
 	})
 }
 
-// BatchedBy are the events that a run has processed in batches, as the tables still tell: the duplicates that were among
-// them, and the events that left, are gone.
+// BatchedBy returns the events that a run has processed in batches, as far as the tables still show them: duplicates and events
+// that left are gone.
 func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error) {
 	rows, err := s.db.Query(ctx, doneByRun, postgres.Clean(run.WorkflowID), postgres.Clean(run.RunID))
 	if err != nil {
@@ -152,7 +151,7 @@ func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, 
 	return events, postgres.Failure("read batches of a run", err)
 }
 
-// queueGone takes the events out of the bulk lane: those that are done out of the inbox.
+// queueGone removes the events from the bulk lane, and finished ones from the inbox.
 func queueGone(b *pgx.Batch, taken []*batched) {
 	var done, doneIDs, left, leftIDs []string
 	for _, e := range taken {
@@ -170,7 +169,7 @@ func queueGone(b *pgx.Batch, taken []*batched) {
 	}
 }
 
-// BulkSpan is the place in the bulk lane of the oldest event that no batch has taken, 0 where none waits, and of the newest.
+// BulkSpan returns the positions in the bulk lane of the oldest unclaimed event (0 if there is none) and of the newest.
 func (s *Store) BulkSpan(ctx context.Context) (oldest, newest int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)

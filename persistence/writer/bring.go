@@ -12,23 +12,23 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Brought is one thing that an import brings, on its way through the writer.
+// Brought is one imported record on its way through the writer.
 type Brought struct {
 	operation.ImportItem
 
 	write *write
 }
 
-// NewBrought prepares everything that needs no database. Of an event, p is what its definition says of it.
+// NewBrought prepares everything that needs no database. For an event, p is its parse.
 func NewBrought(item operation.ImportItem, p event.Parsed) (b *Brought, err error) {
 	b = &Brought{ImportItem: item}
 	r := item.Receipt
-	run := event.Run{WorkflowID: r.WorkflowID()} // as a run has it that Temporal has forgotten
+	run := event.Run{WorkflowID: r.WorkflowID()} // like a run that Temporal has already deleted
 	switch item.Record {
 	case operation.ImportEvent:
 		extent := wholeEvent
 		if item.Stored != nil && item.Stored.Event.Status == event.StatusDead {
-			extent = rowOnly // it was given up, and has done nothing
+			extent = rowOnly // it was discarded, and changed no entity
 		}
 		b.write, err = newWrite(r, item.Body, p, run, extent)
 	case operation.ImportEntity:
@@ -43,7 +43,7 @@ func NewBrought(item operation.ImportItem, p event.Parsed) (b *Brought, err erro
 	return b, nil
 }
 
-// newClaim is a write of nothing but the key.
+// newClaim makes a write that only claims the key.
 func newClaim(r event.Receipt) (*write, error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
@@ -53,7 +53,7 @@ func newClaim(r event.Receipt) (*write, error) {
 	return &write{receipt: r, extent: rowOnly}, nil
 }
 
-// newSnapshot is a write of what an entity was, without an event.
+// newSnapshot makes a write of an entity's earlier state, without an event.
 func newSnapshot(s operation.ImportSnapshot) (*write, error) {
 	c := event.Change{
 		Kind: s.Kind, ExternalID: s.ExternalID, Op: event.OpSnapshot, State: s.State, Version: s.Version,
@@ -69,12 +69,13 @@ func newSnapshot(s operation.ImportSnapshot) (*write, error) {
 		event.Parsed{OccurredAt: at, Changes: []event.Change{c}}, event.Run{}, entitiesOnly)
 }
 
-// Identity is what no two of a transaction may share: the ID, and the key where there is one.
+// Identity returns what must be unique within a transaction: the ID, and the key if there is one.
 func (b *Brought) Identity() (id string, key [2]string) {
 	return b.write.receipt.ID, [2]string{b.write.provider(), b.write.receipt.Key}
 }
 
-// IsNew says whether the transaction has written it. It is false for what was there, or is decided about.
+// IsNew reports whether the transaction has written the record. It is false for records that were there or that an operator has
+// decided about.
 func (b *Brought) IsNew() bool {
 	if b.Record == operation.ImportEntity {
 		return b.write.relinks()
@@ -82,9 +83,9 @@ func (b *Brought) IsNew() bool {
 	return b.write.owns()
 }
 
-// ownsImported says whether there is anything to write. What an import brings once more, or live traffic has brought, stays as it
-// is: a key is claimed once; an event has no row yet, and its key is claimed with it, or belongs to its own dead letter; of an
-// entity, a snapshot of the same time may say something else now.
+// ownsImported reports whether there is anything to write. Records that were already imported, or received live, stay unchanged:
+// a key is claimed once; an event is written if it has no row yet, and its key is claimed with it or belongs to its own dead
+// letter. A snapshot of an entity for the same time may differ now, so it is always written.
 func (w *write) ownsImported() bool {
 	f := w.found
 	switch {
@@ -101,21 +102,20 @@ func (w *write) ownsImported() bool {
 	}
 }
 
-// isBeforeOwner says that the key belongs to another event by now, which came a dedupe window or more after this one.
+// isBeforeOwner reports whether the key now belongs to another event, received at least a dedupe window after this one.
 func (w *write) isBeforeOwner() bool {
 	f := w.found
 	return f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived)
 }
 
-// hasRow says whether the event gets a row.
 func (w *write) hasRow() bool { return w.brought == "" || w.brought == operation.ImportEvent }
 
-// queueImportedClaims notes which keys are claimed, and which events are here by now.
+// queueImportedClaims records which keys are claimed, and which events already exist.
 func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	byID := make(map[string]*write, len(ws))
 	var workflows []string
 	for _, w := range ws {
-		w.found.claimed, w.found.isHere = false, false // of an attempt before
+		w.found.claimed, w.found.isHere = false, false // from an earlier attempt
 		byID[w.receipt.ID] = w
 		workflows = append(workflows, postgres.Clean(w.receipt.WorkflowID()))
 	}
@@ -130,9 +130,9 @@ func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	})
 }
 
-// Bring writes what an import brings, of which no two share an identity, in a transaction that has begun, and commits it
-// together with what the caller has to do last, which knows what is new. A trial does everything but commit. It makes no
-// deliveries: whoever is to have these events has had them from the system before.
+// Bring writes imported records, no two with the same identity, in a transaction that has begun, and commits it together with
+// what last queues. By then the caller can ask each record whether it is new. A trial does everything but commit. Bring queues no
+// deliveries: the previous system already delivered these events.
 func (s *Store) Bring(ctx context.Context, tx *postgres.Transaction, all []*Brought, isTrial bool, last func(*pgx.Batch)) error {
 	t := &writing{
 		Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, isTrial: isTrial,

@@ -1,52 +1,53 @@
-// Package writer is the one writer of events: whatever stores an event, alone or in a group or in a batch, live, replayed,
-// reset, edited or imported, takes the same way through one transaction, which folds entities by package entities. It also
-// takes back what an event did, and keeps the verdicts that make it do nothing again.
+// Package writer is the only code that writes events. Single, grouped and batched events, whether live, replayed, reset, edited
+// or imported, all go through one transaction, which folds entities with package entities. It also undoes what an event did, and
+// stores the operators' decisions that keep the event from being processed again.
 //
-// It must never know who calls it, what a definition says, or when something is tried again.
+// It must not depend on its callers, the content of definitions, or the retry schedule.
 //
-// # The way of a transaction
+// # The steps of a transaction
 //
-//	look    settings · event locks · claim keys · read rows, verdicts, old links · lock entities          one round trip
-//	judge   processed, ignored, duplicate, conflict, or refused by a verdict                              no round trip
-//	route   to the subscriptions that they match, by the version that the look has read                   only if one has changed
-//	late    from a checkpoint before what is late: the changes after it, in pages                         only if one is
-//	write   links · entities and checkpoints · events · dead letters resolved · deliveries · what is
-//	        told of all this · inbox rows gone · commit                                                   one round trip
+//	look    settings · event locks · claim keys · read rows, decisions, old links · lock entities         one round trip
+//	judge   processed, ignored, duplicate, conflict, or refused by a decision                             no round trip
+//	route   match subscriptions, as of the version that the look has read                                 only if one has changed
+//	late    fold from a checkpoint before the first out-of-order change, in pages                         only if there is one
+//	write   links · entities and checkpoints · events · dead letters resolved · deliveries ·
+//	        change events · inbox rows removed · commit                                                   one round trip
 //
-// A transaction that loses a race (a key or an entity came or went between look and write) begins anew. An event alone, a group
-// of callers and a batch of the inbox differ in how they come here, and in how long they wait for locks.
+// A transaction that loses a race (a key or an entity was added or removed between look and write) starts again. Single events,
+// groups of callers and batches of the inbox differ in how they get here, and in their lock timeouts.
 //
-// # The order of locks
+// # Lock order
 //
-// Everybody takes locks in one order, so that no two transactions wait for each other:
+// All transactions lock in one order, so that they can't deadlock:
 //
 //	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ contents (advisory, by hash) ─▶ names of entities (advisory, by hash)
 //	 ─▶ entities (bytewise) ─▶ deliveries
 //
-// What is told (package changes) locks nothing.
+// Writing change events (package changes) locks nothing.
 //
-// Where an event has names the look takes one round trip more: what they stand for says which entities are to be locked. Who
-// takes back what an event did, while a merge moves it, locks a second time; PostgreSQL ends what would then wait in a circle.
+// If an event has names, the look takes one more round trip: resolving the names decides which entities to lock. Undoing an event
+// while a merge moves its links takes locks twice; PostgreSQL breaks the deadlock that this can cause.
 //
-// What belongs to one event alone (its row, its links, its verdict, its dead letters) needs no place in it: who changes it
-// together with anything else holds the event's lock.
+// Data of a single event (its row, links, decision and dead letters) has no place in this order: transactions that change it
+// together with anything else hold the event's lock.
 //
-// A lock and the read that it protects are two statements, since a statement sees what was committed before it began to wait. Of
-// an entity only what a change needs is locked: as a whole where it may have to go, against changes where it changes, and against
-// removal where it is only mentioned.
+// A lock and the read that it protects are two statements, since a statement sees only what was committed before it began to
+// wait. Entities are locked only as far as the change needs: completely if they may be removed, against changes if they change,
+// and against removal if they are only mentioned.
 //
-// # The ways of an event in a group
+// # How an event passes through a group
 //
-//	comes ─┬─ nobody writes ──▶ is written at once
-//	       └─ gathers behind the group in flight ──▶ is written with the others ─┬─ all is well ──▶ done
-//	                                                                             ├─ somebody holds what it needs ──▶ alone
-//	                                                                             ├─ it is so late that its entities
-//	                                                                             │  take 500 ms to fold ──▶ Persist, UpsertEntities
-//	                                                                             └─ one is at fault ──▶ halves, each anew
+//	arrives ─┬─ no write in flight ──▶ is written at once
+//	         └─ joins the group behind the write in flight ──▶ written with the others ─┬─ success ──▶ done
+//	                                                                                    ├─ a lock is taken ──▶ alone
+//	                                                                                    ├─ so far out of order that its
+//	                                                                                    │  entities take 500 ms to fold
+//	                                                                                    │  ──▶ Persist, UpsertEntities
+//	                                                                                    └─ one event fails ──▶ halves
 //
-// Nobody waits in company: with others a lock is waited for 50 ms, alone 500 ms, and only by a few at once. What still waits then
-// goes on by Persist and UpsertEntities, which wait as long as the store allows.
+// A grouped write waits at most 50 ms for a lock; a write on its own, 500 ms, and only a few do so at once. Events that are still
+// blocked then go on with Persist and UpsertEntities, which wait as long as the store allows.
 //
-// In a batch, which holds rows of the inbox, what fails, is locked by others or folds for too long leaves for the overflow lane,
-// and the others stay.
+// In a batch, which holds rows of the inbox, events that fail, are blocked or fold too slowly leave for the overflow lane, and
+// the others stay.
 package writer

@@ -12,14 +12,13 @@ import (
 const (
 	// countEvery is the pause between two writes of counts.
 	countEvery = 5 * time.Second
-	// flushLimit bounds one write.
 	flushLimit = 5 * time.Second
-	// maxCounted bounds the events that are counted between two writes, and while the database is away; others are not counted.
+	// maxCounted bounds the events counted between two writes, or while the database is unavailable; further ones are not counted.
 	maxCounted = 5000
 )
 
-// DuplicateCounter counts events that came again. Count never waits and never fails, and costs a lock and a place in a map; what
-// was counted is written in one statement now and then, and at the end.
+// DuplicateCounter counts duplicate events. Count never waits or fails, and costs a lock and a map entry; the counts are written
+// in one statement every few seconds, and at the end.
 type DuplicateCounter struct {
 	*postgres.Flusher
 
@@ -28,7 +27,7 @@ type DuplicateCounter struct {
 	seen  map[repeated]counted
 }
 
-// NewDuplicateCounter starts a counter; Stop writes what is left and ends it.
+// NewDuplicateCounter starts a counter; Stop writes the remaining counts and ends it.
 func (s *Store) NewDuplicateCounter() *DuplicateCounter {
 	c := newDuplicateCounter(s.addDuplicates)
 	go c.Run(countEvery, func(time.Time, bool) { c.flush() })
@@ -39,7 +38,7 @@ func newDuplicateCounter(write func(context.Context, map[repeated]counted) error
 	return &DuplicateCounter{Flusher: postgres.NewFlusher(), write: write, seen: map[repeated]counted{}}
 }
 
-// Count counts one.
+// Count counts one duplicate.
 func (c *DuplicateCounter) Count(d event.Duplicate) {
 	of := repeated{owner: ownerOf(d.Owner)}
 	if of.owner == "" {
@@ -56,7 +55,7 @@ func (c *DuplicateCounter) add(of repeated, more counted) {
 	}
 }
 
-// flush writes what there is. What cannot be written is added to what comes.
+// flush writes the counts. Counts that can't be written are added to the next ones.
 func (c *DuplicateCounter) flush() {
 	c.mu.Lock()
 	counts := c.seen

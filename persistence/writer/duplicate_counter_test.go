@@ -12,7 +12,7 @@ import (
 	"holdfast/event"
 )
 
-// What cannot be written is kept and added to, in bounded memory, and nobody waits for it.
+// Counts that can't be written are kept and added to, in bounded memory, and Count doesn't wait.
 func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0)

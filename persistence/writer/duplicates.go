@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// addDuplicates adds what was counted, in the order of IDs, so that two processes never wait for each other in a circle. Of an
-	// event that was not known it asks who has the key, and who waits in the inbox. What nobody has is left out.
+	// addDuplicates adds counts in the order of IDs, so that two processes can't deadlock. For events that were unknown when
+	// counted, it looks up the owner of the key, and events still in the inbox. Counts without an owner are dropped.
 	addDuplicates = `
 INSERT INTO event_duplicates AS d (event_id, times, first_seen, last_seen)
 SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
@@ -28,7 +28,7 @@ SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
    SET times = d.times + excluded.times, first_seen = least(d.first_seen, excluded.first_seen),
        last_seen = greatest(d.last_seen, excluded.last_seen)`
 
-	// PurgeDuplicates removes up to $2 of events that are gone and older than $1.
+	// PurgeDuplicates removes up to $2 counts older than $1 whose events are gone.
 	PurgeDuplicates = `
 DELETE FROM event_duplicates WHERE event_id IN (
        SELECT d.event_id FROM event_duplicates AS d
@@ -36,7 +36,7 @@ DELETE FROM event_duplicates WHERE event_id IN (
         ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
 )
 
-// counted is how often an event came again since it was written last.
+// counted is how many duplicates of an event arrived since the last write.
 type counted struct {
 	times       int64
 	first, last time.Time
@@ -56,10 +56,10 @@ func (c counted) and(other counted) counted {
 	return c
 }
 
-// repeated is what a count is of.
+// repeated identifies what is counted.
 type repeated struct{ provider, key, owner string }
 
-// addDuplicates adds counts to those that there are. An event whose key nobody has yet is left out.
+// addDuplicates adds counts to the stored ones. Events whose key has no owner yet are left out.
 func (s *Store) addDuplicates(ctx context.Context, counts map[repeated]counted) error {
 	n := len(counts)
 	providers, keys, workflows, owners := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
@@ -74,7 +74,7 @@ func (s *Store) addDuplicates(ctx context.Context, counts map[repeated]counted) 
 	return postgres.Failure("add duplicates", err)
 }
 
-// ownerOf is an ID that the database takes; "" for anything else.
+// ownerOf returns the ID if it is a valid UUID, and "" otherwise.
 func ownerOf(id string) string {
 	if uuid.Validate(id) != nil {
 		return ""

@@ -11,25 +11,25 @@ import (
 	"holdfast/persistence/names"
 )
 
-// naming is what a transaction does about the names of entities, where its events have any:
+// naming resolves and merges the names of entities in a transaction whose events have names:
 //
 //	lock the names, and what they stand for · read what they stand for
-//	join the names that each event has, and give its changes the ID that they stand for
-//	lock the entities, those of lesser names too
-//	merge an entity of a lesser name into the one that it stands for: its links move, and that one is folded again from the
+//	join the names of each event, and give its changes the ID that they stand for
+//	lock the entities, also those of lesser names
+//	merge each entity of a lesser name into the one that it stands for: move its links, and fold that one again from the
 //	first of them
-//	write the names that are new
+//	write the new names
 type naming struct {
 	said   []event.EntityRef
 	locked map[event.EntityRef]bool
-	// merged are the entities that others were merged into, with the first change that has moved; zero: only mentions have.
+	// merged maps each merge target to the first change that moved; zero if only mentions moved.
 	merged map[event.EntityRef]event.Order
-	// gone are those that were merged, by the entity that they were merged into.
+	// gone lists the merged entities by merge target.
 	gone map[event.EntityRef][]*entities.Life
 	*names.Identities
 }
 
-// queueNaming begins it. Where no event has names there is none, and no statement.
+// queueNaming starts the naming. If no event has names it does nothing, and queues no statement.
 func (t *writing) queueNaming(b *pgx.Batch) {
 	said := namesOf(t.events)
 	if t.naming = nil; len(said) == 0 {
@@ -42,7 +42,7 @@ func (t *writing) queueNaming(b *pgx.Batch) {
 	names.QueueLocks(b, t.naming.said, t.naming.locked, t.naming.Identities)
 }
 
-// namesOf are all names that events have, in the order of locks.
+// namesOf returns all names of the events, in lock order.
 func namesOf(ws []*write) []event.EntityRef {
 	said := map[event.EntityRef]bool{}
 	for _, w := range ws {
@@ -55,7 +55,7 @@ func namesOf(ws []*write) []event.EntityRef {
 	return entities.SortedRefs(said)
 }
 
-// settleNames is done once it is known which of the events go on.
+// settleNames runs once it is known which of the events go on.
 func (t *writing) settleNames(ctx context.Context) error {
 	if t.naming != nil {
 		if err := t.name(ctx); err != nil {
@@ -68,12 +68,12 @@ func (t *writing) settleNames(ctx context.Context) error {
 	return t.merge(ctx)
 }
 
-// errMoved: between a look and the lock that protects it, a name has come to stand for another entity, or links have moved there.
+// errMoved reports that between a look and the lock that protects it, a name was repointed to another entity, or links moved.
 var errMoved = &event.Error{
 	Class: event.ClassTransient, Code: "entity_moved", Text: "an entity was merged into another one meanwhile",
 }
 
-// name gives the changes of events the IDs that their names stand for, and locks what they touch.
+// name gives the changes of events the IDs that their names stand for, and locks the entities that they touch.
 func (t *writing) name(ctx context.Context) error {
 	for root := range t.naming.Known() {
 		if !t.naming.locked[root] {
@@ -87,7 +87,7 @@ func (t *writing) name(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// learn joins the names that events have for one entity.
+// learn joins the names that events give for one entity.
 func learn(known *names.Identities, ws []*write) {
 	for _, w := range ws {
 		for _, c := range w.changes {
@@ -103,18 +103,18 @@ func rename(known *names.Identities, ws []*write) {
 	for _, w := range ws {
 		for n := range w.changes {
 			if c := &w.changes[n].Change; len(c.Names) > 0 {
-				c.ExternalID = c.Names[0].Name // of the attempt before it may be another
+				c.ExternalID = c.Names[0].Name // an earlier attempt may have set another one
 				c.ExternalID = known.Root(w.refOf(*c)).ExternalID
 			}
 		}
 	}
 }
 
-// merge merges the entities that events have made under a lesser name before anybody knew a better one.
+// merge merges entities that events created under a lesser name, before the better name was known.
 func (t *writing) merge(ctx context.Context) error {
 	var from []*entities.Life
 	for _, name := range t.naming.lesser() {
-		if l := t.held[name]; l != nil && !l.IsCollapsed() { // no link can rebuild a base: such an entity keeps its row
+		if l := t.held[name]; l != nil && !l.IsCollapsed() { // links can't rebuild a base, so such an entity keeps its row
 			from = append(from, l)
 		}
 	}
@@ -129,7 +129,7 @@ func (t *writing) merge(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// lesser are all names that stand for another.
+// lesser returns all names that stand for another name.
 func (n *naming) lesser() []event.EntityRef {
 	if n == nil {
 		return nil
@@ -138,7 +138,7 @@ func (n *naming) lesser() []event.EntityRef {
 }
 
 const (
-	// moveChanges gives, of each entity to which it moves links, the first of them.
+	// moveChanges moves links, and returns the first moved link of each target.
 	moveChanges = `
 WITH moved AS (
      UPDATE event_entities AS l SET external_id = t.target ` + movedLinks + ` AND ` + entities.IsChange + `
@@ -178,7 +178,7 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	})
 	b.Queue(moveMentions, columns[:4]...)
 	t.entities.QueueRemoval(b, refs)
-	for _, w := range t.events { // what the events were linked to has moved
+	for _, w := range t.events { // the links of the events have moved
 		for i := range w.found.links {
 			if c := &w.found.links[i].Change; slices.Contains(refs, w.refOf(*c)) {
 				c.ExternalID = t.naming.Root(w.refOf(*c)).ExternalID
@@ -187,8 +187,8 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	}
 }
 
-// checkLinks says whether the links that events had when the transaction looked are still where they were when it had locked
-// their entities, which a merge may have removed. An entity that is linked has a row, so that mostly nothing has to be asked.
+// checkLinks reports whether the links that the look found are still the same now that their entities are locked: a merge may
+// have removed the entities. A linked entity has a row, so this rarely needs a query.
 func (t *writing) checkLinks(ctx context.Context) error {
 	var ids []string
 	for _, w := range t.events {

@@ -7,9 +7,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Narrow does a page of up to n things that nobody waits for, and makes it smaller while one of them may be the reason that it
-// fails. What fails by its own fault when it is alone is passed over: the last try is told why. A try begins its transaction with
-// QueuePatience.
+// Narrow processes a page of up to n items in the background, and shrinks it while one of the items may be the cause of a
+// failure. An item that fails alone, by its own fault, is skipped: the last try gets the error. Each try begins its transaction
+// with QueuePatience.
 func Narrow[T any](n int, doing string, try func(n int, fault error) (T, error)) (T, error) {
 	var fault error
 	for races := 0; ; {
@@ -29,7 +29,7 @@ func Narrow[T any](n int, doing string, try func(n int, fault error) (T, error))
 	}
 }
 
-// QueuePatience bounds how long a page of n things waits for what somebody holds: shortly, unless it is of one.
+// QueuePatience sets the lock timeout for a page of n items: short, unless n is 1.
 func QueuePatience(b *pgx.Batch, n int) {
 	p := inCompany
 	if n == 1 {

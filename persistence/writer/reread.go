@@ -12,7 +12,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Reread is an event that has been processed, as its definition reads it today, on its way through the writer.
+// Reread is a processed event, parsed with today's definition, on its way through the writer.
 type Reread struct {
 	write   *write
 	teaches bool
@@ -20,7 +20,7 @@ type Reread struct {
 
 // NewReread prepares everything that needs no database.
 func NewReread(r event.Receipt, p event.Parsed) (*Reread, error) {
-	// The row keeps its bytes and its run: none is given.
+	// The row keeps its bytes and its run.
 	w, err := newWrite(r, nil, p, event.Run{}, entitiesOnly)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func writesOfReread(all []*Reread) []*write {
 	return ws
 }
 
-// UseNames gives the changes of events the IDs that their names stand for, by what is known and what they say, and locks nothing.
-// It notes which of the events teach names.
+// UseNames gives the changes of events the IDs that their names stand for, according to the table and the events, without locks.
+// It records which of the events add names.
 func UseNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, all []*Reread) error {
 	ws := writesOfReread(all)
 	said := namesOf(ws)
@@ -63,18 +63,18 @@ func UseNames(ctx context.Context, send func(context.Context, *pgx.Batch) error,
 	return nil
 }
 
-// Teaches says whether an event has a name of which the table does not know yet what it stands for.
+// Teaches reports whether the event has a name that the table can't resolve yet.
 func (r *Reread) Teaches() bool { return r.teaches }
 
-// ID is that of the event, as the database gives it back.
+// ID returns the event's ID, formatted as the database returns it.
 func (r *Reread) ID() string { return r.write.receipt.ID }
 
-// Concerns says whether the event does something to an entity of the kind.
+// Concerns reports whether the event changes or mentions an entity of the kind.
 func (r *Reread) Concerns(kind string) bool {
 	return slices.ContainsFunc(r.write.changes, func(c event.OrderedChange) bool { return c.Change.Kind == kind })
 }
 
-// ChangesOf are the changes of one entity.
+// ChangesOf returns the event's changes to one entity.
 func (r *Reread) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange) {
 	for _, c := range r.write.changes {
 		if r.write.refOf(c.Change) == ref {
@@ -84,14 +84,14 @@ func (r *Reread) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange) 
 	return changes
 }
 
-// Differs says whether anything that the store keeps of a parse is not what it was, by the row and the links of the event.
+// Differs reports whether the parse differs from the event's stored row and links.
 func (r *Reread) Differs(row event.Record, links []event.OrderedChange) bool {
 	p := r.write.parsed
 	return outcomeOf(p) != row.Outcome || postgres.Clean(p.Type) != row.Type ||
 		!p.OccurredAt.Truncate(event.TimePrecision).Equal(row.OccurredAt) || !sameLinks(links, r.write.changes)
 }
 
-// Differing are the entities of which the event says something else than links do.
+// Differing returns the entities for which the event's changes differ from the links.
 func (r *Reread) Differing(links []event.OrderedChange) (refs []event.EntityRef) {
 	type sides struct{ before, after []event.OrderedChange }
 	of := map[event.EntityRef]*sides{}
@@ -118,8 +118,8 @@ func (r *Reread) Differing(links []event.OrderedChange) (refs []event.EntityRef)
 	return refs
 }
 
-// Rewritten are the entities of which the event says something else than before, by what was found of it once it was locked:
-// somebody may have been faster. It is false for an event that was not written.
+// Rewritten returns the entities whose changes differ from the stored ones, as read under the event's lock, since another
+// transaction may have rewritten them first. ok is false for an event that was not written.
 func (r *Reread) Rewritten() (refs []event.EntityRef, ok bool) {
 	if !r.write.owns() {
 		return nil, false
@@ -127,8 +127,8 @@ func (r *Reread) Rewritten() (refs []event.EntityRef, ok bool) {
 	return r.Differing(r.write.found.links), true
 }
 
-// Rewrite writes events as they are read today, in a transaction that has begun, and commits it together with what the caller has
-// to do last, which knows what was rewritten.
+// Rewrite writes events as parsed today, in a transaction that has begun, and commits it together with what last queues. By then
+// the caller can ask which events were rewritten.
 func (s *Store) Rewrite(ctx context.Context, tx *postgres.Transaction, all []*Reread, last func(*pgx.Batch)) error {
 	t := &writing{
 		Transaction: tx, events: writesOfReread(all), held: map[event.EntityRef]*entities.Life{}, entities: s.entities,

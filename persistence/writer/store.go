@@ -9,11 +9,11 @@ import (
 	"holdfast/persistence/subscriptions"
 )
 
-// Config bounds the writer. The zero value is the one for production.
+// Config bounds the writer. The zero value is the production setting.
 type Config struct {
-	// Waiters is how many events at once wait for locks that somebody holds; 0 means 4, and less than 0 none.
+	// Waiters is how many events at once may wait for taken locks; 0 means 4, less than 0 none.
 	Waiters int
-	// FoldFor bounds how long a group or a batch folds entities for events that come late, which then leave it; 0 means 500 ms.
+	// FoldFor bounds how long a group or a batch folds entities for out-of-order events, which leave it after that; 0 means 500 ms.
 	FoldFor time.Duration
 }
 
@@ -26,7 +26,7 @@ type Store struct {
 	foldFor       time.Duration
 }
 
-// New makes a Store on a database, beside the one that folds its entities and the one that knows where events go.
+// New makes a Store that folds entities with e and routes events with to.
 func New(db *postgres.DB, e *entities.Store, to *subscriptions.Store, cfg Config) *Store {
 	s := &Store{db: db, entities: e, subscriptions: to, foldFor: cmp.Or(cfg.FoldFor, defaultFoldFor)}
 	s.group = newGroup(s, max(cmp.Or(cfg.Waiters, maxAlone), 0))

@@ -19,23 +19,22 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, prov
        NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)
   FROM event_entities WHERE event_id = $1::uuid`
 
-// Effects are what an event did to entities.
+// Effects lists what undoing an event did to entities.
 type Effects struct {
 	Changes  int64
 	Entities int
 
-	// Covered are the entities whose base covers the event, or may: it has no changes any more that could be taken back.
+	// Covered lists the entities whose base covers the event, or may: its changes can't be undone there any more.
 	Covered []event.EntityRef
-	// Incomplete are those whose state can't be folded without the event, and Recomputed those that were folded from the archive.
+	// Incomplete entities can't be folded without the event; Recomputed ones were folded from the archive.
 	Incomplete, Recomputed []event.EntityRef
 }
 
-// Detail is what the audit log keeps of them.
+// Detail returns the effects for the audit log.
 func (e Effects) Detail() map[string]any {
 	return map[string]any{"changes": e.Changes, "entities": e.Entities}
 }
 
-// taking takes back what an event did to entities.
 type taking struct {
 	eventID    string
 	isExpunged bool
@@ -63,7 +62,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *takin
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{of.eventID})
-	told, err := s.entities.Fold(ctx, t, b, of.all, of.held, 0, time.Time{}) // it makes none
+	told, err := s.entities.Fold(ctx, t, b, of.all, of.held, 0, time.Time{}) // it creates none
 	if err != nil {
 		return taken, err
 	}
@@ -81,8 +80,8 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *takin
 	return taken, t.Send(ctx, b)
 }
 
-// hold locks the entities that the event is linked to, and those whose base covers it. A merge may move links while it waits, and
-// a purge may collapse them: then it locks once more.
+// hold locks the entities that the event is linked to, and those whose base covers it. While it waits, a merge may move links,
+// and a purge may collapse them: then it locks once more.
 func (of *taking) hold(ctx context.Context, t *postgres.Transaction) error {
 	of.held = map[event.EntityRef]*entities.Life{}
 	if of.isExpunged {
@@ -140,7 +139,7 @@ func (of *taking) collect(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// rebase gives entities the base that their history in the archive makes, and says which of them have it.
+// rebase gives entities the base that results from their archived history, and returns those that have one.
 func (of *taking) rebase(ctx context.Context, s *Store, t *postgres.Transaction) (done []event.EntityRef, err error) {
 	for _, ref := range entities.SortedRefs(of.archived) {
 		touch, l := of.all[ref], of.held[ref]

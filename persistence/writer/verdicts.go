@@ -16,13 +16,13 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Who passes a verdict holds the event's lock, and so does who writes an event: of the two, one comes first. A writer asks in the
-// statements that write, which come after the one that locks.
+// Storing a decision and writing the event both require the event's lock, so one comes first. A writer reads the decision in the
+// statements that write, after the statement that locks.
 const (
 	selectVerdict = `
 SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts WHERE event_id = $1::uuid`
 
-	// An event that was expunged stays so.
+	// An expunged event stays expunged.
 	insertVerdict = `
 INSERT INTO verdicts AS v (event_id, verdict, by, reason, replaced_by)
 VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
@@ -31,8 +31,8 @@ VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
        replaced_by = excluded.replaced_by
  WHERE v.verdict <> 'expunged'`
 
-	// keepKey makes sure that a redelivery stays a duplicate, also of an event that nothing has run yet. A key whose window has
-	// passed is claimed as an event claims it.
+	// keepKey keeps the key claimed so that a redelivery stays a duplicate, also of an event that never ran. A key whose window has
+	// passed is claimed like an event claims it.
 	keepKey = `
 INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
@@ -46,7 +46,7 @@ SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entitie
  ORDER BY v.event_id`
 )
 
-// Verdict is what an operator has decided about an event. Event.ErrNotFound: nothing.
+// Verdict returns the operator's decision about an event. Event.ErrNotFound: there is none.
 func (s *Store) Verdict(ctx context.Context, eventID string) (event.Decision, error) {
 	var verdict *event.DecisionError
 	err := s.refused(ctx, eventID, event.ErrNotFound)
@@ -56,7 +56,7 @@ func (s *Store) Verdict(ctx context.Context, eventID string) (event.Decision, er
 	return event.Decision{}, postgres.Failure("read verdict on event "+postgres.Clean(eventID), err)
 }
 
-// QueueVerdict reads the verdict on an event; nil if there is none.
+// QueueVerdict reads the decision about an event; nil if there is none.
 func QueueVerdict(b *pgx.Batch, eventID string, into **event.Decision) {
 	b.Queue(selectVerdict, eventID).Query(func(rows pgx.Rows) error {
 		var v event.Decision
@@ -70,7 +70,7 @@ func QueueVerdict(b *pgx.Batch, eventID string, into **event.Decision) {
 	})
 }
 
-// refused is why an event was not written: the verdict on it, or else the other reason.
+// refused returns why an event was not written: the decision about it, or else the other reason.
 func (s *Store) refused(ctx context.Context, eventID string, otherwise error) error {
 	var v *event.Decision
 	b := &pgx.Batch{}
@@ -84,7 +84,7 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 	return otherwise
 }
 
-// VerdictBy is an operator's verdict on an event.
+// VerdictBy makes an operator's decision about an event.
 func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
 	return event.Decision{
 		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), audit.MaxName),
@@ -92,8 +92,8 @@ func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.
 	}
 }
 
-// Pass passes a verdict: it takes back what the event did to entities, and keeps the keys of its receipts. The transaction holds
-// the event's lock. It takes the keys before the entities, as writers do.
+// Pass stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction holds the
+// event's lock. Like writers, it locks keys before entities.
 func Pass(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
 ) (taken Effects, err error) {
@@ -103,8 +103,8 @@ func Pass(
 	return s.takeBack(ctx, t, &taking{eventID: v.EventID})
 }
 
-// PassExpunged is Pass for an event of a provider that is expunged. An entity whose base covers the event, or that can't be
-// folded again since a purge has removed earlier changes, is incomplete then, unless its history was read from the archive.
+// PassExpunged is Pass for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or if it
+// can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
 func PassExpunged(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
 	receipts ...event.Receipt,
@@ -126,8 +126,8 @@ func passOnly(ctx context.Context, t *postgres.Transaction, v event.Decision, re
 	return t.Send(ctx, b)
 }
 
-// EnforceVerdicts takes back what events with a verdict have left on entities, and says how many there were: the verdict of such
-// an event is from before there were verdicts.
+// EnforceVerdicts undoes what events with a decision still have on entities, and returns how many there were. Such decisions were
+// stored by a release that did not undo events.
 func (s *Store) EnforceVerdicts(ctx context.Context) (n int, err error) {
 	const doing = "enforce verdicts"
 	ids, err := pgx.CollectRows(s.db.Rows(ctx, judgedWithLinks), pgx.RowTo[string])

@@ -23,11 +23,11 @@ import (
 type extent int
 
 const (
-	// wholeEvent: claim its key, store its row, fold its changes, finish.
+	// wholeEvent claims its key, stores its row, folds its changes, and finishes it.
 	wholeEvent extent = iota
-	// rowOnly: claim its key and store its row. The changes are left for entitiesOnly.
+	// rowOnly claims its key and stores its row. entitiesOnly does the rest.
 	rowOnly
-	// entitiesOnly: fold the changes of an event that has its row, and finish.
+	// entitiesOnly folds the changes of an event that has its row, and finishes it.
 	entitiesOnly
 )
 
@@ -37,15 +37,14 @@ type write struct {
 	parsed  event.Parsed
 	run     event.Run
 	extent  extent
-	// isRebuild: nobody asked for this event. It is written only where it has been processed, and neither its dead letters nor its
-	// run change.
+	// isRebuild marks a write by a rebuild: it only rewrites processed events, and changes neither their dead letters nor their run.
 	isRebuild bool
-	// brought is what an import brings; "" of what comes by itself.
+	// brought is the kind of imported record; "" for live events.
 	brought operation.ImportRecord
-	// isStored: an import brings it back from an archive, with its own ID.
+	// isStored marks an event that an import restores from an archive, with its own ID.
 	isStored bool
-	changes  []event.OrderedChange // in the order of the definition; none where nothing is folded
-	row      eventRow              // not of entitiesOnly
+	changes  []event.OrderedChange // in the definition's order; empty if nothing is folded
+	row      eventRow              // unset for entitiesOnly
 	routed   subscriptions.Routed
 
 	found   found
@@ -53,31 +52,30 @@ type write struct {
 	event.Written
 }
 
-// found is what a transaction reads of an event once it holds its lock.
+// found is what the transaction reads about an event once it holds its lock.
 type found struct {
-	status  event.Status          // "" where it has no row
-	isDead  bool                  // a dead letter waits
-	links   []event.OrderedChange // of an earlier parse
-	verdict *event.Decision       // nil where nobody has decided about it
+	status  event.Status          // "" if it has no row
+	isDead  bool                  // it has an open dead letter
+	links   []event.OrderedChange // from an earlier parse
+	verdict *event.Decision       // nil if no operator decided about it
 
-	owner            string // of its key; "" where nobody is
+	owner            string // of its key; "" if there is none
 	ownerFingerprint string
 	ownerReceived    *time.Time
-	ownerStatus      event.Status // "" where it has no row
-	ownerWorkflow    string       // the ID of its workflow; "" if it has no row
-	ownerWaits       bool         // a dead letter of it does
-	claimed          bool         // its key was claimed by this transaction; only of what an import brings
-	isHere           bool         // it is here under another ID; only of what an import brings
+	ownerStatus      event.Status // "" if it has no row
+	ownerWorkflow    string       // its workflow ID; "" if it has no row
+	ownerWaits       bool         // it has an open dead letter
+	claimed          bool         // this transaction claimed its key; imports only
+	isHere           bool         // it exists under another ID; imports only
 }
 
-// newWrite prepares everything that needs no database. An event that its definition ignores has no changes, and nothing to wait
-// for: its row is the whole of it.
+// newWrite prepares everything that needs no database. An event that its definition ignores has no changes: it only gets a row.
 func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, extent extent) (w *write, err error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
-	r.ID = id.String() // as the database gives it back
+	r.ID = id.String() // formatted as the database returns it
 	w = &write{receipt: r, parsed: p, run: run, extent: extent}
 	if outcomeOf(p) == event.OutcomeIgnored {
 		w.parsed.Changes = nil
@@ -102,9 +100,9 @@ func (w *write) refOf(c event.Change) event.EntityRef {
 
 func (w *write) provider() string { return postgres.Clean(w.receipt.Provider) }
 
-// owns says whether the event goes on: its key is its own; or it has a row, for then it won earlier, and stays an event of its
-// own even if its window has passed and another event has the key by now; or that one came a dedupe window or more after it,
-// while it waited.
+// owns reports whether the event goes on. It does if it owns its key; if it has a row, because then it won the key earlier, and
+// stays an event of its own even if another event has the key since its window passed; or if the owner was received at least a
+// dedupe window later, while this one waited.
 func (w *write) owns() bool {
 	if w.Held != nil {
 		return false
@@ -122,51 +120,48 @@ func (w *write) owns() bool {
 		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
 }
 
-// finishes says whether this transaction is the last of the event.
+// finishes reports whether this is the event's last transaction.
 func (w *write) finishes() bool { return w.extent != rowOnly }
 
-// relinks says whether the links of the event change: it has none yet, or those of an earlier parse are not the same.
+// relinks reports whether the event's links change: it has none yet, or its earlier parse has different ones.
 func (w *write) relinks() bool {
 	return w.owns() && w.finishes() && !sameLinks(w.found.links, w.changes)
 }
 
-// patience bounds how long a transaction waits for what somebody else holds, and for a statement that does not end. Where it is
-// empty the settings of the session hold.
+// patience is a lock timeout and a statement timeout. An empty value keeps the session's setting.
 type patience struct{ lock, statement string }
 
 var (
-	// inCompany: nobody waits for long for what another member of a group waits for.
+	// inCompany keeps the members of a group from waiting long for each other's locks.
 	inCompany = patience{"50ms", "2s"}
-	// alone: an event by itself waits longer, and then leaves its entities to the upsert step, which waits as long as the store
-	// allows.
+	// alone is for an event written on its own. After these timeouts its entities are left to the upsert step, which waits as long
+	// as the store allows.
 	alone = patience{"500ms", "5s"}
-	// ofStore is Config's.
+	// ofStore keeps the timeouts of Config.
 	ofStore = patience{}
 )
 
-// maxRaces is how often a transaction begins anew because rows came or went between its look and its write.
+// maxRaces is how often a transaction restarts because rows were added or removed between its look and its write.
 const maxRaces = 3
 
-// writing is a transaction that writes events.
 type writing struct {
 	*postgres.Transaction
 
 	events []*write
-	held   map[event.EntityRef]*entities.Life // those that were there, locked
+	held   map[event.EntityRef]*entities.Life // existing ones, locked
 
 	entities      *entities.Store
 	subscriptions *subscriptions.Store
-	naming        *naming // nil where no event has names
-	head          int64   // the version of the subscriptions
-	clock         int64   // of the database, in microseconds
+	naming        *naming // nil if no event has names
+	head          int64   // version of the subscriptions
+	clock         int64   // database time, in microseconds
 	departs       []subscriptions.Departing
 	told          []feed.Change
 	isTrial       bool          // it is rolled back
-	foldFor       time.Duration // bounds how long it folds for what comes late; 0: it takes its time
+	foldFor       time.Duration // bounds the time for folding out-of-order events; 0 means no bound
 }
 
-// writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
-// Written.
+// writeTogether writes events, no two with the same ID or key, in one transaction: all or none. Afterwards each has its Written.
 func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience, foldFor time.Duration) (err error) {
 	for range maxRaces {
 		if err = s.tryTogether(ctx, ws, p, foldFor); !isRace(err) {
@@ -197,8 +192,7 @@ SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock
 
 func queueSettings(b *pgx.Batch, p patience) { b.Queue(setTransaction, p.lock, p.statement) }
 
-// finish folds, stores and routes the events that the transaction has looked at, runs what the caller has to do last, and
-// commits.
+// finish folds, stores and routes the events that the transaction has looked at, queues what last adds, and commits.
 func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	t.told = nil
 	t.compareContents()
@@ -245,7 +239,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	return nil
 }
 
-// judge says how the event will have ended once the transaction has committed.
+// judge sets the outcome that the event has once the transaction commits.
 func (w *write) judge() error {
 	w.Written = event.Written{}
 	conflict := w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint)
@@ -273,39 +267,39 @@ func (w *write) judge() error {
 	return nil
 }
 
-// ownerWaits reports whether nothing works on the owner of the key: it has a dead letter, or it is unfinished and this is a run
-// of its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
+// ownerWaits reports whether no run is processing the owner of the key: it has a dead letter, or it is unfinished and this is a
+// run of its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
 func (w *write) ownerWaits() bool {
 	return w.found.ownerWaits ||
 		w.found.ownerStatus == event.StatusPersisted && w.found.ownerWorkflow == postgres.Clean(w.run.WorkflowID)
 }
 
 var (
-	// errNotPersisted: there is no row to finish. Persist was not run, or another event owns the key.
+	// errNotPersisted reports that there is no row to finish: Persist was not run, or another event owns the key.
 	errNotPersisted = &event.Error{
 		Class: event.ClassFailed, Code: "not_persisted", Text: "the event has not been persisted",
 	}
-	// errKeyVanished: the key was purged between the claim that it refused and the look at its owner.
+	// errKeyVanished reports that the key was purged after it refused the claim and before its owner was read.
 	errKeyVanished = &event.Error{
 		Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was claimed",
 	}
 )
 
-// isRace: rows came or went between the look and the write, and a transaction that begins anew may find them as they are.
+// isRace reports whether rows were added or removed between the look and the write. A restarted transaction may succeed.
 func isRace(err error) bool {
 	var pg *pgconn.PgError
 	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && postgres.IsLostRace(pg)
 }
 
-// isOfOne says whether an error of a transaction over several events may be that of one among them: its own fault, or what
-// somebody holds or has made. The rest is trouble of the database, which all of them share.
+// isOfOne reports whether one of several events may have caused the transaction's error: by its own fault, or by a lock or row of
+// another transaction. All other errors are database failures, which affect all events.
 func isOfOne(err error) bool {
 	return err != nil &&
 		(postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) || isRace(err) ||
 			event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
 }
 
-// sift gives the elements that are wanted.
+// sift returns the elements for which want is true.
 func sift(ws []*write, want func(*write) bool) (some []*write) {
 	for _, w := range ws {
 		if want(w) {

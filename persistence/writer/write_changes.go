@@ -9,8 +9,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// tellEvents tells what has become of events: of each once that it has its row, and once that it is finished, however often it is
-// run again.
+// tellEvents returns the change events of the transaction: one when an event gets its row and one when it is finished, however
+// often it runs.
 func tellEvents(ws []*write) (told []feed.Change) {
 	for _, w := range ws {
 		if action := w.tells(); action != "" {
@@ -22,7 +22,7 @@ func tellEvents(ws []*write) (told []feed.Change) {
 	return told
 }
 
-// tells is "" where nothing is new.
+// tells returns "" if nothing is new.
 func (w *write) tells() feed.Action {
 	switch {
 	case !w.owns() || w.isRebuild || w.brought != "" || w.found.status == event.StatusProcessed:
@@ -38,10 +38,10 @@ func (w *write) tells() feed.Action {
 	}
 }
 
-// maxNamed is how many entities the result of an event names: the history that keeps it outlives an expunge.
+// maxNamed is how many entities an event's result names. It is small because Temporal's history outlives an expunge.
 const maxNamed = 3
 
-// nameEntities notes of each event that is processed what the transaction does to its entities, all of its events together.
+// nameEntities records for each processed event what the transaction, with all its events, does to the event's entities.
 func (t *writing) nameEntities(folded []feed.Change) {
 	actions := map[event.EntityRef]feed.Action{}
 	for _, c := range folded {
@@ -75,7 +75,7 @@ func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []s
 	return named
 }
 
-// tellVerdict tells what an operator has decided, of an event of which more than its key is left.
+// tellVerdict returns the change events of a decision, for events of which more than the key is left.
 func tellVerdict(v event.Decision, receipts []event.Receipt) []feed.Change {
 	if len(receipts) == 0 {
 		return nil

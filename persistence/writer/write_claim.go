@@ -10,10 +10,10 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claim is the claim of the key of an event that no run will finish.
+// Claim claims the key of an event that no run will finish.
 type Claim struct{ writing }
 
-// NewClaim claims nothing yet.
+// NewClaim makes a claim of the key of r.
 func NewClaim(r event.Receipt) *Claim {
 	return &Claim{writing{events: []*write{{receipt: r, extent: rowOnly}}}}
 }
@@ -22,9 +22,9 @@ func NewClaim(r event.Receipt) *Claim {
 func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
 
 // Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
-// certain key gets a key of its own. Where another event has the key, nothing of this one is kept: the error is an
-// *event.DecisionError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both the
-// transaction goes on, and must be committed: it has recorded the conflict.
+// certain key gets a key of its own. If another event owns the key, nothing of this one is kept: the error is an
+// *event.DecisionError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. In both cases
+// the transaction goes on and must be committed, since it has recorded the conflict.
 func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
 	w := c.events[0]
 	r, err := w.receipt, w.judge()
@@ -55,7 +55,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	return r, refusalOf(ctx, t, w)
 }
 
-// refusalOf says why nothing is kept of an event whose key another event has.
+// refusalOf returns why nothing is kept of an event whose key another event owns.
 func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	if w.Conflict == nil {
 		var v *event.Decision
@@ -71,14 +71,14 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	return &event.DuplicateError{Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict}
 }
 
-// IsRefusal reports whether a claim has said that nothing of an event is kept.
+// IsRefusal reports whether err is a claim's refusal to keep the event.
 func IsRefusal(err error) bool {
 	var verdict *event.DecisionError
 	var duplicate *event.DuplicateError
 	return errors.As(err, &verdict) || errors.As(err, &duplicate)
 }
 
-// QueueClaim claims the key of an event whose lock the transaction holds, and says nothing of who has it.
+// QueueClaim claims the key of an event whose lock the transaction holds, and doesn't return the owner.
 func QueueClaim(b *pgx.Batch, r event.Receipt) {
 	b.Queue(claimKeys, columnsOfClaims([]*write{{receipt: r}})...)
 }

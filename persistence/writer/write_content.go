@@ -13,9 +13,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Events with a guessed key are compared by content: two with equal content may be one event that came twice, or two events that
-// look alike. Both are kept; the second one is marked, or held if its definition says so. The lock makes sure that of two such
-// events, one sees the other.
+// Events with a guessed key are compared by content: two with equal content may be one event sent twice, or two similar events.
+// Both are kept; the second is marked, or held if its definition requires it. The lock makes sure that of two such events, one
+// sees the other.
 const (
 	lockContents = `
 SELECT pg_advisory_xact_lock(h) FROM (
@@ -23,9 +23,9 @@ SELECT pg_advisory_xact_lock(h) FROM (
          FROM unnest($1::text[], $2::text[]) AS wanted (provider, content) ORDER BY h) AS in_one_order`
 
 	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
-	// accepted, and says whether an operator is replaying this one to accept it, and whether it was compared before. A later event
-	// that is dead, perhaps held because of this one, is no reason to hold this one, since neither could go on. Nor is one that an
-	// operator has given up.
+	// accepted, and reports whether an operator is replaying this event to accept it, and whether it was compared before. A later
+	// event that is dead, perhaps held because of this one, is no reason to hold this one, since neither could proceed then. Nor is
+	// a discarded event.
 	lookAtContents = `
 SELECT wanted.n,
        coalesce((SELECT c.event_id::text FROM event_contents AS c
@@ -53,7 +53,7 @@ INSERT INTO event_contents (event_id, provider, content, received_at)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[])
 ON CONFLICT DO NOTHING`
 
-	// markEarlier keeps under which key, and with which fingerprint, the release before would have known an event.
+	// markEarlier stores the key and fingerprint under which the previous release would look up the event.
 	markEarlier = `
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
@@ -62,7 +62,7 @@ SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + mic
        AS claim (provider, key, event_id, seen, microseconds, fingerprint)
 ON CONFLICT DO NOTHING`
 
-	// adoptEarlier gives the key of an event to the owner of its earlier key, or of its mark, if that is the same event.
+	// adoptEarlier gives the event's key to the owner of its earlier key, or of its mark, if both are the same event.
 	adoptEarlier = `
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at, nullif(claim.fingerprint, '')
@@ -74,7 +74,7 @@ SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at
 ON CONFLICT DO NOTHING`
 )
 
-// asksAboutContent reports whether the transaction decides if the event may repeat another one. What has its row was accepted
+// asksAboutContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
 // before; an import, a rebuild and an edit are an operator's decision.
 func (w *write) asksAboutContent() bool {
 	return w.extent != entitiesOnly && w.brought == "" && !w.isRebuild && w.receipt.Replaces == "" &&
@@ -107,12 +107,12 @@ func (t *writing) queueContents(b *pgx.Batch) {
 	})
 }
 
-// content is what is known of events with the same content.
+// content describes the events with the same content.
 type content struct {
-	first    string // the ID of the first one in 30 days; "" if there is none
-	count    int    // of others within a day, up to the number that is accepted
+	first    string // ID of the first one in 30 days; "" if there is none
+	count    int    // others within a day, up to the number that is accepted
 	accepted bool   // an operator replays the event
-	compared bool   // an earlier transaction has compared the event
+	compared bool   // an earlier transaction compared the event
 }
 
 func (w *write) flood() int {
@@ -122,7 +122,7 @@ func (w *write) flood() int {
 	return event.DefaultFlood
 }
 
-// compareContents lets the events of one transaction see each other, in the order in which they were received.
+// compareContents compares the events of one transaction with each other, in the order in which they were received.
 func (t *writing) compareContents() {
 	type key struct{ provider, content string }
 	seen := map[key][]*write{}
@@ -130,7 +130,7 @@ func (t *writing) compareContents() {
 		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
 	}) {
 		if w.receipt.Content == "" || !w.owns() {
-			continue // what is no event of its own is not repeated by another one
+			continue // a duplicate is not repeated by another event
 		}
 		k := key{w.provider(), w.receipt.Content}
 		if others := seen[k]; len(others) > 0 {
@@ -143,7 +143,7 @@ func (t *writing) compareContents() {
 	}
 }
 
-// held is the reason why only an operator may accept an event that owns its key; nil if it may be processed.
+// held returns why only an operator may accept an event that owns its key; nil if it may be processed.
 func (w *write) held() *event.Error {
 	if !w.asksAboutContent() || w.found.status != "" || w.content.accepted {
 		return nil
@@ -170,7 +170,7 @@ func (w *write) held() *event.Error {
 	return nil
 }
 
-// doubts returns the ID of the event because of which this one is held for the first time; "" if it is not, or was held before.
+// doubts returns the ID of the event for which this one is held for the first time; "" if none does, or this one was held before.
 func (w *write) doubts() string {
 	if w.Held == nil || w.Held.Class != event.ClassInDoubt || w.content.compared {
 		return ""
@@ -186,7 +186,7 @@ func conflictWith(owner string) *event.Error {
 	}
 }
 
-// marks returns the ID of the event with the same content that a new row names; "" if there is none.
+// marks returns the ID of the event with the same content that the new row refers to; "" if there is none.
 func (w *write) marks() string {
 	if w.asksAboutContent() && w.receipt.Content != "" && w.found.status == "" {
 		return w.content.first
@@ -194,7 +194,7 @@ func (w *write) marks() string {
 	return ""
 }
 
-// queueContentRows keeps the contents of the events that the transaction has stored or held.
+// queueContentRows stores the contents of the events that the transaction has stored or held.
 func (t *writing) queueContentRows(b *pgx.Batch) {
 	var receipts []event.Receipt
 	for _, w := range t.events {
@@ -205,7 +205,7 @@ func (t *writing) queueContentRows(b *pgx.Batch) {
 	QueueContents(b, receipts...)
 }
 
-// QueueContents keeps the contents of events with a guessed key, so that later ones are compared with them.
+// QueueContents stores the contents of events with a guessed key, so that later ones can be compared with them.
 func QueueContents(b *pgx.Batch, receipts ...event.Receipt) {
 	var ids, providers, contents []string
 	var received []time.Time
@@ -220,9 +220,9 @@ func QueueContents(b *pgx.Batch, receipts ...event.Receipt) {
 	}
 }
 
-// queueEarlierClaims looks for events under the keys that the release before gave them. An event of this release marks the pair
-// of its earlier key and fingerprint, so that a run of the release before that is still under way finds the mark. It never claims
-// the earlier key itself, since another event may have that.
+// queueEarlierClaims looks for events under the keys that the previous release gave them. An event of this release marks the pair
+// of its earlier key and fingerprint, so that a run of the previous release that is still in progress finds the mark. It never
+// claims the earlier key itself, since another event may own it.
 func queueEarlierClaims(b *pgx.Batch, ws []*write) {
 	var marks []*write
 	var providers, keys, ids, fingerprints, earlier, earlierFingerprints []string
@@ -257,11 +257,11 @@ func queueEarlierClaims(b *pgx.Batch, ws []*write) {
 	}
 }
 
-// marksLast is longer than a run of the release before goes on after an upgrade; then a purge removes the mark.
+// marksLast is longer than a run of the previous release can go on after an upgrade; then a purge removes the mark.
 const marksLast = event.Duration(7 * 24 * time.Hour)
 
-// earlierMark stands for one event of the release before among the keys of a provider. No event has it as its key, since it has a
-// character that keys don't have.
+// earlierMark returns the key that stands for one event of the previous release among a provider's keys. It contains a character
+// that keys can't contain, so it never equals an event's key.
 func earlierMark(key, fingerprint string) string {
 	sum := sha256.Sum256([]byte(key + "\n" + fingerprint))
 	return "earlier/" + hex.EncodeToString(sum[:16])

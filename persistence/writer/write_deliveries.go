@@ -9,11 +9,11 @@ import (
 	"holdfast/persistence/subscriptions"
 )
 
-// bodiesOf reads bodies that were stored by an earlier transaction.
+// bodiesOf reads bodies stored by an earlier transaction.
 const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid[])`
 
-// routeFirst routes an event before it has a transaction, which then need not wait for it. Events that are not routed by then, or
-// were before a subscription has changed, are routed by their transaction. The error is that of ctx.
+// routeFirst routes an event before its transaction begins, which then needn't wait for routing. The transaction itself routes
+// events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
 func (s *Store) routeFirst(ctx context.Context, w *write) error {
 	s.subscriptions.Know(ctx)
 	return s.route(ctx, w)
@@ -41,14 +41,14 @@ func (w *write) passing(body []byte) subscriptions.Passing {
 	return subscriptions.Passing{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
 }
 
-// departs says whether this transaction makes the event processed for the first time. Nothing else makes deliveries: neither a
-// retry, a reset or a redelivery, nor what a corrected definition reads in an event that was processed before, nor an import.
+// departs reports whether this transaction makes the event processed for the first time. Only that creates deliveries; retries,
+// resets, redeliveries, imports and new parses of processed events don't.
 func (w *write) departs() bool {
 	return w.owns() && w.finishes() && !w.isRebuild && w.brought == "" && w.found.status != event.StatusProcessed &&
 		w.Outcome == event.OutcomeProcessed
 }
 
-// route notes where the events go that depart, by the subscriptions as they were when the transaction looked, or later.
+// route sets the subscriptions of departing events, as of the transaction's look or later.
 func (t *writing) route(ctx context.Context) error {
 	t.departs = nil
 	departing := sift(t.events, (*write).departs)
@@ -90,7 +90,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 	return nil
 }
 
-// readBodies reads the bodies that routing needs and the transaction does not have.
+// readBodies reads the bodies that routing needs and the transaction doesn't have.
 func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byte, error) {
 	var ids []string
 	for _, w := range ws {

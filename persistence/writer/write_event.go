@@ -8,8 +8,8 @@ import (
 )
 
 // Process claims the event's key, stores the event, folds its changes into their entities, marks it processed and resolves its
-// dead letter, in one transaction that it may share with events that come at the same time. It waits for locks that others hold
-// only shortly: on an error nothing has happened, and Persist and UpsertEntities go on, each with its own way to fail.
+// dead letter, in one transaction that it may share with concurrent events. It waits only briefly for locks: on an error nothing
+// has happened, and Persist and UpsertEntities take over, each failing on its own.
 func (s *Store) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
@@ -25,8 +25,8 @@ func (s *Store) Process(
 }
 
 // Persist claims the event's key and stores the event, in one transaction. If another event owns the key it stores nothing, and
-// resolves the dead letter that this event may have: there is nothing left to rescue. An event that its definition ignores is
-// finished here.
+// resolves the event's dead letter, if any: there is nothing left to rescue. It also finishes an event that its definition
+// ignores.
 func (s *Store) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
@@ -39,8 +39,8 @@ func (s *Store) Persist(
 }
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
-// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back. It returns how
-// many changes came too late to show.
+// transaction. The event must have been stored by Persist. Changes of an earlier parse are undone. It returns how many changes
+// have no effect because they arrived too late.
 func (s *Store) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run,
 ) (withoutEffect int, err error) {
@@ -55,8 +55,8 @@ func (s *Store) UpsertEntities(
 	return done.WithoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
 }
 
-// resultOf is what the persist step says of an event whose transaction has ended with err. The error is an *event.DecisionError
-// if an operator has decided about the event: nothing was stored.
+// resultOf returns the result of the persist step for a transaction that ended with err. The error is an *event.DecisionError if
+// an operator has decided about the event: nothing was stored.
 func resultOf(w *write, err error) (event.Persisted, error) {
 	if err != nil {
 		return event.Persisted{}, err

@@ -12,21 +12,20 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// The bounds of a group.
+// Bounds of a group.
 const (
 	maxGroup        = 100
 	maxBytesOfGroup = 4 << 20
-	// groupTimeout bounds a group with all its halves. It has a context of its own, since it belongs to no caller.
+	// groupTimeout bounds a group with all its halves. A group has its own context, since it belongs to no single caller.
 	groupTimeout = 2 * time.Second
-	// defaultFoldFor leaves most of that time to those that stay once a fold has turned out to be slow.
+	// defaultFoldFor leaves most of that time to the remaining events after a slow fold.
 	defaultFoldFor = 500 * time.Millisecond
-	// maxAlone is how many events at once wait for locks that somebody holds. The next do not wait for their turn, which may come
-	// too late for them to be stored in time.
+	// maxAlone is how many events at once wait for taken locks. Further ones don't queue, since they might not be stored in time.
 	maxAlone = 4
 )
 
-// group lets events that come at the same time share a transaction. An event that comes alone waits for nobody: those that come
-// while a transaction is under way gather behind it.
+// group lets concurrent events share a transaction. A single event doesn't wait: those that arrive while a transaction is in
+// flight form the next group.
 type group struct {
 	store *Store
 	alone chan struct{}
@@ -41,14 +40,14 @@ type member struct {
 	*write
 
 	trace context.Context //nolint:containedctx // only its values, which say whose statements these are
-	done  chan error      // has room for one, so that nobody waits for a caller who has left
+	done  chan error      // buffered, so that a send never blocks if the caller has left
 }
 
 func newGroup(s *Store, waiters int) *group {
 	return &group{store: s, alone: make(chan struct{}, waiters)}
 }
 
-// write writes an event in company, and by itself if somebody holds what it needs.
+// write writes an event in a group, and on its own if another transaction holds a lock that it needs.
 func (g *group) write(ctx context.Context, w *write) error {
 	m := g.join(ctx, w)
 	var err error
@@ -82,8 +81,8 @@ func (g *group) join(ctx context.Context, w *write) *member {
 	return m
 }
 
-// leave takes out a member that no transaction has taken up. Of one that has been taken up the outcome is unknown to its caller,
-// whose retry reads it from the rows.
+// leave removes a member whose transaction has not started. Once it has started, the caller doesn't learn the outcome; its retry
+// reads it from the rows.
 func (g *group) leave(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,20 +94,19 @@ func (g *group) leave(m *member) {
 	}
 }
 
-// run writes one group after the other until nobody waits.
 func (g *group) run() {
 	for {
 		members := g.take()
 		if len(members) == 0 {
 			return
 		}
-		ctx, cancel := context.WithTimeout(members[0].trace, groupTimeout) // the others' traces have no statements
+		ctx, cancel := context.WithTimeout(members[0].trace, groupTimeout) // other members' traces don't show the statements
 		g.writeMembers(ctx, members)
 		cancel()
 	}
 }
 
-// take gives those that come next: none twice, and no two of one key.
+// take pops the next group, with no duplicate ID or key.
 func (g *group) take() (members []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,8 +129,8 @@ func (g *group) take() (members []*member) {
 	return members
 }
 
-// writeMembers writes members together. Where one of them may be the reason that this fails, those that somebody holds up
-// leave, and the others are halved until what fails is alone.
+// writeMembers writes members together. If the failure may be the fault of one of them, the blocked members leave, and the others
+// are halved until the failing member is alone.
 func (g *group) writeMembers(ctx context.Context, members []*member) {
 	if len(members) == 0 {
 		return
@@ -160,7 +158,8 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 	g.writeMembers(ctx, members[middle:])
 }
 
-// stayBehind are the members that are not late. The others have their answer, and go on by Persist and UpsertEntities.
+// stayBehind returns the members that aren't out of order. The others get their answer, and go on with Persist and
+// UpsertEntities.
 func stayBehind(members []*member, slow *entities.SlowError) (others []*member) {
 	for _, m := range members {
 		if slow.IsOf(m.receipt.ID) {
@@ -172,7 +171,7 @@ func stayBehind(members []*member, slow *entities.SlowError) (others []*member) 
 	return others
 }
 
-// writeSafely recovers, since nobody above does in this goroutine. The value of a panic may hold a piece of a payload.
+// writeSafely recovers panics, since this goroutine has no other recovery. The panic value may contain part of a payload.
 func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -182,7 +181,7 @@ func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 	return g.store.writeTogether(ctx, ws, inCompany, g.store.foldFor)
 }
 
-// free are the members that nobody holds up. The others have their answer.
+// free returns the members that aren't blocked. The others get their answer.
 func (g *group) free(ctx context.Context, ws []*write, members []*member, err error) (free []*member) {
 	if !postgres.IsLockTrouble(err) {
 		return members

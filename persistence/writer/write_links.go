@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Links are replaced as a whole: what the latest parse says counts, and what an earlier one said is gone.
+// Links are replaced as a whole: those of the latest parse replace all earlier ones.
 const (
 	deleteLinks = `DELETE FROM event_entities WHERE event_id = ANY ($1::uuid[])`
 
@@ -22,7 +22,7 @@ SELECT event_id, provider, kind, external_id, position, op, change::jsonb, versi
        AS link (event_id, provider, kind, external_id, position, op, change, version, occurred_at)`
 )
 
-// queueLinks replaces the links of the events that have others now.
+// queueLinks replaces the links of events whose links have changed.
 func (t *writing) queueLinks(b *pgx.Batch) {
 	var gone, ids, providers, kinds, externalIDs, ops, states []string
 	var positions []int32
@@ -51,7 +51,7 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 	}
 }
 
-// touches are those of all events that change their links.
+// touches returns the touches of all events that change their links.
 func (t *writing) touches() entities.Touches {
 	all := entities.Touches{}
 	for _, w := range t.events {
@@ -76,7 +76,7 @@ func (t *writing) touches() entities.Touches {
 	return all
 }
 
-// changesOf are the changes of an event as they are stored, each with its order.
+// changesOf returns the changes of an event as they are stored, each with its order.
 func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
 	changes := make([]event.OrderedChange, len(p.Changes))
 	for i, c := range p.Changes {
@@ -93,7 +93,7 @@ func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
 	return changes, nil
 }
 
-// countWithoutEffect counts the changes of an event that come before the base of their entity.
+// countWithoutEffect counts the changes of an event that precede the base of their entity.
 func (t *writing) countWithoutEffect(w *write) (n int) {
 	if !w.relinks() {
 		return 0

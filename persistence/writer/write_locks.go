@@ -39,12 +39,12 @@ func needsOf(ws []*write) (n entities.Needs) {
 	return n
 }
 
-// errTableHeld: that is no event's trouble.
+// errTableHeld reports a locked table, which is not the fault of any event.
 var errTableHeld = &event.Error{
 	Class: event.ClassTransient, Code: "table_locked", Text: "somebody holds a whole table of the events",
 }
 
-// heldUp are the events that touch an entity which somebody else holds at this moment.
+// heldUp returns the events that touch an entity locked by another transaction.
 func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error) {
 	held := map[event.EntityRef]bool{}
 	b := &pgx.Batch{}
@@ -69,8 +69,8 @@ func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error
 	return heldUp, nil
 }
 
-// findHeldNames looks for names that somebody else has locked at this moment. Of more names than there is time or room for it
-// finds none.
+// findHeldNames looks for names locked by another transaction. It finds none if there are too many names for the available time
+// or memory.
 func (s *Store) findHeldNames(ctx context.Context, said []event.EntityRef, held map[event.EntityRef]bool) error {
 	if len(said) == 0 {
 		return nil

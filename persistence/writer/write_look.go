@@ -15,17 +15,17 @@ import (
 )
 
 // The first statements of every transaction that writes events. A lock and the read that it protects are two statements, since a
-// statement sees what was committed before it began to wait.
+// statement sees only what was committed before it began to wait.
 const (
-	// lockEvents: at any time, one transaction works on one event, whether or not it has a row yet.
+	// lockEvents makes sure that one transaction at a time works on an event, whether or not it has a row.
 	lockEvents = `
 SELECT pg_advisory_xact_lock(h) FROM (
        SELECT DISTINCT hashtextextended(lower(id), 0) AS h FROM unnest($1::text[]) AS id ORDER BY h) AS in_one_order`
 
-	// claimKeys takes the key of each event, in one atomic statement: a key that nobody has, or whose owner was received a dedupe
-	// window ago or more. A window of 0 never ends. A claim that is repeated keeps the time of the first one. The end of the window
-	// is noted for the purge only: what a claim goes by is the window that its own definition has by then. The window is what lies
-	// between the two times of the row that is refused, compared as times, since a day of an interval is not always 24 hours.
+	// claimKeys claims the key of each event in one atomic statement, if the key has no owner or its owner was received a dedupe
+	// window ago or more. A window of 0 never ends. A repeated claim keeps the time of the first one. The end of the window is
+	// stored for the purge only: claims use the window of their own current definition. The age is the difference between the two
+	// times of the refused row, compared as times, since a day of an interval is not always 24 hours.
 	claimKeys = insertKeys + `
   FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
        AS claim (provider, key, event_id, seen, microseconds, fingerprint)
@@ -47,9 +47,9 @@ ON CONFLICT (provider, key) DO UPDATE
 	passedWindow = `excluded.expires_at IS NOT NULL
    AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
 
-	// claimImported is claimKeys, and tells which keys it has claimed, and which events are here under another ID: their key may
-	// have been purged with its window, or have gone to a later event. What is claimed for its key alone (version 8) goes to the
-	// event that an import brings for it.
+	// claimImported is claimKeys for imports. It also returns which keys it has claimed, and which events exist under another ID:
+	// their key may have been purged with its window, or belong to a later event. A key claimed without an event (version 8) goes to
+	// the event imported for it.
 	claimImported = `
 WITH claim AS MATERIALIZED (
      SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[])
@@ -91,7 +91,7 @@ SELECT wanted.n, coalesce(e.status, ''),
   LEFT JOIN events AS owner ON owner.id = held.event_id
   LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
 
-	// waits is the state of a dead letter that waits.
+	// waits is the SQL condition for an open dead letter, which may also be redriving or exhausted.
 	waits = `IN ('open', 'redriving', 'exhausted')`
 
 	lookAtLinks = `
@@ -99,7 +99,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text
   FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_entities.event_id, position`
 )
 
-// queueLook locks the events, claims their keys, and reads all that the transaction goes by.
+// queueLook locks the events, claims their keys, and reads everything that the transaction needs.
 func (t *writing) queueLook(b *pgx.Batch) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
@@ -138,8 +138,8 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	}
 }
 
-// queueEntityLook reads the links of the events that fold, and locks their entities. What only stores its row does not wait for
-// them, nor for their tables.
+// queueEntityLook reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
+// for entities or their tables.
 func (t *writing) queueEntityLook(b *pgx.Batch) {
 	var ids []string
 	byID := make(map[string]*write, len(t.events))
@@ -171,7 +171,7 @@ func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange))
 	})
 }
 
-// queueClaims claims the keys of events, all of which an import brings, or none.
+// queueClaims claims the keys of events: either all or none are imported.
 func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 	switch {
 	case len(ws) == 0:
@@ -196,7 +196,7 @@ func columnsOfClaims(ws []*write) []any {
 	return []any{providers, keys, ids, seen, windows, fingerprints}
 }
 
-// sameLinks says whether links say what changes say. Where they only look different the entities are folded once more, which
+// sameLinks reports whether links and changes are equal. If they only look different, the entities are folded once more, which
 // changes nothing.
 func sameLinks(links, changes []event.OrderedChange) bool {
 	return slices.EqualFunc(links, changes, func(l, c event.OrderedChange) bool {

@@ -22,8 +22,8 @@ SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), r
        CASE WHEN status = 'processed' THEN clock_timestamp() END
   FROM ` + eventRows
 
-	// overwriteEvents: a retry, a reset and a replay land on the same row. Until the event has been processed the bytes of the
-	// latest run win, from then on they stay.
+	// overwriteEvents writes the row again on a retry, a reset or a replay. The bytes of the latest run win until the event has been
+	// processed, and stay from then on.
 	overwriteEvents = `
 UPDATE events AS e
    SET source = latest.source, key_from = latest.key_from, type = latest.type, raw_body = latest.raw_body,
@@ -42,8 +42,8 @@ UPDATE events AS e
                occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id,
                possible_duplicate_of)`
 
-	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays, and
-	// the run where none is given. A run that finds its event processed leaves its own time.
+	// finishEvents marks events processed, with their latest parse. The time of the first success stays, and so does the run if none
+	// is given. A run that finds its event processed keeps its own time.
 	finishEvents = `
 UPDATE events AS e
    SET processed_at = CASE WHEN e.status = 'processed' THEN e.processed_at ELSE clock_timestamp() END,
@@ -55,7 +55,7 @@ UPDATE events AS e
        AS done (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)
  WHERE e.id = done.id`
 
-	// resolveDeadLetters: however the events were rescued.
+	// resolveDeadLetters resolves dead letters, however the events were rescued.
 	resolveDeadLetters = `
 UPDATE dead_letters AS d
    SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
@@ -64,11 +64,11 @@ UPDATE dead_letters AS d
  WHERE d.event_id = rescued.event_id AND d.subscription_id = 0 AND d.state ` + waits
 )
 
-// eventRow are the columns of an event that have to be encoded.
+// eventRow holds the columns of an event that must be encoded.
 type eventRow struct {
 	body             []byte
 	headers, receipt string
-	payload          []byte // nil where there is no projection
+	payload          []byte // nil if there is no projection
 	note             string
 }
 
@@ -76,7 +76,7 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 	if row.headers, err = postgres.HeadersColumn(r); err != nil {
 		return row, err
 	}
-	r.Headers = nil // a column of their own
+	r.Headers = nil // headers have their own column
 	if row.receipt, err = postgres.ReceiptColumn(r); err != nil {
 		return row, err
 	}
@@ -85,8 +85,8 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 	return row, nil
 }
 
-// queueRows writes the rows of events, and resolves the dead letters of those that are rescued, or have nothing to be rescued for
-// since another event owns their key.
+// queueRows writes the rows of events, and resolves the dead letters of events that are rescued, or that need no rescue since
+// another event owns their key.
 func (t *writing) queueRows(b *pgx.Batch) {
 	ws := t.events
 	if fresh := sift(ws, func(w *write) bool { return w.owns() && w.found.status == "" && w.hasRow() }); len(fresh) > 0 {
@@ -116,7 +116,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	}
 }
 
-// rescues says whether the dead letter of the event that waits is resolved.
+// rescues reports whether the event's open dead letter is resolved.
 func (w *write) rescues() bool {
 	switch {
 	case !w.found.isDead || w.Held != nil || w.isRebuild || w.isStored && w.brought == operation.ImportDeadLetter:
@@ -167,7 +167,7 @@ func textOrNull(b []byte) *string {
 	return &text
 }
 
-// status is that of the event's row after the transaction.
+// status returns the status of the event's row after the transaction.
 func (w *write) status() (event.Status, event.Outcome) {
 	switch {
 	case w.finishes():
@@ -194,7 +194,7 @@ func columnsOfDone(ws []*write) []any {
 	return []any{ids, outcomes, types, occurred, missing, workflows, runs}
 }
 
-// outcomeOf is how an event that is finished with p ends.
+// outcomeOf returns the outcome of an event that is finished with p.
 func outcomeOf(p event.Parsed) event.Outcome {
 	if p.Outcome == event.OutcomeIgnored {
 		return event.OutcomeIgnored
