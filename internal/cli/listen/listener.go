@@ -50,7 +50,7 @@ func (l *listener) run(ctx context.Context) error {
 		var refused *cli.RefusalError
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // it was told to end
+			return nil //nolint:nilerr // ctx was canceled
 		case errors.Is(err, errSkipped):
 			continue
 		case errors.Is(err, errResync), errors.As(err, &refused) && refused.Status == http.StatusGone:
