@@ -13,7 +13,7 @@ type RefusalMemory interface {
 	Refusals(provider string) []oversight.ProviderRefusals
 }
 
-// refusalRoutes are served by every process that receives webhooks, even without the rest of the API.
+// refusalRoutes returns the routes of every process that receives webhooks, even without the rest of the API.
 func (o Options) refusalRoutes() []exchange.Route {
 	if o.Refusals == nil {
 		return nil

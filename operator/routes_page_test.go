@@ -143,7 +143,6 @@ func (w writer) parameters(b *strings.Builder, operation object) {
 	}
 }
 
-// fields lists the fields of the body.
 func (w writer) fields(b *strings.Builder, body object) {
 	properties, _ := body["properties"].(object)
 	if len(properties) == 0 {

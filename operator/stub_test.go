@@ -284,7 +284,6 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 	return bytes.ReplaceAll(body, []byte("4242"), []byte("[redacted]")), nil
 }
 
-// api returns the whole API on a stub.
 func (s *stub) api() *api.API {
 	return &api.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s.redrives(),

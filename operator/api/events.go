@@ -267,7 +267,6 @@ func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-// addTroubles adds the event's errors.
 func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 	detail.Attempts, detail.DeadLetters = []oversight.ErrorEntry{}, []DeadLetterView{}
 	if a.Errors != nil {
@@ -287,7 +286,6 @@ func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-// addDeliveries adds the event's deliveries.
 func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
 	if a.Outbound == nil {
 		return nil

@@ -15,7 +15,6 @@ import (
 
 type auditLog = interface{ api.AuditLog }
 
-// everything returns a console with all pages.
 func everything() *Console {
 	return New(Options{
 		API: &api.API{

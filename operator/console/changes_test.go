@@ -141,7 +141,6 @@ func TestEveryChangeOfTheConsoleIsGuarded(t *testing.T) {
 	require.Len(t, behind.all, 1)
 }
 
-// expire ends all sessions.
 func (s *sessions) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,6 @@ func newDestinations() *destinations {
 	}
 }
 
-// shown returns a console with these destinations.
 func (s *destinations) shown() console.Options {
 	changes := &desk.Desk{
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),

@@ -88,7 +88,7 @@ func titleOfEvent(d api.EventDetail) string {
 	return d.Provider + " " + d.Type
 }
 
-// canRunAgain is false for a failed delivery, which is resent instead.
+// canRunAgain returns false for a failed delivery, which is resent instead.
 func canRunAgain(d api.DeadLetterView) bool {
 	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
 }

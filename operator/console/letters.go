@@ -84,7 +84,6 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "causes", frame.Page{Title: letters, Section: letters, Data: data})
 }
 
-// filterValues returns a filter as a URL query.
 func filterValues(f operation.RedriveFilter) url.Values {
 	values := url.Values{}
 	for _, fact := range factsOf(f) {

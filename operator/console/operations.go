@@ -257,7 +257,6 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 // nameOf returns an operation's title: "Redrive 20261122-…".
 func nameOf(o operationView) string { return titleOf(strings.TrimSuffix(o.Kind, "s")) + " " + o.ID }
 
-// titleOf capitalizes a noun.
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
 // start starts an operation for the caller of a form. One that is stored counts as started, even if signaling its workflow

@@ -21,7 +21,6 @@ import (
 // secretOfTests is the secret of these tests' providers; no page may show it.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// startWith starts a console with the options.
 func startWith(t *testing.T, o console.Options) site {
 	t.Helper()
 	return startShowing(t, o, "", true)

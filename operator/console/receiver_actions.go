@@ -117,7 +117,7 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
 	text := strings.TrimSpace(ctx.FormValue("rate"))
 	if text == "" {
-		return nil, nil //nolint:nilnil // no bound is a value of its own
+		return nil, nil //nolint:nilnil // nil means no limit
 	}
 	perSecond, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -57,7 +57,6 @@ func idsOf(values url.Values) (ids []int64, err error) {
 	return ids, nil
 }
 
-// back returns the list with the selection.
 func (s selection) back() string { return letterList + "?" + s.List }
 
 // confirmSelected asks for confirmation and shows how many are selected.

@@ -102,7 +102,6 @@ type RefusalError struct {
 	KnownFrom time.Time
 }
 
-// Error returns the code.
 func (r *RefusalError) Error() string { return string(r.Code) }
 
 // Refuse returns an error that consists of its code.
@@ -175,10 +174,9 @@ func shown(err error) *RefusalError {
 
 // Failure is an error as shown in responses.
 type Failure struct {
-	Status  int
-	Code    Code
-	Message string
-	// Field and Detail may be empty.
+	Status        int
+	Code          Code
+	Message       string
 	Field, Detail string
 	RequestID     string
 	// KnownFrom is the earliest time with known data; zero if there is none.

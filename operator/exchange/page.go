@@ -77,5 +77,5 @@ func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	return c.JSON(shown)
 }
 
-// Same is a view that shows the row unchanged.
+// Same returns the row unchanged, as its own view.
 func Same[T any](v T) T { return v }

@@ -97,7 +97,6 @@ func (o *API) showSubscription(c *fiber.Ctx) error {
 	})
 }
 
-// targetOf returns the destination of a subscription.
 func (o *API) targetOf(ctx context.Context, subscription string) (string, error) {
 	s, err := o.Subscriptions.Subscription(ctx, subscription)
 	return s.To, err

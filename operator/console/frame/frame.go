@@ -32,7 +32,7 @@ type Frame struct {
 	templates map[string]*template.Template
 	routes    []operator.Page
 	// streams ends with the server, and with it every stream.
-	streams context.Context //nolint:containedctx // the life of the server, which is that of no request
+	streams context.Context //nolint:containedctx // bound to the server, not to a request
 	close   func()
 	// streaming counts open streams.
 	streaming atomic.Int32
@@ -41,7 +41,7 @@ type Frame struct {
 // New returns a Frame. Templates are part of the program, so New panics if one is invalid.
 func New(o Options) *Frame {
 	f := &Frame{prefix: o.Prefix, version: o.Version}
-	f.streams, f.close = context.WithCancel(context.Background()) //nolint:gosec // Site hands close on
+	f.streams, f.close = context.WithCancel(context.Background()) //nolint:gosec // Site passes close on
 	f.templates = parse(o.Pages, f.functions(o.Functions))
 	return f
 }

@@ -71,7 +71,6 @@ func instant(at any) time.Time {
 	return time.Time{}
 }
 
-// elements are the templates of generated elements.
 var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
