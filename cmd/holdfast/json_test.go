@@ -135,7 +135,6 @@ func TestJSONIsThatOfTheAPI(t *testing.T) {
 	}
 }
 
-// An event is found by each of its identifiers.
 func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 	in := install(t)
 	for _, name := range []string{in.processed.ID, "stripe:evt_1", "evt_1", "req_evt_1"} {

@@ -77,7 +77,6 @@ func TestCodeNamesPagesThatExist(t *testing.T) {
 	require.Greater(t, named, 10)
 }
 
-// Tests that pages mention exist.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder

@@ -16,8 +16,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// TokenVariable names the variable with the token for the operator API of a running Holdfast. Only providers' secrets and this
-// one have its prefix.
+// TokenVariable names the variable with the token for the operator API of a running Holdfast. No setting has this prefix.
 const TokenVariable = "HOLDFAST_SECRET_TOKEN"
 
 const (

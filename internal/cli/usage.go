@@ -44,7 +44,6 @@ func (e *usageError) Error() string {
 	return fmt.Sprintf("%s (see `%s --help`)", e.err, e.command)
 }
 
-// Unwrap returns the wrapped error.
 func (e *usageError) Unwrap() error { return e.err }
 
 // strict makes every command below c refuse unknown arguments. By default cobra prints a group's help for any argument, and

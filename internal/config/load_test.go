@@ -9,7 +9,6 @@ import (
 	"holdfast/internal/config"
 )
 
-// variables returns the errors by variable.
 func variables(t *testing.T, err error) map[string]string {
 	t.Helper()
 	joined, ok := err.(interface{ Unwrap() []error })

@@ -21,7 +21,6 @@ const canary = "CANARY-5f1d"
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// No way of printing a configuration shows a secret.
 func TestNoWayOfPrintingShowsASecret(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom([]string{

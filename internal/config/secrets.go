@@ -68,7 +68,6 @@ func (c Config) read(name string) (text string, isFile bool, err error) {
 // commas replaces separating commas by line ends; a comma after a backslash is part of a secret.
 var commas = strings.NewReplacer(`\,`, ",", ",", "\n")
 
-// splitSecrets returns the lines of a text.
 func splitSecrets(text string) []string {
 	var secrets []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {

@@ -27,7 +27,6 @@ func devPorts(cfg config.Config) []child.Port {
 	return ports
 }
 
-// portOf returns the port of a validated address.
 func portOf(address string) int {
 	_, port, _ := net.SplitHostPort(address)
 	n, _ := strconv.Atoi(port)

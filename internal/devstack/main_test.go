@@ -99,7 +99,6 @@ func temporalBinary(t *testing.T) string {
 	return path
 }
 
-// skipIfShort is stacktest.SkipIfShort.
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

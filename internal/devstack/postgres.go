@@ -130,7 +130,8 @@ func (p *Postgres) End(sig syscall.Signal) {
 	<-p.child.Done()
 }
 
-// Done is closed when the server has ended permanently: after Stop, or after too many failed restarts (see Err).
+// Done returns a channel that is closed when the server has ended permanently: after Stop, or after too many failed restarts
+// (see Err).
 func (p *Postgres) Done() <-chan struct{} { return p.child.Done() }
 
 // Err returns why the server ended without Stop; nil before Done is closed.

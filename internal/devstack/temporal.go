@@ -132,7 +132,8 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	return err
 }
 
-// Done is closed when the server has ended permanently: after Stop, or after too many failed restarts (see Err).
+// Done returns a channel that is closed when the server has ended permanently: after Stop, or after too many failed restarts
+// (see Err).
 func (t *Temporal) Done() <-chan struct{} { return t.child.Done() }
 
 // Err returns why the server ended without Stop; nil before Done is closed.

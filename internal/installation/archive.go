@@ -32,7 +32,7 @@ func NewPurger(cfg config.Config, store *persistence.Store) (Purger, error) {
 // NewArchiveKeeper returns the configured archive's keeper, or nil. It opens no connection.
 func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Keeper, error) {
 	if cfg.Retention.Archive == "" {
-		return nil, nil //nolint:nilnil // none is no mistake
+		return nil, nil //nolint:nilnil // nil means no archive
 	}
 	bucket, err := archive.Open(cfg.Retention.Archive)
 	if err != nil {

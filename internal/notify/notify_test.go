@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sink is a generic webhook that records its messages.
+// sink starts a generic webhook that records its messages.
 func sink(t *testing.T, messages chan<- string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

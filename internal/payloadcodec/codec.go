@@ -13,7 +13,7 @@ import (
 
 // The metadata of an encrypted payload.
 const (
-	// Encoding is its encoding.
+	// Encoding marks a payload as encrypted.
 	Encoding = "binary/encrypted"
 	// MetadataKeyID names the key that encrypted it.
 	MetadataKeyID = "encryption-key-id"
@@ -22,7 +22,6 @@ const (
 // MissingKeyError is returned for a payload whose key the codec doesn't have.
 type MissingKeyError struct{ ID string }
 
-// Error names the key.
 func (e *MissingKeyError) Error() string {
 	return fmt.Sprintf("the payload needs the key %q, which is not among the payload keys", e.ID)
 }

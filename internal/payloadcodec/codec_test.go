@@ -26,7 +26,7 @@ func newKey(t testing.TB, id string) payloadcodec.Key {
 
 func codec(keys ...payloadcodec.Key) *payloadcodec.Codec { return payloadcodec.New(keys) }
 
-// payload is an event's body as the ingress sends it.
+// payload returns an event's body as the ingress sends it.
 func payload(data string) *commonpb.Payload {
 	return &commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON), "x": []byte("CANARY")},

@@ -37,6 +37,7 @@ func (k Key) Entry() string { return k.ID + ":" + base64.StdEncoding.EncodeToStr
 // String returns the ID, so that printing never shows a key.
 func (k Key) String() string { return "payload key " + k.ID }
 
+// GoString returns the same as String.
 func (k Key) GoString() string { return k.String() }
 
 // ParseKeys parses entries separated by commas or line ends. Errors quote no part of an entry, because an intended ID may be a

@@ -14,6 +14,7 @@ import (
 // Roles is a set of roles. Every process also has the operator side, for its health and metrics.
 type Roles int
 
+// The roles.
 const (
 	RoleIngress Roles = 1 << iota
 	RoleWorker

@@ -31,7 +31,6 @@ func brokenError(r ledger.Report, unfinished int) error {
 	}
 }
 
-// explained describes each invariant.
 var explained = map[ledger.Invariant]string{
 	ledger.Lost:        "acknowledged, and nowhere",
 	ledger.Duplicated:  "stored, or dead, more than once",

@@ -17,7 +17,6 @@ func run(t *testing.T, stdin string, args ...string) (string, error) {
 	return runUntil(t.Context(), stdin, args...)
 }
 
-// runUntil is run with a context.
 func runUntil(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out bytes.Buffer
 	root := cli.NewRoot(SendCommand(), BenchCommand(), VerifyLedgerCommand())

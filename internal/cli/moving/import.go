@@ -66,7 +66,6 @@ func (s *source) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&s.provider, "provider-of-lines", "", "the provider of a line that names none")
 }
 
-// each reads a file line by line.
 func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(moving.Line) error) error {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {

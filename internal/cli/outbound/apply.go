@@ -162,5 +162,4 @@ func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[stri
 	return err
 }
 
-// sorted returns the sorted keys of a map.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

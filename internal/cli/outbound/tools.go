@@ -22,7 +22,6 @@ type tools struct {
 	*installation.Desk
 }
 
-// withDesk passes the desk to a command.
 func withDesk(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
 	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 		all, err := deskOf(t)

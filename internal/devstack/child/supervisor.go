@@ -228,5 +228,5 @@ func (s *Supervisor) Failure() error {
 	}
 }
 
-// Done is closed once the child has ended permanently.
+// Done returns a channel that is closed once the child has ended permanently.
 func (s *Supervisor) Done() <-chan struct{} { return s.done }

@@ -75,7 +75,7 @@ func (s *Standby) copy(ctx context.Context, c *Cluster) (err error) {
 	return program.Run()
 }
 
-// name is the standby's name in synchronous_standby_names.
+// name returns the standby's name in synchronous_standby_names.
 func (s *Standby) name() string { return fmt.Sprintf("standby_%d", s.port) }
 
 // Start restarts the standby after a Stop.

@@ -99,6 +99,7 @@ func (s *Temporal) Start() error {
 	return nil
 }
 
+// Stop stops the server.
 func (s *Temporal) Stop() error {
 	ctx, cancel := stopContext()
 	defer cancel()

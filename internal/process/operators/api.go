@@ -79,7 +79,6 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	return all, closeDesk
 }
 
-// outbound returns the API for deliveries.
 func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk func()) {
 	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
