@@ -48,8 +48,8 @@ func isLocalName(host string) bool {
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 
-// isFollowedLink reports whether a browser follows a link to a page. Without tokens, a link to a host name is none, since
-// another site's DNS may point it here.
+// isFollowedLink reports whether a browser follows a link to a page. Without tokens, a link to a host name doesn't count,
+// since another site's DNS may point it here.
 func isFollowedLink(c *fiber.Ctx, withoutTokens bool) bool {
 	return c.Method() == fiber.MethodGet && c.Get(fiber.HeaderOrigin) == "" &&
 		c.Get("Sec-Fetch-Mode") == "navigate" && c.Get("Sec-Fetch-Dest") == "document" &&

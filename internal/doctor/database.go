@@ -100,7 +100,8 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
 }
 
-// examineWriting tries the writes that each event needs. It is skipped for a role that may not create temporary tables.
+// examineWriting tries the writes that each event needs. A role that may not create temporary tables
+// can't try them, which counts as OK.
 func (d *doctor) examineWriting(ctx context.Context, detail string) {
 	err := d.store.TryWrite(ctx)
 	switch code := event.CodeOf(err); {

@@ -6,7 +6,7 @@ import "maps"
 const Anyone Role = "anyone"
 
 // routes maps each route of the API and of the console to the role that it needs. The gate refuses a route that is missing here,
-// so a new route stays closed until someone decides.
+// so a new route stays closed until it gets a role.
 var routes = map[string]Role{
 	// Probes and scrapers have no token. These routes reveal nothing about events.
 	"GET /healthz":         Anyone,
