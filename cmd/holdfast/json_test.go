@@ -203,7 +203,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	require.Regexp(t, `(?m)^`+in.processed.ID+` +processed +stripe +customer.updated +\d+s$`, must(t, "event list"))
 }
 
-// If replaying can't fix a dead letter, its page says what can.
+// If replaying can't fix a dead letter, `dlq show` says what can.
 func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	install(t)
 	out := must(t, "dlq show 1")

@@ -68,7 +68,7 @@ func (t *Tools) FindFiltered(ctx context.Context, text string) (string, error) {
 	return t.FindEvent(ctx, text)
 }
 
-// FindDeadLetter returns the dead letter with the number, or the latest one of the event that a text identifies.
+// FindDeadLetter returns the number of a dead letter: the given one, or the latest of the event that a text identifies.
 func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
