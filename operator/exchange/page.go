@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
+// List is one page of a list.
 type List[T any] struct {
 	Items []T `json:"items"`
 	// Next is the cursor of the next page; empty on the last page.
