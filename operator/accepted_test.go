@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// waitingWorld is a store with some rows, and a Temporal with some open runs, newest first.
+// waitingWorld is a store with some rows and a Temporal server with some open runs, newest first.
 type waitingWorld struct {
 	*stub
 
@@ -72,9 +72,9 @@ func (w *waitingWorld) AcceptedOf(context.Context, string) (event.Accepted, erro
 	return event.Accepted{}, event.ErrNotFound
 }
 
-// Events that wait for a worker stand among the stored ones in their order:
-//   - page after page each event is listed once, also one that has a row and an open run
-//   - the list says if there are more open runs than were looked at, and if Temporal does not answer
+// Acknowledged events without a row are listed among the stored ones, in order:
+//   - over all pages each event is listed once, also one that has both a row and an open run
+//   - the list reports when there are more open runs than were checked, and when Temporal doesn't answer
 //   - filters that need a parsed event leave them out
 func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 	require.Contains(t, page.Note, "Temporal does not answer")
 }
 
-// lateList is a Temporal whose list does not have a run yet that it can describe.
+// lateList is a Temporal server whose list still lacks a run that it can already describe.
 type lateList struct{ *waitingWorld }
 
 func (lateList) EventOfWorkflow(context.Context, string) (string, error) {
@@ -139,7 +139,7 @@ func (lateList) AcceptedOf(_ context.Context, workflowID string) (event.Accepted
 	}, nil
 }
 
-// By its workflow ID an event is found at once, although Temporal's list is late.
+// An event is found by its workflow ID immediately, even though Temporal's list lags.
 func TestAnAcknowledgedEventIsFoundAtOnce(t *testing.T) {
 	t.Parallel()
 	w := lateList{&waitingWorld{stub: &stub{}}}

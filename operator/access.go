@@ -16,22 +16,22 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// localCaller makes the requests of a server without tokens, which is reached from its own machine only.
+// localCaller is the caller of every request to a server without tokens, which listens on localhost only.
 var localCaller = access.Caller{Name: "local", Role: access.RoleAdmin}
 
-// gate lets requests through to the routes that their callers may use.
+// gate admits a request if its caller's role may use the route.
 type gate struct {
 	tokens   access.Tokens
 	web      []string // origins of Temporal Web
 	readers  []string // origins whose pages may read the change feed
-	prefix   string   // under which a proxy shows us
+	prefix   string   // path under which a proxy serves the operator side
 	lockout  *access.Lockout
-	sessions SessionStore // nil: nobody logs in
+	sessions SessionStore // nil disables logins
 	recall   recall
 	tickets  *access.Tickets
 	refused  *refusedLogins
 	log      *slog.Logger
-	// localProof is that of the local caller, who has no session.
+	// localProof is the CSRF proof of the local caller, who has no session.
 	localProof string
 }
 
@@ -43,9 +43,9 @@ func newGate(o Options, log *slog.Logger) *gate {
 	}
 }
 
-// guard stands before the handler of a route, which is a page of the site or is of the API. A link on another site may lead to a
-// page, for that changes nothing; whatever changes something shows that it comes from a page of ours, also where there is no
-// token.
+// guard runs before the handler of a route, either a page of the console or a route of the API. A link on another site may lead
+// to a page, because reading changes nothing. A request that changes something must prove that it comes from one of our pages,
+// even on a server without tokens.
 func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
 	withoutTokens := len(g.tokens) == 0
 	return func(c *fiber.Ctx) error {
@@ -71,7 +71,7 @@ func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
 	}
 }
 
-// admit lets the request through if its caller's role includes the one that is needed.
+// admit admits the request if its caller's role includes the required one.
 func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
 	who, err := g.identify(c)
 	if err != nil {
@@ -84,8 +84,8 @@ func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
 	return c.Next()
 }
 
-// identify finds out who calls, by a token or else by a session, whose browser sends it by itself: so that one must show for each
-// change that it comes from a page of ours.
+// identify identifies the caller by a bearer token or else by a session. A browser sends the session cookie automatically, so
+// each change made with a session must prove that it comes from one of our pages.
 func (g *gate) identify(c *fiber.Ctx) (access.Caller, error) {
 	if len(g.tokens) == 0 {
 		return localCaller, nil
@@ -110,15 +110,14 @@ func (g *gate) identify(c *fiber.Ctx) (access.Caller, error) {
 	return who, requireProof(c)
 }
 
-// isForProxy says whether a header shows a password, which a proxy in front may want and pass on: a browser sends it with
-// everything.
+// isForProxy reports whether a header carries a password, which a browser sends with every request and a proxy may pass on.
 func isForProxy(header string) bool {
 	scheme, _, _ := strings.Cut(header, " ")
 	return strings.EqualFold(scheme, "Basic")
 }
 
-// refuseGuess refuses who has shown nothing that is right. A token that is right passes from everywhere: who guesses behind an
-// address that many share must not keep the operators out. A wrong one is told no more from an address that has shown many.
+// refuseGuess refuses a caller without valid credentials. A valid token is accepted from any address: an attacker behind a
+// shared address must not lock the operators out. A locked-out address learns nothing about a wrong token but the lockout.
 func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
@@ -132,12 +131,12 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 	return exchange.Refuse(exchange.CodeUnauthenticated)
 }
 
-// maxEventRequest is room for the largest body of an event in base64, or as text with every character escaped; or for the
-// largest one that Temporal has, encrypted and in base64.
+// maxEventRequest fits the largest event body in base64, or as text with every character escaped, and the largest Temporal
+// payload, encrypted and in base64.
 const maxEventRequest = 8 << 20
 
-// limitBody lets large bodies in only where an event is edited, tried or checked, or a payload decrypted, and only from those who
-// may do that: it is asked before the body is read.
+// limitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
+// for callers who may use them. The server calls it before it reads the body.
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()

@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// concrete fills the parameters of a route in.
+// concrete fills in the parameters of a route.
 var concrete = strings.NewReplacer(
 	":provider", "acme", ":kind", "thing", ":external_id", "1", ":name", "crm", ":subscription", "customers",
 )
@@ -27,7 +27,7 @@ func target(method, path string) string {
 	return concrete.Replace(strings.ReplaceAll(path, ":id", id))
 }
 
-// sample is a body that each route accepts.
+// sample returns a body that the route accepts.
 func sample(path string) string {
 	switch {
 	case strings.HasSuffix(path, "/discard"):
@@ -56,9 +56,9 @@ func sample(path string) string {
 	}
 }
 
-// Every route that is registered is in the table, and asks for the role that stands there:
-//   - no token, a wrong one and one of a lesser role reach nothing
-//   - the role itself and every greater one do
+// Every registered route is in the access table and requires the role listed there:
+//   - no token, a wrong token or a lesser role is refused
+//   - the role itself and every greater one are admitted
 func TestEveryRouteAsksForItsRole(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -95,7 +95,7 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 		}
 	}
 	guarded := slices.DeleteFunc(slices.Collect(maps.Keys(access.Routes())), func(name string) bool {
-		return strings.Contains(name, " /console") // see package console
+		return strings.Contains(name, " /console") // tested in package console
 	})
 	require.ElementsMatch(t, guarded, seen, "the table and the routes are the same")
 }
@@ -157,7 +157,7 @@ func TestWithoutTokensOnlyThisMachineIsServed(t *testing.T) {
 	}
 }
 
-// A prefix that begins as a path of ours cannot be told from it.
+// A prefix that begins like one of our paths would be ambiguous.
 func TestAPrefixIsNoPathOfOurs(t *testing.T) {
 	t.Parallel()
 	for prefix, ok := range map[string]bool{
@@ -172,7 +172,7 @@ func TestAPrefixIsNoPathOfOurs(t *testing.T) {
 	}
 }
 
-// A browser on the machine of a server without tokens must not be the arm of a page from elsewhere.
+// On a server without tokens, a page of another site in a local browser must reach nothing.
 func TestForeignPagesReachNothing(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "new"}

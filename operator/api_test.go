@@ -16,7 +16,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// Whatever is wrong with a request is told by a code of the table, and nothing is changed.
+// Every invalid request gets an error code from the table, and changes nothing.
 func TestRequestsAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
@@ -123,7 +123,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 	require.Equal(t, "415 unsupported_media_type", fmt.Sprint(r.status, " ", r.Error.Code))
 }
 
-// What goes wrong behind the API is told by its kind, never by its text.
+// Errors behind the API are reported by their kind, never by their text.
 func TestErrorsFromBehindAreTranslated(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
@@ -143,7 +143,7 @@ func TestErrorsFromBehindAreTranslated(t *testing.T) {
 	}
 }
 
-// An event that has a row and a verdict is shown with both.
+// An event that has a row and an operator's decision is shown with both.
 func TestAnEventIsShownWithTheVerdictOnIt(t *testing.T) {
 	t.Parallel()
 	verdict := &event.Decision{EventID: someID, Outcome: event.OutcomeDiscarded, By: "ada", At: noon, Reason: "a test"}
@@ -153,8 +153,8 @@ func TestAnEventIsShownWithTheVerdictOnIt(t *testing.T) {
 	require.Contains(t, string(r.body), `"outcome":"discarded","at":"2026-11-21T12:00:00Z","by":"ada","reason":"a test"`)
 }
 
-// An event that has no row is found all the same: in the inbox, by its dead letter, by what was decided about it, or by the event
-// that has its key.
+// An event without a row is still found: in the inbox, by its dead letter, by an operator's decision, or by the event that has
+// its key.
 func TestAnEventWithoutARow(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noRow: true}
@@ -216,7 +216,7 @@ func TestFiltersReachTheStore(t *testing.T) {
 	require.Contains(t, string(r.body), `"external_id":"a/b c?%"`)
 }
 
-// A viewer sees what happened, and of what was received only what the definition leaves open.
+// A viewer sees what happened, and only the parts of received bodies that the definition doesn't hide.
 func TestViewersSeeRedactedContent(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)

@@ -21,7 +21,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// The stub's feed is of one epoch: change n is at place n.
+// The stub's feed has one epoch: change n is at position n.
 
 func (s *stub) happen(n int) {
 	s.mu.Lock()
@@ -61,7 +61,7 @@ func (s *stub) Since(context.Context, time.Time) (feed.Cursor, error) {
 	return feed.Cursor{Epoch: 1, XID: 5, Item: 1}, s.err
 }
 
-// changesPage is an answer of GET /changes.
+// changesPage is a response of GET /changes.
 type changesPage struct {
 	Items []feed.Change `json:"items"`
 	Next  string        `json:"next"`
@@ -101,7 +101,7 @@ func TestChangesArePagedFromAnyPlace(t *testing.T) {
 	require.Equal(t, "resync", lost.Error.Code)
 }
 
-// stream opens an event stream, which ends with the test.
+// stream opens an event stream that ends with the test.
 func stream(t *testing.T, url string, headers ...string) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -117,7 +117,7 @@ func stream(t *testing.T, url string, headers ...string) (*http.Response, *bufio
 	return res, bufio.NewReader(res.Body)
 }
 
-// nextData reads up to the next message, and gives the ID before it.
+// nextData reads up to the next message and returns it with its ID.
 func nextData(t *testing.T, r *bufio.Reader) (id, data string) {
 	t.Helper()
 	for {
@@ -139,7 +139,7 @@ func idOf(t *testing.T, data string) string {
 	return c.ID
 }
 
-// A stream goes on for as long as it is read, whatever the time to write an answer, and whoever comes again goes on from there.
+// A stream outlasts the server's write timeout while the client reads, and a client that reconnects resumes where it stopped.
 func TestChangesAreStreamedAsServerSentEvents(t *testing.T) {
 	t.Parallel()
 	s := &stub{}
@@ -153,7 +153,7 @@ func TestChangesAreStreamedAsServerSentEvents(t *testing.T) {
 	line, err := r.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "retry: 1000\n", line)
-	<-time.After(500 * time.Millisecond) // longer than an answer may take
+	<-time.After(500 * time.Millisecond) // longer than the write timeout
 	s.happen(3)
 	id, data := nextData(t, r)
 	require.Equal(t, "11", idOf(t, data))
@@ -178,13 +178,13 @@ func TestChangesAreStreamedAsServerSentEvents(t *testing.T) {
 func TestAStreamOfALostPlaceIsRefused(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, operator.Options{API: (&stub{}).api()})
-	for range 5 { // what is refused takes no place
+	for range 5 { // refused requests take no slot
 		lost := ask(t, "GET", url+"/changes?after="+feed.Cursor{Epoch: 2, XID: 1}.String(), "", "Accept", "text/event-stream")
 		require.Equal(t, http.StatusGone, lost.status)
 	}
 }
 
-// Clients that disconnect make room for others at once, and not only when the second heartbeat can't be written.
+// A disconnected client frees its slot immediately, not only when the second heartbeat can't be written.
 func TestADisconnectedClientFreesItsStream(t *testing.T) {
 	t.Parallel()
 	s := &stub{}
@@ -222,7 +222,7 @@ func TestAStopEndsStreamsAtOnce(t *testing.T) {
 	require.True(t, websocket.IsCloseError(err, websocket.CloseGoingAway), err)
 }
 
-// Who sends all along is listened to until its stream has ended, and not any longer: its connection is somebody else's then.
+// The server stops reading a client's frames once its stream has ended, because the connection is then reused.
 func TestASocketIsNotHeardAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	for range 30 {
@@ -283,7 +283,7 @@ func TestChangesAreSentOverAWebSocket(t *testing.T) {
 	}
 }
 
-// slowFeed answers when it may.
+// slowFeed answers once it is released.
 type slowFeed struct {
 	feed.Reader
 
@@ -299,7 +299,7 @@ func (f slowFeed) Changes(ctx context.Context, after feed.Cursor, limit int) (fe
 	return f.Reader.Changes(ctx, after, limit)
 }
 
-// A caller who hangs up before its WebSocket stands holds no place among those who follow.
+// A client that hangs up during the WebSocket handshake takes no follower slot.
 func TestAWebSocketThatNeverStoodHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	s := &stub{}

@@ -6,8 +6,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Registered are the routes that Fiber answers, for tests.
+// Registered returns Fiber's routes, for tests.
 func (s *Server) Registered() []fiber.Route { return s.app.GetRoutes(true) }
 
-// WriteWithin sets the time to write an answer, before the server serves.
+// WriteWithin sets the write timeout before the server starts.
 func (s *Server) WriteWithin(d time.Duration) { s.app.Server().WriteTimeout = d }

@@ -13,11 +13,11 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// fail answers with {"error":{"code","message","request_id"}}, also where Fiber could not read a request at all.
+// fail responds with {"error":{"code","message","request_id"}}, even if Fiber couldn't parse the request.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	shown := exchange.FailureOf(c, err)
 	switch {
-	case shown.Code == exchange.CodeManyStreams: // nothing is wrong, and whoever is sent away comes again and again
+	case shown.Code == exchange.CodeManyStreams: // this is normal, and refused clients keep retrying
 		s.log.Info("operator.stream_refused", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	case shown.Status >= fiber.StatusInternalServerError:
 		s.log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
@@ -40,7 +40,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	return c.Status(shown.Status).JSON(shown.Body())
 }
 
-// outage says which store is unavailable and what that means for events; "" if this process doesn't check, or finds both.
+// outage says which store is unavailable and what that means for events; "" if this process doesn't check or both are available.
 func (s *Server) outage() string {
 	is := map[string]bool{}
 	for _, r := range s.probes.run() {
@@ -51,7 +51,7 @@ func (s *Server) outage() string {
 	switch {
 	case !checksDatabase || database:
 		return ""
-	case temporal: // either store is enough to accept: the events wait in their workflows
+	case temporal: // either store is enough to accept: events wait in their workflows
 		return "Database unavailable. Events are still being accepted."
 	case checksTemporal:
 		return "Database and Temporal unavailable. Events are answered with 503, so that their senders send them again."
@@ -63,7 +63,7 @@ func setRetryAfter(c *fiber.Ctx, wait time.Duration) {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
-// recoverPanic turns a panic into an error: without it, fasthttp would end the process.
+// recoverPanic turns a panic into an error; otherwise fasthttp would end the process.
 func (s *Server) recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

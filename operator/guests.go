@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// payloadsPath is what the codec endpoint lies below.
+	// payloadsPath is the path prefix of the codec endpoint.
 	payloadsPath = "/codec/"
-	// changesPath is that of the change feed.
-	changesPath = "/changes"
+	changesPath  = "/changes"
 )
 
-// preflightAge is how long a browser remembers the answer to a preflight, in seconds.
+// preflightAge is how long browsers cache the response to a preflight, in seconds.
 const preflightAge = 600
 
-// admitGuests lets pages of other origins read what is theirs. They send no cookies, and are not asked for any.
+// admitGuests lets pages of other configured origins read their routes. They send no cookies.
 func (s *Server) admitGuests(o Options) {
-	if len(o.TemporalWeb) > 0 { // the headers are those that Temporal Web sends
+	if len(o.TemporalWeb) > 0 { // the headers that Temporal Web sends
 		s.app.Use(strings.TrimSuffix(payloadsPath, "/"),
 			admit(o.TemporalWeb, fiber.MethodPost, "Content-Type, X-Namespace, Authorization, Authorization-Extras"))
 	}
@@ -37,7 +36,7 @@ func admit(origins []string, method, headers string) fiber.Handler {
 	})
 }
 
-// guests are the origins of the pages that may call beside our own.
+// guests returns the origins other than our own whose pages may call the route.
 func (g *gate) guests(c *fiber.Ctx) []string {
 	switch path := c.Path(); {
 	case strings.HasPrefix(path, payloadsPath):
@@ -48,15 +47,15 @@ func (g *gate) guests(c *fiber.Ctx) []string {
 	return nil
 }
 
-// isGuest says whether a page of another origin calls. A browser sends our cookie along to a page of the same site, and with a
-// WebSocket it does so unasked: so a session is none of a guest's.
+// isGuest reports whether a page of another origin makes the request. A browser sends our cookie along from a page of the same
+// site, and with a WebSocket always, so guests can't use sessions.
 func (g *gate) isGuest(c *fiber.Ctx) bool {
 	origin := c.Get(fiber.HeaderOrigin)
 	return slices.Contains(g.guests(c), origin) && !isOurOrigin(c, origin)
 }
 
-// shownToken returns the header that authorizes a request. A browser can't send one with a WebSocket: the page names its token as
-// a subprotocol, and a password that the browser sends is for the proxy in front.
+// shownToken returns the header that authorizes a request. A browser can't send one with a WebSocket, so the page sends its
+// token as a subprotocol; a password that the browser sends is meant for a proxy.
 func shownToken(c *fiber.Ctx) string {
 	header := c.Get(fiber.HeaderAuthorization)
 	isWebSocket := strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket")

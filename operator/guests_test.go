@@ -19,7 +19,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// oneSession is of a viewer who has logged in to the console.
+// oneSession holds the session of a viewer who is logged in to the console.
 type oneSession struct{ it oversight.Session }
 
 func (s oneSession) Session(_ context.Context, id []byte) (oversight.Session, error) {
@@ -34,11 +34,11 @@ func (oneSession) Audit(context.Context, oversight.AuditEntry) error            
 
 const app = "https://app.example.com"
 
-// A page of another origin that is configured reads the change feed, as a page, a stream and a WebSocket:
-//   - the preflight of its origin is answered without a token, for GET only
-//   - it shows a token, with a WebSocket as a subprotocol; the session of whoever sits there, and no token, are refused
-//   - another origin gets nothing, nor does a page from anything else
-//   - our own pages need no token beside their session
+// A page of another configured origin reads the change feed, as a page, a stream and a WebSocket:
+//   - the preflight of its origin succeeds without a token, for GET only
+//   - it needs a token, which a WebSocket sends as a subprotocol; the browser's own session is refused
+//   - another origin is refused, and so is every other route
+//   - our own pages need only their session
 func TestPagesOfOtherOriginsReadTheChangeFeed(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -84,7 +84,7 @@ func TestPagesOfOtherOriginsReadTheChangeFeed(t *testing.T) {
 	require.Equal(t, "foreign_page", ask(t, "POST", url+"/codec/decode", "{}", from(app, viewer...)...).Error.Code)
 }
 
-// A browser names the token of a WebSocket as a subprotocol.
+// A browser sends the token of a WebSocket as a subprotocol.
 func TestAWebSocketShowsItsTokenAsASubprotocol(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -130,7 +130,7 @@ func TestAWebSocketShowsItsTokenAsASubprotocol(t *testing.T) {
 	require.Equal(t, 101, status, "our own page, by its session")
 }
 
-// A proxy in front may want a password, which the browser sends with the WebSocket and the proxy passes on.
+// A proxy may ask for a password, which the browser sends with the WebSocket and the proxy passes on.
 func TestAWebSocketShowsItsTokenBehindAPasswordOfAProxy(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)

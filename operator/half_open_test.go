@@ -12,8 +12,8 @@ import (
 	"holdfast/operator"
 )
 
-// One client that holds hundreds of connections without finishing a request doesn't keep others from an answer, and a request that
-// is being served keeps its connection.
+// A client that opens hundreds of connections without finishing a request doesn't block others, and a request that is being
+// served keeps its connection.
 func TestHalfOpenConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})

@@ -6,7 +6,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// identify gives each request an id of ours; what a caller sends as one could be anything.
+// identify gives each request its own ID, because an ID from the client could be anything.
 func identify(c *fiber.Ctx) error {
 	exchange.RequestID(c)
 	return c.Next()
@@ -17,7 +17,7 @@ func secure(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// setHeaders keeps browsers from running, framing, guessing or keeping what is answered.
+// setHeaders keeps browsers from running, framing, sniffing or caching responses.
 func setHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")

@@ -12,7 +12,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// A moment of which the state of an entity is not known any more is answered with the first one of which it is.
+// If an entity's state at a time is no longer known, the response has the earliest time for which it is.
 func TestAMomentThatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)

@@ -7,7 +7,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// metricRoutes serve both forms at /metrics, by what the caller accepts, JSON also by its name, and the last hours.
+// metricRoutes serves both formats at /metrics, selected by the Accept header, JSON also at its own path, and the last hours.
 func (o Options) metricRoutes() []exchange.Route {
 	var routes []exchange.Route
 	if o.Metrics != nil {
@@ -24,7 +24,7 @@ func (o Options) metricRoutes() []exchange.Route {
 	return routes
 }
 
-// negotiateMetrics gives JSON to whoever names it first. Prometheus names its own formats, and a browser none of them.
+// negotiateMetrics serves JSON to clients that prefer it. Prometheus asks for its own formats, and browsers for neither.
 func (o Options) negotiateMetrics() fiber.Handler {
 	text := adaptor.HTTPHandler(o.Metrics)
 	if o.MetricsJSON == nil {

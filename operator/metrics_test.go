@@ -10,7 +10,7 @@ import (
 	"holdfast/operator"
 )
 
-// One path serves Prometheus and those who ask for JSON; the others have paths of their own.
+// One path serves both Prometheus and JSON; the other formats have their own paths.
 func TestMetricsComeInTheFormThatIsAccepted(t *testing.T) {
 	t.Parallel()
 	says := func(text string) http.Handler {

@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// openapi.json is written by hand. Tests hold it against the routes, the schema of OpenAPI 3.1 and real answers.
+// openapi.json is written by hand. Tests compare it with the routes, the schema of OpenAPI 3.1 and real responses.
 //
 //go:embed openapi.json
 var openAPIDocument []byte

@@ -25,8 +25,7 @@ import (
 
 var parameter = regexp.MustCompile(`:(\w+)`)
 
-// The document is a valid one of OpenAPI 3.1, names exactly the routes that are registered, with the roles that they ask
-// for, and what is answered is what it says.
+// The document is valid OpenAPI 3.1, lists exactly the registered routes with their roles, and matches the responses.
 func TestTheDocumentIsTrue(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -69,7 +68,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 	require.Empty(t, documented, "documented and not served")
 }
 
-// The values that the document names are those that there are.
+// The document lists every value of each enumeration.
 func TestTheDocumentNamesEveryValue(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("openapi.json")
@@ -93,7 +92,7 @@ func TestTheDocumentNamesEveryValue(t *testing.T) {
 
 var routeInText = regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^` ?]*)")
 
-// The routes that pages name are there, on this port or on the public one.
+// The routes that pages name exist, on this port or on the public one.
 func TestThePagesNameRoutesThatExist(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -123,7 +122,7 @@ func TestThePagesNameRoutesThatExist(t *testing.T) {
 	require.Greater(t, named, 10)
 }
 
-// isPublic says whether a route is one of the public port.
+// isPublic reports whether a route belongs to the public port.
 func isPublic(method, path string) bool {
 	return strings.HasPrefix(path, "/webhooks/") || method+" "+path == "POST /events" || method+" "+path == "GET /health"
 }
@@ -137,7 +136,7 @@ func anyOf[T ~string](all []T) (values []any) {
 	return values
 }
 
-// requireValues calls check with each parameter and each property below the value.
+// requireValues calls check for each parameter and each property below the value.
 func requireValues(t *testing.T, value any, check func(name string, schema map[string]any)) {
 	t.Helper()
 	switch v := value.(type) {
@@ -162,7 +161,7 @@ func requireValues(t *testing.T, value any, check func(name string, schema map[s
 	}
 }
 
-// requireDocumented holds an answer against the document.
+// requireDocumented compares a response with the document.
 func requireDocumented(
 	t *testing.T, document *openapi3.T, path string, operation *openapi3.Operation, method string, r reply,
 ) {

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// stubOperations are the operations of a kind, of which there is one.
+// stubOperations has a single operation of a kind.
 type stubOperations[T operation.Any] struct {
 	stub *stub
 	one  T

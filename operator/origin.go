@@ -11,10 +11,9 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// refuseForeignPage refuses what the script of another site makes a browser send. A token is never sent by itself, but
-// a server without tokens believes whoever reaches it, and a browser on the same machine does: so such a server also
-// wants to be called by an address or as localhost, not by a name that somebody's DNS points here. The pages of guests, which
-// are origins, may call as well.
+// refuseForeignPage refuses requests that another site's script makes a browser send. Browsers never send a token automatically,
+// but a server without tokens accepts every client that reaches it, including a browser on the same machine. Such a server also
+// requires an IP address or localhost as its host, against DNS rebinding. Pages of guests, which are origins, may call as well.
 func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error {
 	host := string(c.Request().Host())
 	if withoutTokens && !isLocalName(host) {
@@ -49,8 +48,8 @@ func isLocalName(host string) bool {
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 
-// isFollowedLink says whether a browser follows a link to a page. Where that has a name which somebody's DNS points here, it is
-// none of ours.
+// isFollowedLink reports whether a browser follows a link to a page. Without tokens, a link to a host name doesn't count,
+// since another site's DNS may point it here.
 func isFollowedLink(c *fiber.Ctx, withoutTokens bool) bool {
 	return c.Method() == fiber.MethodGet && c.Get(fiber.HeaderOrigin) == "" &&
 		c.Get("Sec-Fetch-Mode") == "navigate" && c.Get("Sec-Fetch-Dest") == "document" &&

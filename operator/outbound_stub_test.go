@@ -42,7 +42,7 @@ func someDelivery() delivery.Delivery {
 	}
 }
 
-// missing answers as a store that has nothing of the name.
+// missing returns event.ErrNotFound for the missing name.
 func (s *stub) missing(name string) error {
 	if s.noSuch == name {
 		return event.ErrNotFound
@@ -64,7 +64,7 @@ func (s *stub) DestinationsAfter(_ context.Context, name string, limit int) ([]d
 	return someAfter(someDestination(), someDestination().Name, name, limit), s.call("destinations")
 }
 
-// someAfter has as many rows as are wanted, and none after the last of them.
+// someAfter returns up to two rows, or none after the last name.
 func someAfter[T any](row T, last, name string, limit int) []T {
 	if name == last {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// The flat form of dispatchers that know no destinations makes a destination and a subscription of one name.
+// The flat form creates a destination and a subscription of the same name, for clients without a notion of destinations.
 func TestTheFlatFormMakesBoth(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "crm-hooks"}
@@ -36,11 +36,11 @@ func TestTheFlatFormMakesBoth(t *testing.T) {
 
 	r = ask(t, "POST", base+"/subscriptions", `{"url":"https://Hooks.Example.com:8443/x","rate_limit":0.5}`)
 	require.Equal(t, 409, r.status, "the stub has every other name")
-	const name = "hooks-example-com-6896cc24" // the host, and what tells two of one host apart
+	const name = "hooks-example-com-6896cc24" // the host, and a suffix that distinguishes names of the same host
 	require.Equal(t, "there is a subscription "+name+": PATCH /subscriptions/"+name+" changes it", r.Error.Detail)
 }
 
-// What is probably a mistake is reported to who makes it, and hinders nothing.
+// Likely mistakes are reported to the client and prevent nothing.
 func TestProbableMistakesAreReported(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "crm-hooks"}
@@ -56,7 +56,7 @@ func TestProbableMistakesAreReported(t *testing.T) {
 	require.Contains(t, made.Warnings[2], `"customer.?"`)
 }
 
-// Whoever creates a destination or a subscription hears at once that it uses what is Holdfast's own: each delivery would fail.
+// A new destination or subscription that uses Holdfast's own names gets a warning: each delivery would fail.
 func TestReservedNamesAreReported(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "own", temporal: delivery.Temporal{TaskQueue: "orders"}}
@@ -76,13 +76,13 @@ func TestReservedNamesAreReported(t *testing.T) {
 	require.Contains(t, made.Warnings[0], `workflow type "ProcessEvent"`)
 	require.Contains(t, made.Warnings[1], `begin with "stripe:"`)
 
-	behind.temporal.Profile = "team" // whether that is Holdfast's own namespace, only Temporal can say
+	behind.temporal.Profile = "team" // only Temporal can tell whether that is Holdfast's own namespace
 	r = ask(t, "POST", base+"/subscriptions", subscription)
 	require.Equal(t, 201, r.status, string(r.body))
 	require.NotContains(t, string(r.body), "warnings")
 }
 
-// What others may deliver to is never replaced by who makes something new: neither by name, nor by a repetition without one.
+// Creating never replaces a destination that others may use, neither by name nor by repeating a request without one.
 func TestTheFlatFormReplacesNothing(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSubscription: "crm"}
@@ -94,7 +94,7 @@ func TestTheFlatFormReplacesNothing(t *testing.T) {
 	require.Empty(t, behind.subscription.Name)
 }
 
-// Nothing that could sign a request is shown after it was made, and viewers see neither addresses nor answers.
+// Nothing that could sign a request is shown after its creation, and viewers see neither addresses nor responses.
 func TestSecretsAreNeverShownAgain(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -126,7 +126,7 @@ func TestSecretsAreNeverShownAgain(t *testing.T) {
 	require.Len(t, log.Log, 1, "attempts of other subscriptions are not this delivery's")
 }
 
-// A change of some fields leaves the others, a change of the whole does not.
+// A patch keeps the other fields; a replacement doesn't.
 func TestAPatchAndAReplacement(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
@@ -185,7 +185,8 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, []any{int64(5), true, 100.0}, []any{resend.SubscriptionID, resend.Everything, resend.Rate})
 }
 
-// Waiting deliveries are canceled by filters: a dry run counts and says until when, and no more than that are canceled.
+// Waiting deliveries are canceled by filters: a dry run counts and sets the end of the range, and no more than that are
+// canceled.
 func TestWaitingDeliveriesAreCanceledByFilters(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "new"}
@@ -231,7 +232,7 @@ func TestAnEventTellsHowItsDeliveriesStand(t *testing.T) {
 	require.Contains(t, string(r.body), `"deliveries":[{"event_id":"`+someID)
 }
 
-// Types of the user's own have no samples: a check takes an event, stored or not, as the command line does.
+// The user's own types have no samples, so a check takes an event, stored or not, as the command line does.
 func TestACheckTakesAnEvent(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}

@@ -16,10 +16,10 @@ import (
 
 const temporalWeb = "https://temporal.example.com"
 
-// A page of Temporal Web asks:
-//   - the preflight of its origin is answered, without a token, and so that the request is allowed
-//   - with the token of an operator the page gets what it asked for, with that of a viewer it may read the refusal
-//   - any other origin gets neither, and Temporal Web's gets nothing else
+// For a page of Temporal Web:
+//   - the preflight of its origin succeeds without a token and allows the request
+//   - with an operator's token the page gets its payloads, and with a viewer's it can read the refusal
+//   - other origins are refused, and Temporal Web's gets no other route
 func TestTemporalWebMayAskForPayloads(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
@@ -60,7 +60,7 @@ func TestTemporalWebMayAskForPayloads(t *testing.T) {
 	require.Equal(t, []string{"decode"}, behind.called())
 }
 
-// Without tokens the page is let in by its origin alone, and only to an address of this machine.
+// Without tokens, the page's origin is enough, but only for requests to an address of this machine.
 func TestTemporalWebOfTheSameMachineNeedsNoToken(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
@@ -76,7 +76,7 @@ func TestTemporalWebOfTheSameMachineNeedsNoToken(t *testing.T) {
 	require.Equal(t, []string{"decode", "decode"}, behind.called())
 }
 
-// The largest payload of Temporal is decrypted, and what cannot be is told without a word of it.
+// Temporal's largest payload is decrypted, and an error reveals nothing of the payload.
 func TestPayloadsAreTranslated(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)

@@ -13,14 +13,14 @@ import (
 	"holdfast/event"
 )
 
-// Check is one thing that the process needs in order to do its work.
+// Check is a dependency that the process needs.
 type Check struct {
 	Name string
-	// Probe returns nil if the thing is there. The text of its error is shown, so it holds no secret.
+	// Probe returns nil if the dependency is available. Its error is shown, so it must not contain a secret.
 	Probe func(ctx context.Context) error
 }
 
-// phase is where the life of a process stands.
+// phase is a phase of the process's life.
 type phase string
 
 const (
@@ -29,11 +29,11 @@ const (
 	draining phase = "draining"
 )
 
-// readiness is the answer of GET /readyz.
+// readiness is the response of GET /readyz.
 type readiness struct {
 	Ready  bool     `json:"ready"`
 	Checks []result `json:"checks"`
-	// Inbox is what waits in it; missing where the process has none, or where it could not be counted.
+	// Inbox is the inbox's depth; missing if the process has no inbox or couldn't count it.
 	Inbox event.InboxDepth `json:"inbox,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func (s *Server) readiness() readiness {
 	return answer
 }
 
-// countInbox gives nil where there is no inbox, or no count of it within the time of a check.
+// countInbox returns nil if there is no inbox, or no count within the time of a check.
 func (s *Server) countInbox() event.InboxDepth {
 	if s.inbox == nil {
 		return nil
@@ -85,15 +85,15 @@ func (s *Server) countInbox() event.InboxDepth {
 	return depth
 }
 
-// probes runs the checks. A check that never returns costs one goroutine, however often it is asked for: calls that come
-// while it is running wait, for their own time, for the same run.
+// probes runs the checks. A check that never returns costs one goroutine, however often it is requested: calls during a run wait
+// for that run, each with its own timeout.
 type probes struct {
 	checks  []Check
 	timeout time.Duration
 	running singleflight.Group
 }
 
-// run asks all checks at the same time, and gives their results in their order.
+// run runs all checks concurrently and returns their results in order.
 func (p *probes) run() []result {
 	results := make([]result, len(p.checks))
 	var all sync.WaitGroup
@@ -116,7 +116,7 @@ func (p *probes) ask(check Check) result {
 	}
 }
 
-// probe has a deadline of its own, because callers share it and the first one may be gone.
+// probe has its own deadline, because callers share it and the first one may have disconnected.
 func (p *probes) probe(check Check) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// recallFor is how long a session that was seen is believed while the store does not answer.
+	// recallFor is how long a recently seen session is accepted while the store doesn't answer.
 	recallFor = 15 * time.Minute
-	// maxRecalled bounds them; beyond it none is remembered anew until others are too old.
+	// maxRecalled bounds them; above it, no new session is remembered until others expire.
 	maxRecalled = 1000
 )
 
-// recall is which sessions were good not long ago.
+// recall remembers which sessions were valid recently.
 type recall struct {
 	mu   sync.Mutex
 	seen map[string]recalled

@@ -7,13 +7,13 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// RefusalMemory says why requests were refused by this process.
+// RefusalMemory counts why this process refused requests.
 type RefusalMemory interface {
-	// Refusals are those of a provider, or of all that have some ("" is all), by name.
+	// Refusals returns those of a provider, or for "" those of all providers that have some, by name.
 	Refusals(provider string) []oversight.ProviderRefusals
 }
 
-// refusalRoutes are those of a process that receives webhooks, whether it serves the rest of the API or not.
+// refusalRoutes returns the routes of every process that receives webhooks, even without the rest of the API.
 func (o Options) refusalRoutes() []exchange.Route {
 	if o.Refusals == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// refusals are those of a process that has refused one request of each provider.
+// refusals has one refused request per provider.
 type refusals struct{}
 
 func (refusals) Refusals(provider string) []oversight.ProviderRefusals {
@@ -27,7 +27,7 @@ func (refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	}}
 }
 
-// A process that receives webhooks and serves nothing else of the API still says why it refused some, to those with a token.
+// A process that receives webhooks but serves no other part of the API still shows its refusals to clients with a token.
 func TestRefusalsAreServedWithoutTheRestOfTheAPI(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)

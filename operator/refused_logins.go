@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// refusedPause is the least time between two audit entries of refused logins, and maxRefusedFrom how many addresses one names.
+	// refusedPause is the least time between two audit entries of refused logins, and maxRefusedFrom how many addresses an entry
+	// names.
 	refusedPause   = time.Minute
 	maxRefusedFrom = 5
 )
 
-// refusedLogins has the audit log told of logins that were refused: at once of the first, and then once a minute at most of how
-// many there were since. Nothing of what was shown is in it.
+// refusedLogins writes refused logins to the audit log: the first one immediately, then their number at most once a minute.
+// Entries contain nothing that was submitted.
 type refusedLogins struct {
 	write func(oversight.AuditEntry)
 	pause time.Duration
@@ -41,7 +42,7 @@ func (r *refusedLogins) add(address string) {
 	}
 }
 
-// tell writes what there is, and is quiet for a while then.
+// tell writes an entry and then pauses.
 func (r *refusedLogins) tell() {
 	e := refusedEntry(r.count, r.from)
 	r.count, r.from, r.isQuiet = 0, nil, true
@@ -58,12 +59,12 @@ func (r *refusedLogins) tell() {
 func refusedEntry(n int, from []string) oversight.AuditEntry {
 	detail, err := json.Marshal(map[string]any{"times": n, "addresses": from})
 	if err != nil {
-		detail = nil // numbers and addresses can be written
+		detail = nil // marshaling numbers and addresses never fails
 	}
 	return oversight.Actor{Name: "nobody"}.Did(oversight.AuditLoginRefused, "console", detail)
 }
 
-// newRefusedLogins writes to a store, which may be down: the log has them, too.
+// newRefusedLogins writes to a store that may be down; the log has the logins, too.
 func newRefusedLogins(store SessionStore) *refusedLogins {
 	return &refusedLogins{pause: refusedPause, write: func(e oversight.AuditEntry) {
 		ctx, cancel := context.WithTimeout(context.Background(), exchange.Timeout)

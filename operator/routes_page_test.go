@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write docs/api-routes.md")
 
 const routesPage = "../docs/api-routes.md"
 
-// The page of the routes is written from openapi.json: each with its parameters, a request and an answer.
+// The routes page is generated from openapi.json: each route with its parameters, a request and a response.
 func TestTheRoutesPageIsCurrent(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("openapi.json")
@@ -36,15 +36,15 @@ func TestTheRoutesPageIsCurrent(t *testing.T) {
 	}
 	page, err := os.ReadFile(routesPage)
 	require.NoError(t, err)
-	if want != string(page) { // the page is too long to be shown
+	if want != string(page) { // the page is too long to print
 		t.Error("run go test ./operator -run TestTheRoutesPage -update")
 	}
 }
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// writer draws the page from the document.
+// writer generates the page from the document.
 type writer struct {
 	t        *testing.T
 	document object
@@ -77,7 +77,7 @@ An example answer has the fields that are always there; others are named below i
 	return b.String()
 }
 
-// roles lists every route, of the console as well, with the roles that may call it.
+// roles lists every route, including the console's, with the roles that may call it.
 func (w writer) roles(b *strings.Builder) {
 	b.WriteString("\n## Routes by role\n\nEvery route of the operator API and of the console, and who may call it. " +
 		"Routes of *anyone* need no token.\n\n| Route |")
@@ -109,7 +109,7 @@ func (w writer) roles(b *strings.Builder) {
 
 var parameters = regexp.MustCompile(`:(\w+)`)
 
-// hasGroup says whether a first part of paths is worth a heading.
+// hasGroup reports whether a first path segment deserves a heading.
 func (w writer) hasGroup(paths object, part string) bool {
 	n := 0
 	for path := range paths {
@@ -143,7 +143,6 @@ func (w writer) parameters(b *strings.Builder, operation object) {
 	}
 }
 
-// fields are those of the body.
 func (w writer) fields(b *strings.Builder, body object) {
 	properties, _ := body["properties"].(object)
 	if len(properties) == 0 {
@@ -160,7 +159,7 @@ func (w writer) fields(b *strings.Builder, body object) {
 	}
 }
 
-// meaning is what is said of a value, and which there are.
+// meaning describes a value and its choices.
 func (w writer) meaning(words any, schema object) string {
 	text, _ := words.(string)
 	var rest []string
@@ -176,7 +175,7 @@ func (w writer) meaning(words any, schema object) string {
 		rest = append(rest, kind)
 	}
 	all := text
-	if !strings.HasSuffix(text, " .") { // a dot that is no end
+	if !strings.HasSuffix(text, " .") { // a period that ends no sentence
 		all = strings.TrimSuffix(text, ".")
 	}
 	if len(rest) > 0 {
@@ -224,7 +223,7 @@ func (w writer) answer(b *strings.Builder, responses object) {
 	}
 }
 
-// others are fields of an answer, or of the items of a list, that are not always there.
+// others lists the optional fields of a response or of its list's items.
 func (w writer) others(schema object) []string {
 	properties, _ := schema["properties"].(object)
 	if items, ok := properties["items"].(object); ok {
@@ -240,10 +239,10 @@ func (w writer) others(schema object) []string {
 	return all
 }
 
-// schemaOf is that of the JSON in a body or an answer; nil if there is none.
+// schemaOf returns the JSON schema of a body or a response, or nil.
 func (w writer) schemaOf(holder any) object { return w.resolved(w.contentOf(holder)["schema"]) }
 
-// exampleOf is the example that the document gives for a body or an answer, else one that is made of its schema.
+// exampleOf returns the document's example of a body or a response, or one made from its schema.
 func (w writer) exampleOf(holder any) any {
 	content := w.contentOf(holder)
 	if given, ok := content["example"]; ok || content == nil {
@@ -272,7 +271,7 @@ func (w writer) resolved(v any) object {
 	return at.(object)
 }
 
-// known are values that read well, by the name of what they are.
+// known are readable example values by field name.
 var known = object{
 	"id": "7", "provider": "stripe", "type": "customer.updated", "key": "evt_123", "workflow_id": "stripe:evt_123", "kind": "customer",
 	"external_id": "cus_123", "subscription": "crm", "destination": "crm", "name": "crm", "to": "crm", "by": "ada", "actor": "ada",
@@ -282,7 +281,7 @@ var known = object{
 	"action": "dead_letter.replay", "object": "dead_letter:7", "fingerprint": "sha256:9c99…", "owner_fingerprint": "sha256:4f1c…",
 }
 
-// example is a value of a schema: of an object what is always there, and all of it where nothing is.
+// example makes an example from a schema: an object's required fields, or all fields if none is required.
 func (w writer) example(name string, v any) any {
 	schema := w.resolved(v)
 	for _, key := range []string{"example", "default"} {
@@ -327,13 +326,13 @@ func (w writer) exampleObject(schema object) object {
 	return made
 }
 
-// isShort says whether a value is no object or list.
+// isShort reports whether a value is neither an object nor a list.
 func (w writer) isShort(v any) bool {
 	kind := w.resolved(v)["type"]
 	return kind == "string" || kind == "integer" || kind == "number" || kind == "boolean"
 }
 
-// inOrder are the fields of a body, those that it needs first.
+// inOrder returns the fields of a body, required ones first.
 func (w writer) inOrder(body object) []string {
 	names := requiredOf(body)
 	for _, name := range slices.Sorted(maps.Keys(body["properties"].(object))) {

@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// A search for a text tells what is in bodies, so viewers get none; it goes on where it has stopped, however little it found.
+// A text search reveals what is in bodies, so viewers can't use it; it continues where it stopped, however little it found.
 func TestASearchForAText(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}

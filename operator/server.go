@@ -19,44 +19,44 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Options are what the operator side shows.
+// Options configure the operator server.
 type Options struct {
-	// Version is the build that the index names.
+	// Version is the build shown in the index.
 	Version string
-	// Checks decide, from Started to Drain, whether the process is ready.
+	// Checks decide from Started to Drain whether the process is ready.
 	Checks []Check
-	// EitherIsEnough makes it ready as long as one of the checks is good.
+	// EitherIsEnough makes the process ready if any check succeeds.
 	EitherIsEnough bool
-	// Inbox counts what waits in the inbox, for the answer of GET /readyz; nil leaves it out.
+	// Inbox counts the events in the inbox for GET /readyz; nil leaves the count out.
 	Inbox func(context.Context) (event.InboxDepth, error)
-	// CheckTimeout is how long one check may take; 0 is 2 seconds.
+	// CheckTimeout bounds one check; 0 means 2 seconds.
 	CheckTimeout time.Duration
 	// API is the operator API; nil leaves it out.
 	API *api.API
-	// Refusals are those of this process; nil leaves them out.
+	// Refusals are this process's refused requests; nil leaves them out.
 	Refusals RefusalMemory
-	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
+	// Tokens grant access to the API. Without tokens, every client that reaches the server may do anything: see CheckAddress.
 	Tokens access.Tokens
-	// Sessions keeps who has logged in; nil lets nobody log in. Tickets are those of links that log in; nil is none.
+	// Sessions stores logins; nil disables them. Tickets are one-time login links; nil disables those.
 	Sessions SessionStore
 	Tickets  *access.Tickets
 	// TemporalWeb are the origins whose pages may call the codec endpoint.
 	TemporalWeb []string
 	// ChangesOrigins are the origins whose pages may read the change feed.
 	ChangesOrigins []string
-	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
-	// nil leaves the routes out.
+	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours; nil
+	// leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
-	// Site is what browsers get; nil leaves it out.
+	// Site is the console; nil leaves it out.
 	Site *Site
-	// Prefix is the path under which a proxy shows this server, like "/holdfast"; "" is none.
+	// Prefix is the path under which a proxy serves this server, like "/holdfast", or "".
 	Prefix string
-	// Log takes what went wrong; nil is slog.Default.
+	// Log receives errors; nil is slog.Default.
 	Log *slog.Logger
 }
 
-// Server is the private HTTP side of one process. It can listen before the rest of the process does: until Started it
-// says that the process is not ready.
+// Server is the private HTTP server of one process. It can listen before the rest of the process starts: until Started it
+// reports that the process isn't ready.
 type Server struct {
 	app     *fiber.App
 	probes  *probes
@@ -68,7 +68,7 @@ type Server struct {
 	log     *slog.Logger
 
 	eitherIsEnough bool
-	// closeStreams ends answers that last; nil where there are none.
+	// closeStreams ends the streams; nil if there are none.
 	closeStreams func()
 }
 
@@ -78,13 +78,13 @@ const (
 	writeTimeout        = 30 * time.Second
 	idleTimeout         = 60 * time.Second
 	bodyLimit           = 64 << 10
-	// maxConnections leaves room for requests that are being served beside maxWaiting, and for connections that are being closed.
+	// maxConnections leaves room for maxWaiting, requests being served, and connections being closed.
 	maxConnections = 512
-	// maxHeaders is in bytes; proxies and tracing add to the 4 KiB that are Fiber's default.
+	// maxHeaders is in bytes; proxies and tracing add to Fiber's default of 4 KiB.
 	maxHeaders = 16 << 10
 )
 
-// New makes a server that does not listen yet.
+// New returns a server that doesn't listen yet.
 func New(o Options) *Server {
 	s := &Server{
 		probes:  &probes{checks: o.Checks, timeout: cmp.Or(o.CheckTimeout, defaultCheckTimeout)},
@@ -127,7 +127,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// CheckAddress refuses to serve an API without tokens to more than this machine.
+// CheckAddress refuses to serve an API without tokens beyond this machine.
 func CheckAddress(address string, tokens access.Tokens) error {
 	if len(tokens) > 0 {
 		return nil
@@ -143,7 +143,7 @@ func CheckAddress(address string, tokens access.Tokens) error {
 		"127.0.0.1, or make a token with `holdfast token new` and set HOLDFAST_OPERATOR_TOKENS", address)
 }
 
-// CheckPrefix refuses a path for the proxy that begins as one of ours does: nobody could tell whether the proxy has taken it off.
+// CheckPrefix refuses a proxy path that begins like one of ours: the server couldn't tell whether the proxy has removed it.
 func CheckPrefix(prefix string) error {
 	first, _, _ := strings.Cut(strings.TrimPrefix(prefix, "/"), "/")
 	if prefix == "" || !isOurs(first) {
@@ -152,7 +152,7 @@ func CheckPrefix(prefix string) error {
 	return fmt.Errorf("%s begins as a path of the operator side does (/%s): choose another one, such as /holdfast", prefix, first)
 }
 
-// isOurs says whether a path of ours begins with a segment.
+// isOurs reports whether one of our paths begins with a segment.
 func isOurs(first string) bool {
 	if "/"+first == ConsoleHome {
 		return true
@@ -166,27 +166,27 @@ func isOurs(first string) bool {
 	return false
 }
 
-// ConsoleHome is where the console stands; see package operator/console.
+// ConsoleHome is the console's first page; see package operator/console.
 const ConsoleHome = "/console"
 
-// newApp sets what Fiber and fasthttp leave unlimited.
+// newApp sets limits that Fiber and fasthttp leave open.
 func newApp(fail fiber.ErrorHandler) *fiber.App {
 	app := fiber.New(fiber.Config{
 		BodyLimit: bodyLimit, ReadBufferSize: maxHeaders, Concurrency: maxConnections,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		CaseSensitive: true, StrictRouting: true, Immutable: true,
 		DisablePreParseMultipartForm: true, DisableStartupMessage: true,
-		EnableTrustedProxyCheck: true, // with no proxy listed: no forwarded header is believed
+		EnableTrustedProxyCheck: true, // with no proxy listed, no forwarded header is trusted
 		ErrorHandler:            fail,
 	})
 	server := app.Server()
-	server.SecureErrorLogMessage = true // the text of fasthttp's errors quotes headers
+	server.SecureErrorLogMessage = true // fasthttp's error texts quote headers
 	server.CloseOnShutdown = true
 	limitWaiting(server)
 	return app
 }
 
-// Serve answers on listener until Shutdown, and then returns nil.
+// Serve serves on listener until Shutdown, and then returns nil.
 func (s *Server) Serve(listener net.Listener) error {
 	if err := s.app.Listener(listener); err != nil {
 		return fmt.Errorf("serve operator side: %w", err)
@@ -197,10 +197,10 @@ func (s *Server) Serve(listener net.Listener) error {
 // Started lets the checks decide whether the process is ready.
 func (s *Server) Started() { s.phase.CompareAndSwap(starting, started) }
 
-// Drain makes the process say that it is not ready, for good, so that load balancers look away; everything else goes on.
+// Drain permanently reports the process as not ready, so that load balancers stop sending requests; everything else continues.
 func (s *Server) Drain() { s.phase.Store(draining) }
 
-// Shutdown stops listening and waits, until ctx ends, for the requests that are being answered.
+// Shutdown stops listening and waits until ctx ends for requests in progress.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	if s.closeStreams != nil {

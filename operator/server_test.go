@@ -21,7 +21,7 @@ import (
 	"holdfast/operator"
 )
 
-// serve starts a server on a real listener and gives its base URL.
+// serve starts a server on a real listener and returns its base URL.
 func serve(t *testing.T, o operator.Options) (*operator.Server, string) {
 	t.Helper()
 	if o.Log == nil {
@@ -64,8 +64,8 @@ func do(t *testing.T, method, url string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// send sends a request, again where the connection broke: a server that refuses a request answers and hangs up before
-// it has read all of it, and a client that is still writing then can miss the answer.
+// send sends a request and repeats it if the connection broke: a server that refuses a request responds and closes the
+// connection before it has read all of it, and a client that is still writing can miss the response.
 func send(t *testing.T, req *http.Request) *http.Response {
 	t.Helper()
 	for tries := 1; ; tries++ {
@@ -108,7 +108,7 @@ func TestAProcessThatCannotSaysWhyAndStillLives(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 }
 
-// A check that ignores its deadline must neither hold the answer up nor pile up with every question.
+// A check that ignores its deadline must neither block the response nor accumulate goroutines.
 func TestACheckThatHangsIsReportedAndRunsOnlyOnce(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int32
@@ -152,7 +152,7 @@ func TestChecksRunAtTheSameTime(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 }
 
-// The operator side listens first, so that a process that waits for its database can be asked why.
+// The operator server listens first, so a process that waits for its database can report why.
 func TestAProcessIsNotReadyBeforeItHasStarted(t *testing.T) {
 	t.Parallel()
 	server := operator.New(operator.Options{

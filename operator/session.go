@@ -16,32 +16,32 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// SessionStore keeps who has logged in. Each change writes one audit entry in its transaction.
+// SessionStore stores login sessions. Each change writes one audit entry in its transaction.
 type SessionStore interface {
 	OpenSession(ctx context.Context, s oversight.Session, by oversight.Actor) error
-	// Session is one that has not expired, or event.ErrNotFound.
+	// Session returns an unexpired session, or event.ErrNotFound.
 	Session(ctx context.Context, id []byte) (oversight.Session, error)
-	// CloseSession removes one; there may be none.
+	// CloseSession deletes a session if it exists.
 	CloseSession(ctx context.Context, id []byte, by oversight.Actor) error
-	// Audit writes an entry of its own.
+	// Audit writes a separate audit entry.
 	Audit(ctx context.Context, e oversight.AuditEntry) error
 }
 
 const (
 	sessionCookie = "holdfast_session"
-	// sessionTime is how long somebody stays logged in.
+	// sessionTime is how long a login lasts.
 	sessionTime = 12 * time.Hour
-	// sessionTimeout bounds a look at a session.
+	// sessionTimeout bounds a session lookup.
 	sessionTimeout = 2 * time.Second
-	// proofField and proofHeader bring what shows that a change was made on a page of ours.
+	// proofField and proofHeader carry the proof that a change was made on one of our pages.
 	proofField  = "csrf"
 	proofHeader = "X-Csrf-Token"
 )
 
 const gateKey = "gate"
 
-// gateOf is the gate that a page stands behind; the guard has put it there. A request that could not be read has met none, and
-// gets one that is closed.
+// gateOf returns the gate that the guard has set for a page. An unparsable request has passed no guard and gets a gate that
+// admits nothing.
 func gateOf(c *fiber.Ctx) *gate {
 	if g, ok := c.Locals(gateKey).(*gate); ok {
 		return g
@@ -49,7 +49,7 @@ func gateOf(c *fiber.Ctx) *gate {
 	return &gate{tokens: access.Tokens{{}}}
 }
 
-// LogIn exchanges a token for a session. It is refused like a request with a wrong token.
+// LogIn exchanges a token for a session. It fails like a request with a wrong token.
 func LogIn(c *fiber.Ctx, token string) error {
 	g := gateOf(c)
 	who, ok := g.tokens.Find("Bearer " + token)
@@ -59,7 +59,7 @@ func LogIn(c *fiber.Ctx, token string) error {
 	return g.begin(c, who.Name)
 }
 
-// LogInByTicket exchanges the ticket of a link for a session, once.
+// LogInByTicket exchanges a link's ticket for a session, once.
 func LogInByTicket(c *fiber.Ctx, ticket string) error {
 	g := gateOf(c)
 	holder, ok := g.tickets.Take(ticket, time.Now())
@@ -69,7 +69,7 @@ func LogInByTicket(c *fiber.Ctx, ticket string) error {
 	return g.begin(c, holder)
 }
 
-// LogOut ends the session, wherever its cookie is.
+// LogOut ends the session, including copies of its cookie.
 func LogOut(c *fiber.Ctx) error {
 	g, who := gateOf(c), exchange.Actor(c, "")
 	if id, ok := access.SessionID(c.Cookies(sessionCookie)); ok && g.sessions != nil {
@@ -85,7 +85,7 @@ func LogOut(c *fiber.Ctx) error {
 	return nil
 }
 
-// LoggedIn is who sees a page that anyone may see, if it is known.
+// LoggedIn returns the caller of a page that anyone may see, if logged in.
 func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
 	g := gateOf(c)
 	if len(g.tokens) == 0 {
@@ -95,10 +95,10 @@ func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
 	return who, err == nil
 }
 
-// NeedsLogin says whether there are tokens to log in with.
+// NeedsLogin reports whether there are tokens to log in with.
 func NeedsLogin(c *fiber.Ctx) bool { return len(gateOf(c).tokens) > 0 }
 
-// ProofOf is what a form of a page must send along as its field "csrf", so that pages of other sites cannot send it.
+// ProofOf returns the CSRF proof that a page's form sends as its field "csrf"; pages of other sites can't know it.
 func ProofOf(c *fiber.Ctx) string {
 	if g := gateOf(c); len(g.tokens) == 0 {
 		return g.localProof
@@ -106,7 +106,7 @@ func ProofOf(c *fiber.Ctx) string {
 	return access.ProofOf(c.Cookies(sessionCookie))
 }
 
-// begin keeps a session of the holder of a token, and gives the browser its secret.
+// begin stores a session for a token's holder and sets its cookie.
 func (g *gate) begin(c *fiber.Ctx, holder string) error {
 	until := time.Now().Add(sessionTime)
 	secret, s, ok := g.tokens.Open(holder, until)
@@ -125,7 +125,7 @@ func (g *gate) begin(c *fiber.Ctx, holder string) error {
 	return nil
 }
 
-// refuseLogin also tells of it. An address that is locked out has been told of.
+// refuseLogin also records the refused login, unless the address is locked out, which was recorded.
 func (g *gate) refuseLogin(c *fiber.Ctx) error {
 	address := c.Context().RemoteIP()
 	if g.sessions != nil && g.lockout.Remaining(address) == 0 {
@@ -135,8 +135,8 @@ func (g *gate) refuseLogin(c *fiber.Ctx) error {
 	return g.refuseGuess(c, true)
 }
 
-// setSession sets the cookie for the whole port, below the prefix: the proxy in front may have other things on its other paths.
-// The header that says HTTPS is believed from everybody, for who forges it harms only himself.
+// setSession sets the cookie for the whole port below the prefix, because a proxy may serve other sites on its other paths. It
+// trusts any client's HTTPS header: forging it harms only the forger.
 func (g *gate) setSession(c *fiber.Ctx, value string, until time.Time) {
 	c.Cookie(&fiber.Cookie{
 		Name: sessionCookie, Value: value, Path: g.prefix + "/", Expires: until, HTTPOnly: true,
@@ -144,11 +144,11 @@ func (g *gate) setSession(c *fiber.Ctx, value string, until time.Time) {
 	})
 }
 
-// IsHTTPS says whether the browser speaks HTTPS with the proxy in front.
+// IsHTTPS reports whether the browser uses HTTPS with the proxy.
 func IsHTTPS(c *fiber.Ctx) bool { return c.Get(fiber.HeaderXForwardedProto) == "https" }
 
-// ofSession is who the secret of a cookie says; the error is event.ErrNotFound where it is no good. While the store does not
-// answer, who was seen not long ago is believed: what is down is what they come to see.
+// ofSession returns the holder of a cookie's session, or event.ErrNotFound if it is invalid. While the store doesn't answer,
+// recently seen sessions are accepted, so that their holders can see what is down.
 func (g *gate) ofSession(ctx context.Context, secret string) (who access.Caller, err error) {
 	id, ok := access.SessionID(secret)
 	if !ok || g.sessions == nil {
@@ -174,7 +174,7 @@ func (g *gate) ofSession(ctx context.Context, secret string) (who access.Caller,
 	return who, nil
 }
 
-// requireProof refuses a change that does not come from a page of ours.
+// requireProof refuses a change that doesn't come from one of our pages.
 func requireProof(c *fiber.Ctx) error {
 	if c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead {
 		return nil
@@ -189,7 +189,7 @@ func requireProof(c *fiber.Ctx) error {
 	return nil
 }
 
-// newLocalProof is for the process whose caller has no session: it holds until that ends.
+// newLocalProof makes the proof for a caller without a session, valid until the process ends.
 func newLocalProof() string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

@@ -11,29 +11,29 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Site is what browsers get beside the API: see package operator/console. Its pages stand behind the same gate.
+// Site has the browser pages: see package operator/console. The same gate protects them.
 type Site struct {
-	// Home is its first page; everything that begins with it is the site's.
+	// Home is the first page; all paths that begin with it belong to the site.
 	Home  string
 	Pages []Page
-	// Fail answers, as a page, what went wrong with a request for one.
+	// Fail responds with an error page.
 	Fail func(*fiber.Ctx, exchange.Failure) error
-	// Close ends the answers that last; nil where there are none.
+	// Close ends the site's streams; nil if there are none.
 	Close func()
 }
 
-// Page is one route of a site. Package access has the role that it needs.
+// Page is one route of a site. Package access defines the role that it needs.
 type Page struct {
 	Method, Path string
 	Handler      fiber.Handler
 }
 
-// owns says whether a path is one of the site.
+// owns reports whether a path belongs to the site.
 func (s *Site) owns(path string) bool {
 	return s != nil && (path == s.Home || strings.HasPrefix(path, s.Home+"/"))
 }
 
-// add registers the pages, and leads browsers to the first of them.
+// add registers the pages and redirects browsers to the first one.
 func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 	app.Add(fiber.MethodGet, "/", func(c *fiber.Ctx) error {
 		c.Vary(fiber.HeaderAccept)
@@ -56,7 +56,7 @@ func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 	})
 }
 
-// fail answers with a page. What makes that impossible is an error like any other: Fiber recovers from nothing here.
+// fail responds with an error page. If that panics, it returns an error, because Fiber recovers from nothing here.
 func (s *Site) fail(c *fiber.Ctx, f exchange.Failure) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -66,20 +66,20 @@ func (s *Site) fail(c *fiber.Ctx, f exchange.Failure) (err error) {
 	return s.Fail(c, f)
 }
 
-// onPages is what a page says where the table speaks to programs.
+// onPages has messages for pages where the table's are meant for programs.
 var onPages = map[exchange.Code]string{
 	exchange.CodeUnauthenticated: "You are not logged in.",
 	exchange.CodeNotFound:        "There is no such page.",
 }
 
-// FailureOf is an error as pages show it.
+// FailureOf converts an error for pages.
 func FailureOf(c *fiber.Ctx, err error) exchange.Failure {
 	f := exchange.FailureOf(c, err)
 	f.Message = cmp.Or(onPages[f.Code], f.Message)
 	return f
 }
 
-// withoutPrefix takes requests that a proxy passes on with its prefix as those that it passes on without.
+// withoutPrefix removes the prefix that some proxies leave in requests.
 func withoutPrefix(prefix string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		rest, ok := strings.CutPrefix(c.Path(), prefix)

@@ -20,7 +20,7 @@ import (
 	"holdfast/operator"
 )
 
-// safeLog is what a server has logged so far.
+// safeLog collects a server's log.
 type safeLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -48,7 +48,7 @@ func (s *stub) wide(n int) {
 	}
 }
 
-// narrow connects with a small buffer, so that what is not read soon waits at the server.
+// narrow connects with a small buffer, so that unread data soon backs up at the server.
 func narrow(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
@@ -60,7 +60,7 @@ func narrow(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, address)
 }
 
-// slowly follows the feed as events or as a WebSocket, and gives the message that comes next; "" for what is none.
+// slowly follows the feed as events or as a WebSocket; next returns a message, or "" for a line without data.
 func slowly(t *testing.T, url string, isSocket bool) (next func() (string, error)) {
 	t.Helper()
 	if isSocket {
@@ -92,7 +92,7 @@ func slowly(t *testing.T, url string, isSocket bool) (next func() (string, error
 	}
 }
 
-// Who reads slowly is told how many changes were left out, and after which; what was given and what was left out is all there was.
+// A slow client learns how many changes were skipped and after which position; received and skipped changes add up to all.
 func TestWhoReadsSlowlyIsToldWhatWasSkipped(t *testing.T) {
 	t.Parallel()
 	for name, isSocket := range map[string]bool{"events": false, "a WebSocket": true} {
@@ -105,7 +105,7 @@ func TestWhoReadsSlowlyIsToldWhatWasSkipped(t *testing.T) {
 			next := slowly(t, url, isSocket)
 			const all = 10_000
 			s.wide(all)
-			fast, err := api.Live.Join(t.Context(), feed.Cursor{}, feed.Filter{}) // when this one has seen the last, the slow one was given it
+			fast, err := api.Live.Join(t.Context(), feed.Cursor{}, feed.Filter{}) // its last message comes after the slow one got all
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			require.NoError(t, fast.Run(ctx, func(b feed.Batch) error {
@@ -139,7 +139,7 @@ func TestWhoReadsSlowlyIsToldWhatWasSkipped(t *testing.T) {
 	}
 }
 
-// Who does not read at all is cut off, and its place is free.
+// A client that doesn't read at all is disconnected, and its slot is free.
 func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, isSocket := range map[string]bool{"events": false, "a WebSocket": true} {

@@ -26,8 +26,7 @@ import (
 	"holdfast/operator/api/outgoing"
 )
 
-// stub stands in for everything behind the API, so that it can be seen what reaches it. What the API does with the real
-// things is tested in e2e.
+// stub stands in for everything behind the API, to observe what reaches it. Package e2e tests the API with real backends.
 type stub struct {
 	mu     sync.Mutex
 	calls  []string
@@ -43,11 +42,11 @@ type stub struct {
 	waiting         *event.Waiting
 	conflict        *event.Conflict
 
-	// What reached the side that goes out; noSuch is a name that nothing there has.
+	// noSuch is a name that no destination or subscription has. The fields below record what reached them.
 	noSuch string
-	// temporal is what the destination called queue has.
+	// temporal belongs to the destination called queue.
 	temporal delivery.Temporal
-	// noSubscription is one that only a destination has.
+	// noSubscription is the name of a destination without a subscription.
 	noSubscription string
 	destination    delivery.Destination
 	subscription   delivery.Subscription
@@ -285,7 +284,6 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 	return bytes.ReplaceAll(body, []byte("4242"), []byte("[redacted]")), nil
 }
 
-// api is the whole API on a stub.
 func (s *stub) api() *api.API {
 	return &api.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s.redrives(),
@@ -301,7 +299,7 @@ func (s *stub) EncodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[
 
 func (s *stub) DecodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[]}`), s.call("decode") }
 
-// crowd are tokens of all roles, and their texts by role.
+// crowd returns tokens of all roles, and their texts by role.
 func crowd(t *testing.T) (tokens access.Tokens, texts map[access.Role]string) {
 	t.Helper()
 	texts = map[access.Role]string{}
@@ -313,7 +311,6 @@ func crowd(t *testing.T) (tokens access.Tokens, texts map[access.Role]string) {
 	return tokens, texts
 }
 
-// reply is what a caller sees.
 type reply struct {
 	status int
 	header http.Header
@@ -344,7 +341,7 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 	r := reply{status: res.StatusCode, header: res.Header}
 	r.body, err = io.ReadAll(res.Body)
 	require.NoError(t, err)
-	_ = json.Unmarshal(r.body, &r) // not everything is JSON
+	_ = json.Unmarshal(r.body, &r) // not every response is JSON
 	return r
 }
 

@@ -8,19 +8,19 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxWaiting is how many connections may be open without a request that is being served. Beyond it the oldest of them is closed:
-// one client that opens connections and sends nothing, or little, must not keep probes and operators out. Clients can't be told
-// apart by their address, since behind a proxy they share one.
+// maxWaiting bounds open connections without a request in progress. Beyond it the oldest one is closed: a client that opens
+// connections and sends little or nothing must not lock out probes and operators. Clients can't be told apart by address, since
+// behind a proxy they share one.
 const maxWaiting = 128
 
-// waiting lists the connections without a request that is being served, oldest first.
+// waiting lists the connections without a request in progress, oldest first.
 type waiting struct {
 	mu       sync.Mutex
 	order    *list.List
 	elements map[net.Conn]*list.Element
 }
 
-// limitWaiting closes the oldest waiting connections of a server beyond maxWaiting.
+// limitWaiting closes a server's oldest waiting connections beyond maxWaiting.
 func limitWaiting(server *fasthttp.Server) {
 	w := &waiting{order: list.New(), elements: map[net.Conn]*list.Element{}}
 	server.ConnState = func(c net.Conn, state fasthttp.ConnState) {
@@ -29,7 +29,7 @@ func limitWaiting(server *fasthttp.Server) {
 			w.add(c)
 		case fasthttp.StateHijacked, fasthttp.StateClosed:
 			w.remove(c)
-		case fasthttp.StateActive: // comes before the first byte
+		case fasthttp.StateActive: // precedes the first byte
 		}
 	}
 	handle := server.Handler

@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// installed is a database that commands work with, and what stands in it: an event that was processed and delivered to nobody yet,
-// and one that has died.
+// installed is the database of a command, with an event that was processed but not delivered yet, and one that has failed.
 type installed struct{ processed, dead event.Receipt }
 
 func receiptOf(provider, key string) event.Receipt {
@@ -75,7 +74,7 @@ func install(t *testing.T) (in installed) {
 	return in
 }
 
-// must runs a command line that has to work.
+// must runs a command line that must succeed.
 func must(t *testing.T, line string) string {
 	t.Helper()
 	out, err := run(t, "", strings.Fields(line)...)
@@ -83,7 +82,7 @@ func must(t *testing.T, line string) string {
 	return out
 }
 
-// What a command prints as JSON is what the operator API answers, where it has a route for it.
+// A command's JSON equals the operator API's response, if it has a route for it.
 func TestJSONIsThatOfTheAPI(t *testing.T) {
 	in := install(t)
 	document, err := openapi3.NewLoader().LoadFromFile("../../operator/openapi.json")
@@ -136,7 +135,6 @@ func TestJSONIsThatOfTheAPI(t *testing.T) {
 	}
 }
 
-// An event is found by whatever names it.
 func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 	in := install(t)
 	for _, name := range []string{in.processed.ID, "stripe:evt_1", "evt_1", "req_evt_1"} {
@@ -170,7 +168,7 @@ func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 	}
 }
 
-// A page names the next one, and the last one none.
+// Each page names the next one, and the last page none.
 func TestPagesFollowEachOther(t *testing.T) {
 	install(t)
 	var first, second struct {
@@ -186,7 +184,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 	require.Empty(t, second.Next)
 }
 
-// A table fits a screen of 80 columns and shows whole what is copied; where nobody looks, or with --wide, it has everything.
+// A table fits 80 columns and never cuts what users copy; without a terminal, or with --wide, it has all columns.
 func TestTablesFitTheScreen(t *testing.T) {
 	in := install(t)
 	wide := must(t, "event list")
@@ -205,7 +203,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	require.Regexp(t, `(?m)^`+in.processed.ID+` +processed +stripe +customer.updated +\d+s$`, must(t, "event list"))
 }
 
-// A dead letter that a replay cannot help says what does.
+// If replaying can't fix a dead letter, `dlq show` says what can.
 func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	install(t)
 	out := must(t, "dlq show 1")
@@ -219,7 +217,7 @@ func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	require.Contains(t, must(t, "event show stripe:evt_2"), "(discarded)")
 }
 
-// A file without a line that could be imported asks nobody: there is nothing to decide.
+// A file without an importable line asks for no confirmation.
 func TestThereIsNothingToImport(t *testing.T) {
 	install(t)
 	const expired = `{"record":"key","provider":"stripe","key":"evt_9",` +
@@ -234,8 +232,8 @@ func TestThereIsNothingToImport(t *testing.T) {
 	}
 }
 
-// Where nothing answers, a command says so, and what to do: on a developer's machine to start it, and in an installation what
-// names the place.
+// If a server doesn't answer, the command says so and what to do: start it on a developer's machine, or else check the setting
+// that names the address.
 func TestWhereNothingAnswers(t *testing.T) {
 	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
 	stack := "DATABASE_URL=postgres://nobody@127.0.0.1:1/none\nTEMPORAL_ADDRESS=127.0.0.1:1\nHOLDFAST_OPERATOR_ADDR=127.0.0.1:2\n"
@@ -269,7 +267,7 @@ func TestWhereNothingAnswers(t *testing.T) {
 	}
 }
 
-// Next to a dev stack `config` shows what the other commands use; variables of the environment take precedence.
+// Next to a dev stack `config` shows what the other commands use; environment variables take precedence.
 func TestConfigShowsTheDevStack(t *testing.T) {
 	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
 	t.Setenv("HOLDFAST_OPERATOR_ADDR", "127.0.0.1:3")
@@ -281,7 +279,7 @@ func TestConfigShowsTheDevStack(t *testing.T) {
 	require.Contains(t, out, "HOLDFAST_OPERATOR_ADDR=127.0.0.1:3\n")
 }
 
-// Without a database that is named anywhere, a developer is told where it would be known, and an installation is not.
+// Without any setting that names a database, the error tells developers, but not operators, about the dev stack.
 func TestWithoutADatabase(t *testing.T) {
 	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
 	const beside = "beside a `make run` it is known"

@@ -1,5 +1,5 @@
-// Command holdfast is the one binary of Holdfast: every role, and the tools to operate it. It names its commands and must never
-// know what one does.
+// Command holdfast is the only binary of Holdfast: every role, and the tools to operate it. It lists its commands and must not
+// implement them.
 package main
 
 import (

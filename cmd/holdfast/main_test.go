@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// run runs a command of the tree and gives what it prints to standard output.
+// run runs a command of the tree and returns its standard output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// quoted is code within a line, fenced a block of commands.
+	// quoted matches inline code, fenced a block of commands.
 	quoted = regexp.MustCompile("`(?:bin/)?(holdfast [^`]+)`")
 	fenced = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	typed  = regexp.MustCompile(`(?m)(?:^|[ /(])holdfast ([a-z][^#\n]*)`)
@@ -20,7 +20,7 @@ var (
 	option = regexp.MustCompile(`(?:^|[\s\[])--?([a-z][a-z-]*)`)
 )
 
-// commandLines are what a page says to type, each behind the name of the program.
+// commandLines returns the commands in a page, each after the program's name.
 func commandLines(page string) (lines []string) {
 	for _, found := range quoted.FindAllStringSubmatch(page, -1) {
 		lines = append(lines, strings.TrimPrefix(strings.ReplaceAll(found[1], "\n", " "), "holdfast "))
@@ -33,7 +33,7 @@ func commandLines(page string) (lines []string) {
 	return lines
 }
 
-// Every command and every flag that a page names is there, under the name that it has now.
+// Every command and every flag that a page names exists, under its current name.
 func TestPagesNameCommandsThatAreThere(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// eachCommand calls look with every command of the tree that people see.
+// eachCommand calls look for every visible command of the tree.
 func eachCommand(look func(c *cobra.Command)) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -27,13 +27,13 @@ func eachCommand(look func(c *cobra.Command)) {
 	walk(rootCommand())
 }
 
-// Whoever asks for help sees how it is typed, and reads it in 80 columns.
+// Every help text has an example and fits 80 columns.
 func TestEveryHelpHasAnExampleAndFits(t *testing.T) {
 	t.Parallel()
 	eachCommand(func(c *cobra.Command) {
 		assert.Contains(t, c.Example, "holdfast", c.CommandPath())
 		if c.HasParent() && c.Parent().Name() == "completion" {
-			return // cobra writes it
+			return // cobra generates it
 		}
 		help, err := run(t, "", append(strings.Fields(c.CommandPath())[1:], "--help")...)
 		require.NoError(t, err, c.CommandPath())
@@ -43,7 +43,7 @@ func TestEveryHelpHasAnExampleAndFits(t *testing.T) {
 	})
 }
 
-// An example is a command line that there is: what it names, takes that many arguments and has those flags.
+// Every example is a valid command line: its command, number of arguments and flags exist.
 func TestEveryExampleCanBeTyped(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -81,10 +81,10 @@ func wordsOf(line string) (words []string) {
 	return words
 }
 
-// meaning is what a usage text says before it goes into details.
+// meaning matches a usage text up to its details.
 var meaning = regexp.MustCompile(`^[^(:;]*`)
 
-// A flag means one thing, whatever command it stands in, and says it in the same words.
+// A flag has the same meaning and the same usage text in every command.
 func TestAFlagHasOneMeaning(t *testing.T) {
 	t.Parallel()
 	means := map[string]map[string][]string{}
@@ -108,7 +108,7 @@ func TestAFlagHasOneMeaning(t *testing.T) {
 	}
 }
 
-// What answers can be read by programs; what runs until it is stopped, or writes a file for another program, cannot.
+// Every command supports --json, except those that run until stopped or write a file for another program.
 func TestWhateverAnswersAnswersInJSON(t *testing.T) {
 	t.Parallel()
 	others := []string{
@@ -123,7 +123,7 @@ func TestWhateverAnswersAnswersInJSON(t *testing.T) {
 	})
 }
 
-// What people look at one by one is listed and shown.
+// Nouns with individual objects have list and show.
 func TestNounsAreListedAndShown(t *testing.T) {
 	t.Parallel()
 	for _, noun := range []string{
@@ -143,7 +143,7 @@ func TestNounsAreListedAndShown(t *testing.T) {
 	}
 }
 
-// The arguments of commands are words that the shell can complete, or free ones.
+// The shell can complete every argument, or it is free text.
 func TestTheShellCompletes(t *testing.T) {
 	for line, wanted := range map[string]string{
 		"send str":                   "stripe\t",

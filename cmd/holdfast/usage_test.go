@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// What cannot be meant is refused before anything is opened, with what was probably meant, and ends with exit code 2.
+// An invalid command line is refused before anything is opened, with a suggestion of what was probably meant and exit code 2.
 func TestMistypedCommandLines(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
 	for line, wanted := range map[string]string{
@@ -99,7 +99,7 @@ func TestMistypedCommandLines(t *testing.T) {
 	require.Equal(t, 1, cli.ExitCode(errors.New("no such thing")))
 }
 
-// Help is no mistake, and nothing of it is in the way of a command.
+// Help isn't an error, and doesn't get in the way of commands.
 func TestHelp(t *testing.T) {
 	for _, line := range []string{"", "dlq", "help dlq list", "dlq list --help"} {
 		out, err := run(t, "", strings.Fields(line)...)
@@ -108,7 +108,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Whatever changes something can be read by programs as well.
+// Every command that changes something supports JSON.
 func TestEveryChangeIsAlike(t *testing.T) {
 	var commands func(c *cobra.Command)
 	commands = func(c *cobra.Command) {
@@ -122,7 +122,7 @@ func TestEveryChangeIsAlike(t *testing.T) {
 	commands(rootCommand())
 }
 
-// Every list is bounded, and can be read by programs.
+// Every list is bounded and supports JSON.
 func TestEveryListIsAlike(t *testing.T) {
 	var commands func(c *cobra.Command)
 	commands = func(c *cobra.Command) {

@@ -24,7 +24,7 @@ func TestTheModulesKeepTheImportTable(t *testing.T) {
 	require.Empty(t, Unused(packages, Table), "the table stands in internal/archtest/table.go")
 }
 
-// withoutRoot leaves out the module's own directory, whose files are the top level's business.
+// withoutRoot removes the module's own directory, whose files the top-level check covers.
 func withoutRoot(packages []Package) (rest []Package) {
 	for _, p := range packages {
 		if p.Path != "." {
@@ -49,7 +49,7 @@ func TestNoLibraryIsOlderThanItsLastKnownHole(t *testing.T) {
 	require.Empty(t, CheckVersions(selected, Floors))
 }
 
-// Tools and the benchmark have modules of their own, so that what they need is no dependency of the product.
+// Tools and the benchmark have their own modules, so that the product doesn't depend on what they need.
 func TestEveryToolIsAModuleOfItsOwn(t *testing.T) {
 	t.Parallel()
 	require.FileExists(t, filepath.Join(root, "bench", "go.mod"))
@@ -75,7 +75,7 @@ func TestEveryRuleHasAReason(t *testing.T) {
 	}
 }
 
-// The table itself must be a direction: no package builds, over others, on itself.
+// The table itself must be acyclic: no package depends on itself, even indirectly.
 func TestTheTableHasNoCircle(t *testing.T) {
 	t.Parallel()
 	ours := map[string][]string{}
@@ -96,7 +96,7 @@ func TestTheTableHasNoCircle(t *testing.T) {
 	}
 }
 
-// The tour of the architecture leads to files that are there.
+// The architecture tour links to existing files.
 func TestTheTourLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	tour, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))

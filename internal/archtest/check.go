@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Package is a package of this module as it is written.
+// Package is a package of this module with its imports.
 type Package struct {
-	// Path is the path below the module; "." for the module's own directory.
+	// Path is relative to the module; "." for the module's own directory.
 	Path string
 	// Imports are the imports of its code, TestImports those of its tests.
 	Imports, TestImports []string
-	// HasCode is false for a package of tests only.
+	// HasCode is false for a package with only tests.
 	HasCode bool
 }
 
-// Check gives a sentence for each breach of the table.
+// Check returns a sentence for each violation of the table.
 func Check(packages []Package, table []Rule) []string {
 	rules := map[string]Rule{}
 	for _, r := range table {
@@ -34,7 +34,7 @@ func Check(packages []Package, table []Rule) []string {
 	return breaches
 }
 
-// Unused gives a sentence for each direction that the table has and nobody goes.
+// Unused returns a sentence for each import that the table allows and no package uses.
 func Unused(packages []Package, table []Rule) []string {
 	imports := map[string][]string{}
 	for _, p := range packages {
@@ -74,7 +74,7 @@ func (r Rule) check(p Package, rules map[string]Rule) []string {
 	return breaches
 }
 
-// judge says why the package must not import path.
+// judge explains why the package must not import path.
 func (r Rule) judge(path string) (why string, broken bool) {
 	for _, ban := range r.Never {
 		if isBelow(path, ban.Path) {
@@ -93,7 +93,7 @@ func (r Rule) judge(path string) (why string, broken bool) {
 	return r.Why, broken
 }
 
-// judgeTest lets tests import every library, and every package of this module that does not itself build on this one.
+// judgeTest lets tests import every library, and every package of this module that doesn't depend on the tested one.
 func (r Rule) judgeTest(path string, rules map[string]Rule) (why string, broken bool) {
 	ours, isOurs := below(path)
 	if !isOurs || ours == r.Package || r.OnlyTests {
@@ -112,9 +112,9 @@ func (r Rule) judgeTest(path string, rules map[string]Rule) (why string, broken 
 
 func isForTests(ours string) bool { return strings.HasPrefix(ours, "internal/devstack") }
 
-// buildsOn follows the table, not the code, so that a test cannot turn a direction around that nobody uses yet.
+// buildsOn follows the table, not the code, so that a test can't reverse a direction that no package uses yet.
 func buildsOn(upper, lower string, rules map[string]Rule) bool {
-	seen := map[string]bool{} // Go has no cycles of packages, but the table may have one by mistake
+	seen := map[string]bool{} // Go has no import cycles, but the table may have one by mistake
 	var builds func(string) bool
 	builds = func(upper string) bool {
 		if seen[upper] {
@@ -128,7 +128,7 @@ func buildsOn(upper, lower string, rules map[string]Rule) bool {
 	return builds(upper)
 }
 
-// below gives the path below this module.
+// below returns the path relative to this module.
 func below(path string) (string, bool) {
 	if path == module {
 		return ".", true
@@ -138,7 +138,7 @@ func below(path string) (string, bool) {
 
 func isBelow(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
 
-// matches compares with the beginning of a path, or with all of it where the pattern ends in "!".
+// matches compares the beginning of a path, or all of it if the pattern ends in "!".
 func matches(path, pattern string) bool {
 	if exact, ok := strings.CutSuffix(pattern, "!"); ok {
 		return path == exact
@@ -146,7 +146,7 @@ func matches(path, pattern string) bool {
 	return pattern == anything || isBelow(path, pattern)
 }
 
-// isStandard knows the standard library by the first element of the path, which has no dot.
+// isStandard recognizes the standard library by the first element of the path, which has no dot.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

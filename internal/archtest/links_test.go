@@ -19,7 +19,7 @@ var (
 	pageNamed = regexp.MustCompile(`docs/(?:[a-z-]+/)?[a-z-]+\.md`)
 )
 
-// Every link between pages leads to a page that is there, and to a heading in it.
+// Every link between pages leads to an existing page and an existing heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(t)
@@ -44,7 +44,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Every page can be found from the index.
+// Every page is linked from the index.
 func TestTheIndexHasEveryPage(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(t)
@@ -55,7 +55,7 @@ func TestTheIndexHasEveryPage(t *testing.T) {
 	}
 }
 
-// What code and settings say of pages names some that are there.
+// Pages that code and settings mention exist.
 func TestCodeNamesPagesThatExist(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(t)
@@ -77,7 +77,6 @@ func TestCodeNamesPagesThatExist(t *testing.T) {
 	require.Greater(t, named, 10)
 }
 
-// Tests that pages name are there.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder
@@ -102,7 +101,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	require.Greater(t, named, 30)
 }
 
-// pagesOf are the texts of all pages by their path from the root, without their examples.
+// pagesOf returns the texts of all pages without their examples, by path from the root.
 func pagesOf(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -120,7 +119,7 @@ func pagesOf(t *testing.T) map[string]string {
 	return pages
 }
 
-// slugs are the anchors of a page's headings, as GitHub makes them.
+// slugs returns the anchors of a page's headings, as GitHub generates them.
 func slugs(page string) (all []string) {
 	for _, found := range heading.FindAllStringSubmatch(page, -1) {
 		text := notInSlug.ReplaceAllString(strings.ToLower(found[1]), "")

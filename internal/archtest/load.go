@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// listed is what `go list -json` says of a package.
+// listed is a package in the output of `go list -json`.
 type listed struct {
 	ImportPath   string
 	GoFiles      []string
@@ -41,7 +41,7 @@ func Load(root string) ([]Package, error) {
 	}
 }
 
-// run calls the go command, without the network.
+// run runs the go command without network access.
 func run(dir string, args ...string) ([]byte, error) {
 	command := exec.Command("go", args...)
 	command.Dir = dir

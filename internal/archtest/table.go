@@ -1,31 +1,30 @@
 package archtest
 
-// module is the path of this module.
 const module = "holdfast"
 
-// anything stands for every import of its kind.
+// anything allows every import of its kind.
 const anything = "*"
 
-// Rule says what one package may import.
+// Rule defines what one package may import.
 type Rule struct {
-	// Package is its path below the module.
+	// Package is its path relative to the module.
 	Package string
-	// Why is the reason for the rule, printed when it is broken.
+	// Why is the reason for the rule, printed on a violation.
 	Why string
-	// Ours are the packages of this module that it may import, by path below the module.
+	// Ours are the packages of this module that it may import, by path relative to the module.
 	Ours []string
-	// Libraries are the paths that imports from other modules may begin with.
+	// Libraries are the allowed prefixes of imports from other modules.
 	Libraries []string
-	// Never are paths that it must not import although the above would let it, or that deserve a reason of their own.
+	// Never lists paths that are forbidden although the fields above would allow them, or that deserve their own reason.
 	Never []Ban
-	// OnlyTests is set for a package that has no code of its own.
+	// OnlyTests marks a package without code.
 	OnlyTests bool
 }
 
-// Ban is a path, with all that lies below it, and the reason why it is banned.
+// Ban forbids a path and everything below it, and says why.
 type Ban struct{ Path, Why string }
 
-// otelAPI is what instrumented code needs of OpenTelemetry; the SDK and the exporters belong to internal/telemetry.
+// otelAPI is the part of OpenTelemetry that instrumented code needs; the SDK and the exporters belong to internal/telemetry.
 var otelAPI = []string{
 	"go.opentelemetry.io/otel!", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes",
 	"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace",
@@ -43,7 +42,7 @@ const (
 	whyPlumbing   = "plumbing serves the domain and knows nothing of it; internal/process copies values between them"
 )
 
-// neverInSQL is banned from every room of persistence.
+// neverInSQL is forbidden in every package below persistence.
 var neverInSQL = []Ban{
 	{"go.temporal.io", whyNoTemporal},
 	{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},
@@ -133,7 +132,7 @@ var Table = []Rule{
 	{
 		Package: "ingress",
 		Why:     "HTTP only: it receives, limits and answers, and leaves it to the intake where an event is committed",
-		// delivery, for the handlers that answer questions; runs, for the words of an answer.
+		// delivery, for the handlers that answer questions; runs, for the terms of a response.
 		Ours: []string{"event", "event/oversight", "providers", "providers/auth", "providers/auth/denial", "providers/definition",
 			"intake", "runs", "delivery/webhook"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp",
@@ -418,7 +417,7 @@ var Table = []Rule{
 	{
 		Package: "persistence/ledgers",
 		Why:     "a judge of what is stored shares the form of rows with those who write them, and none of their ways",
-		// ledger, for the check of what is stored against what was sent.
+		// ledger, for comparing stored events with sent ones.
 		Ours:      []string{"delivery", "event", "ledger", "persistence/entities", "persistence/postgres"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
@@ -446,7 +445,7 @@ var Table = []Rule{
 	{
 		Package: "operator/exchange",
 		Why:     "a request is read, and refused, in one way, whatever it asks for and whoever may ask",
-		// feed, for the errors of those who follow.
+		// feed, for its followers' errors.
 		Ours:      []string{"event", "event/operation", "event/oversight", "internal/word", "feed", "operator/access"},
 		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
 		Never: []Ban{
@@ -511,7 +510,7 @@ var Table = []Rule{
 	{
 		Package: "operator/console/plot",
 		Why:     "what is drawn of the metrics depends on nothing but their values",
-		Ours:    []string{"operator/console/frame"}, // how a number is written
+		Ours:    []string{"operator/console/frame"}, // number formats
 	},
 	{
 		Package: "operator/console",
@@ -519,7 +518,7 @@ var Table = []Rule{
 		Ours: []string{"delivery", "delivery/desk", "event", "event/fold", "event/operation", "event/oversight", "feed", "operator",
 			"operator/access", "operator/api", "operator/api/outgoing", "operator/console/frame", "operator/console/plot",
 			"operator/exchange",
-			// what a definition says, and what it would make of a request
+			// the content of a definition, and its result for a request
 			"providers", "providers/auth", "providers/auth/denial", "providers/lint"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
 		Never: []Ban{
@@ -538,7 +537,7 @@ var Table = []Rule{
 	{
 		Package:   "internal/config",
 		Why:       whyPlumbing,
-		Ours:      []string{"internal/payloadcodec", "internal/word"}, // whose keys it checks at load; what a typo meant
+		Ours:      []string{"internal/payloadcodec", "internal/word"}, // checks keys at load; suggests names
 		Libraries: []string{anything},
 	},
 	{
@@ -649,7 +648,7 @@ var Table = []Rule{
 	{
 		Package: "internal/cli",
 		Why:     "all commands have one form, whatever they are about",
-		// What the operator API shows is what --json prints.
+		// --json prints the operator API's views.
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/printable", "internal/word",
 			"internal/config", "internal/installation", "operator/exchange", "persistence", "providers",
 			"providers/auth", "redrive", "runs"},

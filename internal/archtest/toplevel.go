@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TopLevel is what may lie at the top of the repository: `ls` draws the architecture.
+// TopLevel lists the allowed entries at the top of the repository: `ls` shows the architecture.
 var TopLevel = []string{
 	"activities", "archive", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "feed", "ingress", "intake", "internal",
 	"ledger", "loadgen", "migrations", "moving", "operator", "persistence", "providers", "reconcile", "redrive", "runs", "tools",
@@ -14,7 +14,7 @@ var TopLevel = []string{
 	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 
-// CheckTopLevel gives a sentence for each entry that is neither allowed, hidden, nor ignored by .gitignore.
+// CheckTopLevel returns a sentence for each entry that is neither allowed, hidden, nor ignored by .gitignore.
 func CheckTopLevel(root fs.FS, allowed []string) ([]string, error) {
 	entries, err := fs.ReadDir(root, ".")
 	if err != nil {

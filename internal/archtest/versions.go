@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Floor is the oldest version of a module that we build with, and what is wrong with those before it.
+// Floor is the oldest allowed version of a module, and what is wrong with older ones.
 type Floor struct{ Module, Version, Why string }
 
-// Floors are checked against the versions that the build selects, indirect ones included.
+// Floors are checked against the versions that the build selects, including indirect ones.
 var Floors = []Floor{
 	{"github.com/valyala/fasthttp", "v1.73.0", "Fiber asks for one of 2023; request smuggling and panics were fixed since"},
 	{"github.com/gofiber/fiber/v2", "v2.52.15", "GHSA-c5qf-v26h-rp5r and the CVEs before it"},
@@ -20,8 +20,8 @@ var Floors = []Floor{
 	{"github.com/klauspost/compress", "v1.18.7", "decompression that does not end"},
 }
 
-// CheckVersions gives a sentence for each floor that the selected version (by module) lies below. A module that is not
-// part of the build is as good as a new one.
+// CheckVersions returns a sentence for each floor that the selected version (by module) is below. A module outside the build
+// passes.
 func CheckVersions(selected map[string]string, floors []Floor) []string {
 	var breaches []string
 	for _, f := range floors {
@@ -32,7 +32,7 @@ func CheckVersions(selected map[string]string, floors []Floor) []string {
 	return breaches
 }
 
-// numbers turns "v1.2.3-rc1" into 1, 2, 3. A pre-release counts as its release, which is near enough for a floor.
+// numbers turns "v1.2.3-rc1" into 1, 2, 3. A pre-release counts as its release, which is close enough for a floor.
 func numbers(version string) []int {
 	release, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "-")
 	var parts []int
@@ -43,8 +43,8 @@ func numbers(version string) []int {
 	return parts
 }
 
-// SelectedVersions are the versions of the modules that some package of the module in root, or a test of it, is built
-// from. (`go list -m all` would name more, and wants the network for those that nothing uses.)
+// SelectedVersions returns the versions of the modules used to build the packages and tests of the module in root. (`go list -m
+// all` would list more, and needs the network for unused ones.)
 func SelectedVersions(root string) (map[string]string, error) {
 	out, err := run(root, "list", "-e", "-deps", "-test", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./...")
 	if err != nil {

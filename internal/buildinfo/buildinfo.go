@@ -1,4 +1,4 @@
-// Package buildinfo says which build of Holdfast is running. It must never depend on anything that is configured.
+// Package buildinfo identifies the running build of Holdfast. It must not depend on configuration.
 package buildinfo
 
 import (
@@ -7,21 +7,20 @@ import (
 	"runtime/debug"
 )
 
-// Both are set at the link: -ldflags "-X holdfast/internal/buildinfo.version=v1.2.3". A build inside of a repository needs
-// no revision; one in a container, where the repository is left out, does.
+// Both are set at link time: -ldflags "-X holdfast/internal/buildinfo.version=v1.2.3". A build inside a repository needs no
+// revision; one in a container, which lacks the repository, does.
 var version, revision string
 
-// Info is the identity of a build.
+// Info identifies a build.
 type Info struct {
-	// Version is the release, or "dev" for a build that has none.
+	// Version is the release, or "dev" without one.
 	Version string `json:"version"`
-	// Revision is the commit, with "+dirty" if the tree had changes; "unknown" for a build outside of a repository.
+	// Revision is the commit, with "+dirty" if the tree had changes; "unknown" for a build outside a repository.
 	Revision string `json:"revision"`
-	// Go is the version of the toolchain.
-	Go string `json:"go"`
+	Go       string `json:"go"`
 }
 
-// Read gives the identity of the running binary.
+// Read returns the identity of the running binary.
 func Read() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -42,7 +41,7 @@ func from(build *debug.BuildInfo) Info {
 	return Info{Version: cmp.Or(version, "dev"), Revision: commit, Go: cmp.Or(build.GoVersion, "unknown")}
 }
 
-// String is one line for people.
+// String returns one readable line.
 func (i Info) String() string {
 	return fmt.Sprintf("holdfast %s (%s, %s)", i.Version, i.Revision, i.Go)
 }

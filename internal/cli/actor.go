@@ -10,7 +10,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// ActorOf is who a command is audited as: the user of the operating system, with the reason that the command was given.
+// ActorOf returns the actor for the audit log: the operating system's user, with the reason given to the command.
 func ActorOf(c *cobra.Command) oversight.Actor {
 	reason, _ := c.Flags().GetString(ReasonFlag)
 	name := strconv.Itoa(os.Getuid())
@@ -23,5 +23,5 @@ func ActorOf(c *cobra.Command) oversight.Actor {
 // ReasonFlag is the name of the flag that AddReasonFlag adds.
 const ReasonFlag = "reason"
 
-// AddReasonFlag asks for the reason of a change, which the audit log keeps.
+// AddReasonFlag adds --reason, which the audit log stores.
 func AddReasonFlag(c *cobra.Command) { c.Flags().String(ReasonFlag, "", "why, for the audit log") }

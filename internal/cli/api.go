@@ -16,17 +16,16 @@ import (
 	"holdfast/internal/config"
 )
 
-// TokenVariable holds the token that commands show to the operator port of a running Holdfast. Names that begin so are nobody
-// else's.
+// TokenVariable names the variable with the token for the operator API of a running Holdfast. No setting has this prefix.
 const TokenVariable = "HOLDFAST_SECRET_TOKEN"
 
 const (
-	// answerTimeout bounds each request but a stream.
+	// answerTimeout bounds each request except streams.
 	answerTimeout = 30 * time.Second
 	maxAnswer     = 16 << 20 // in bytes
 )
 
-// NewHTTPClient has no proxy, since both ends are named, and follows nobody elsewhere.
+// NewHTTPClient uses no proxy, since both ends are known, and follows no redirects.
 func NewHTTPClient() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{Proxy: nil, ResponseHeaderTimeout: answerTimeout},
@@ -34,16 +33,17 @@ func NewHTTPClient() *http.Client {
 	}
 }
 
-// API is the operator API of a running Holdfast: for what only a process knows, and for who has a token and no database.
+// API is a client of a running Holdfast's operator API, for state that only a process has and for users who have a token but no
+// database.
 type API struct {
-	// URL has no slash at its end.
+	// URL has no trailing slash.
 	URL, Token string
-	// NamedBy is what has named the URL: see the function of that name.
+	// NamedBy is the setting that the URL comes from: see the function of that name.
 	NamedBy string
 	Client  *http.Client
 }
 
-// APIFlags say where the operator API answers, and what opens it.
+// APIFlags hold the operator API's URL and token file.
 type APIFlags struct{ url, tokenFile string }
 
 // Add adds --operator and --token-file.
@@ -54,7 +54,7 @@ func (f *APIFlags) Add(c *cobra.Command) {
 	Alias(c, "url", "operator")
 }
 
-// API is the one that the flags name, or else that of the configuration.
+// API returns a client for the flags' URL, or else the configuration's.
 func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 	api := &API{
 		URL: strings.TrimSuffix(f.url, "/"), Token: os.Getenv(TokenVariable), Client: NewHTTPClient(),
@@ -77,20 +77,20 @@ func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 	return api, nil
 }
 
-// IsURL says whether a text names a place that HTTP reaches.
+// IsURL reports whether a text is an HTTP URL.
 func IsURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// RefusalError is an answer that is none of those that are wanted.
+// RefusalError is an error response.
 type RefusalError struct {
 	Status int
-	// By is where it comes from, and Said what it says.
+	// By is the server, and Said the message of its response.
 	By, Said string
 }
 
-// Error says what to do, where that is known.
+// Error also says what to do, if that is known.
 func (r *RefusalError) Error() string {
 	switch r.Status {
 	case http.StatusUnauthorized:
@@ -102,12 +102,12 @@ func (r *RefusalError) Error() string {
 	return Printable(fmt.Sprintf("%s answers %d %s", r.By, r.Status, r.Said))
 }
 
-// IsFinal says whether to ask again is of no use.
+// IsFinal reports whether retrying is pointless.
 func (r *RefusalError) IsFinal() bool {
 	return r.Status >= 400 && r.Status < 500 && r.Status != http.StatusRequestTimeout && r.Status != http.StatusTooManyRequests
 }
 
-// Get asks for a path. The caller closes the body. The error is a *RefusalError where the answer is not 200.
+// Get requests a path. The caller closes the body. If the status isn't 200, the error is a *RefusalError.
 func (a *API) Get(ctx context.Context, path string, query url.Values, accept string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+path+"?"+query.Encode(), nil)
 	if err != nil {
@@ -128,12 +128,12 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 	var answer struct {
 		Error struct{ Code, Message string }
 	}
-	_ = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer) // a proxy may answer something else
+	_ = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer) // a proxy may respond with something else
 	said := strings.TrimSpace(answer.Error.Code + " " + answer.Error.Message)
 	return nil, &RefusalError{response.StatusCode, a.URL, said}
 }
 
-// Read reads the answer of a route into a value.
+// Read decodes a route's response into a value.
 func (a *API) Read(ctx context.Context, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -18,10 +18,10 @@ import (
 	"holdfast/providers"
 )
 
-// words are what a shell may complete an argument or a flag with, given the arguments before it: none where that cannot be known.
+// words returns the completions of an argument or a flag, given the arguments before it; none if they are unknown.
 type words func(c *cobra.Command, before []string) []string
 
-// argumentWords are those of the arguments in the usage line of a command: by the group that the command stands in, or in all.
+// argumentWords completes the arguments in a command's usage line, by the command's group or for all groups.
 var argumentWords = map[string]words{
 	"PROVIDER": providerWords,
 	"TYPE":     sampleWords,
@@ -42,25 +42,25 @@ var argumentWords = map[string]words{
 	"DESTINATION":  stored(destinationNames),
 }
 
-// idsOf are the IDs of operations, with their states.
+// idsOf returns the IDs of operations with their states.
 func idsOf[T operation.Any](all []T, _ error) []string {
 	return each(all, func(o T) string { return o.Common().ID + "\t" + string(o.Common().State) })
 }
 
-// flagWords are those of flags that have one meaning wherever they are.
+// flagWords completes flags that have one meaning in all commands.
 var flagWords = map[string]words{
 	"provider": providerWords, "event": stored(recentEvents), "subscription": stored(subscriptionNames),
 	"destination": stored(destinationNames), "to": stored(destinationNames),
 }
 
 const (
-	// completions is how many IDs are offered.
+	// completions is the maximum number of offered IDs.
 	completions = 20
-	// completionPatience is how long somebody waits for them.
+	// completionPatience bounds the time for completing.
 	completionPatience = 2 * time.Second
 )
 
-// complete lets the shell complete what c and the commands below it take.
+// complete adds completion to c and the commands below it.
 func complete(c *cobra.Command) {
 	arguments := strings.Fields(c.Use)[1:]
 	if !c.HasSubCommands() && c.ValidArgsFunction == nil && c.ValidArgs == nil {
@@ -97,7 +97,7 @@ func wordsOf(c *cobra.Command, argument string, before []string) []string {
 	return nil
 }
 
-// stored are words that the database knows.
+// stored completes with words from the database.
 func stored(find func(context.Context, *persistence.Store) []string) words {
 	return func(c *cobra.Command, _ []string) []string {
 		cfg, _, err := config.LoadBesideDev()
@@ -146,7 +146,7 @@ func providerWords(*cobra.Command, []string) []string {
 	})
 }
 
-// sampleWords are the types that the provider before them has samples of.
+// sampleWords returns the types for which the preceding provider has samples.
 func sampleWords(_ *cobra.Command, before []string) []string {
 	catalogue := catalogueOfWords()
 	if catalogue == nil || len(before) == 0 {

@@ -1,5 +1,4 @@
-// Package cli is the form that all commands have: filters that refuse what they cannot match, tables, JSON, progress, exit codes,
-// and the tools that a command works with.
+// Package cli has what all commands share: strict filters, tables, JSON, progress, exit codes, and the stores that commands use.
 //
-// It must never know what a command is for. Those stand in the rooms below it, by noun.
+// It must not depend on any command. The commands are in the packages below it, by noun.
 package cli

@@ -14,18 +14,18 @@ import (
 	"holdfast/runs"
 )
 
-// missing is an event.ErrNotFound that says more.
+// missing is an event.ErrNotFound with its own text.
 type missing struct{ text string }
 
 func (m *missing) Error() string        { return m.text }
 func (m *missing) Is(target error) bool { return target == event.ErrNotFound }
 
-// Missing is an event.ErrNotFound with a text of its own: where the right name is found.
+// Missing returns an event.ErrNotFound with a text that says where to find the right name.
 func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }
 
-// FindEvents are the IDs of the events that a text names: one by its own ID, its workflow's, its key or the number of its dead
-// letter; all that a request has brought by that request's. They need not be stored any more. The error is event.ErrNotFound
-// where it names none.
+// FindEvents returns the IDs of the events that a text identifies: one by its own ID, its workflow's, its key or its dead
+// letter's number; all events of a request by the request's ID. They need not be stored any more. It returns event.ErrNotFound
+// if there are none.
 func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 	var unsearched string
 	for _, find := range []func(context.Context, string) ([]string, error){
@@ -42,13 +42,13 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 		}
 	}
 	if uuid.Validate(text) == nil {
-		return []string{text}, nil // something may have been decided about it
+		return []string{text}, nil // an operator's decision about it may exist
 	}
 	return nil, Missing("no event is known as %q: want its ID, its workflow ID (provider:key), its key, the number of its dead "+
 		"letter, or the ID of its request%s", text, unsearched)
 }
 
-// FindEvent is the one event that a text names.
+// FindEvent returns the single event that a text identifies.
 func (t *Tools) FindEvent(ctx context.Context, text string) (string, error) {
 	ids, err := t.FindEvents(ctx, text)
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *Tools) FindEvent(ctx context.Context, text string) (string, error) {
 	return ids[0], nil
 }
 
-// FindFiltered is the event that a flag names; "" for "".
+// FindFiltered returns the event of a filter flag; "" for "".
 func (t *Tools) FindFiltered(ctx context.Context, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -68,7 +68,7 @@ func (t *Tools) FindFiltered(ctx context.Context, text string) (string, error) {
 	return t.FindEvent(ctx, text)
 }
 
-// FindDeadLetter is the number of the dead letter that a text names: its own, or the latest of the event that it names.
+// FindDeadLetter returns the number of a dead letter: the given one, or the latest of the event that a text identifies.
 func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
@@ -87,7 +87,7 @@ func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) 
 	return letters[0].ID, nil
 }
 
-// byNumber looks for a key as well that is such a number: nobody knows which of the two is meant.
+// byNumber also looks for an equal key, because either may be meant.
 func (t *Tools) byNumber(ctx context.Context, text string) ([]string, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -129,13 +129,13 @@ func (t *Tools) byWorkflow(ctx context.Context, text string) ([]string, error) {
 	return []string{id}[:count(err)], err
 }
 
-// acceptedOf looks for the run of a workflow whose event no worker has taken yet.
+// acceptedOf finds the run of a workflow whose event still waits for a worker.
 func (t *Tools) acceptedOf(ctx context.Context, workflowID string) ([]string, error) {
 	accepted, err := t.Runs().AcceptedOf(ctx, workflowID)
 	return []string{accepted.Receipt.ID}[:count(err)], err
 }
 
-// acceptedByKey looks for events that no worker has taken yet, of all providers, among the newest open runs.
+// acceptedByKey looks among the newest open runs for events of all providers that still wait for a worker.
 func (t *Tools) acceptedByKey(ctx context.Context, text string) (ids []string, err error) {
 	if uuid.Validate(text) == nil {
 		return nil, event.ErrNotFound
@@ -147,7 +147,7 @@ func (t *Tools) acceptedByKey(ctx context.Context, text string) (ids []string, e
 	return ids, err
 }
 
-// byKey looks at all providers.
+// byKey searches all providers.
 func (t *Tools) byKey(ctx context.Context, text string) (ids []string, err error) {
 	if uuid.Validate(text) == nil {
 		return nil, event.ErrNotFound
@@ -167,7 +167,6 @@ func (t *Tools) byID(ctx context.Context, text string) ([]string, error) {
 	return []string{text}[:count(err)], err
 }
 
-// count is how many there are of one thing that was looked for.
 func count(err error) int {
 	if err != nil {
 		return 0

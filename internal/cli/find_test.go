@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// A number may be that of a dead letter and the key of another event. An expunge must not guess which of them is meant.
+// A number may be a dead letter's number and another event's key. An expunge must not guess which of them is meant.
 func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 	t.Parallel()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: cluster.Database(t), MaxConns: 2})

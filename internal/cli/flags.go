@@ -12,8 +12,7 @@ import (
 	"holdfast/internal/word"
 )
 
-// Flags that know which values they can have refuse the others as soon as they are read: a filter that cannot match would say
-// that there is nothing.
+// Flags with a closed set of values refuse others when parsed: a filter that can't match would return an empty list.
 
 // choice is one of a closed set of values.
 type choice[T ~string] struct {
@@ -28,16 +27,16 @@ func (f choice[T]) Set(text string) (err error) {
 	return err
 }
 
-// AddChoiceFlag adds a flag whose help names the values that it takes.
+// AddChoiceFlag adds a flag and lists its values in the help.
 func AddChoiceFlag[T ~string](c *cobra.Command, to *T, name, usage string, all []T) {
 	c.Flags().Var(choice[T]{to, all}, name, usage+": "+word.Alternatives(all))
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(Words(all), cobra.ShellCompDirectiveNoFileComp)) // it is new
 }
 
-// Words are the values of a closed set as text.
+// Words returns the values of a closed set as text.
 func Words[T ~string](all []T) []string { return each(all, func(one T) string { return string(one) }) }
 
-// Alias lets a flag have another name as well: the one that it had before.
+// Alias gives a flag a second, older name.
 func Alias(c *cobra.Command, other, name string) {
 	before := c.Flags().GetNormalizeFunc()
 	c.Flags().SetNormalizeFunc(func(f *pflag.FlagSet, given string) pflag.NormalizedName {
@@ -48,7 +47,7 @@ func Alias(c *cobra.Command, other, name string) {
 	})
 }
 
-// pageSize is how many rows a page has.
+// pageSize is a number of rows.
 type pageSize struct{ to *int }
 
 func (f pageSize) String() string { return strconv.Itoa(*f.to) }
@@ -62,18 +61,18 @@ func (f pageSize) Set(text string) error {
 	return nil
 }
 
-// AddLimitFlag adds the size of a page, with its usual value.
+// AddLimitFlag adds the page size with its default.
 func AddLimitFlag(c *cobra.Command, to *int, usual int) {
 	*to = usual
 	c.Flags().Var(pageSize{to}, "limit", fmt.Sprintf("how many at most, 1 to %d", event.MaxPage))
 }
 
-// AddEventFlag adds a flag that names an event, by whatever Tools.FindEvent knows.
+// AddEventFlag adds a flag that identifies an event in any way that Tools.FindEvent accepts.
 func AddEventFlag(c *cobra.Command, to *string, usage string) {
 	c.Flags().StringVar(to, "event", "", "this event (its ID, workflow ID, key or dead letter): "+usage)
 }
 
-// rate is a number a second.
+// rate is a number per second.
 type rate struct{ to *float64 }
 
 func (f rate) Type() string { return "string" }
@@ -88,12 +87,12 @@ func (f rate) String() string {
 	return RateText(*f.to)
 }
 
-// AddRateFlag adds a flag for a rate, in a second.
+// AddRateFlag adds a flag for a rate per second.
 func AddRateFlag(c *cobra.Command, to *float64, name, usage string) {
 	c.Flags().Var(rate{to}, name, "the highest rate (50/s, 600/m): "+usage)
 }
 
-// RateText is a rate as AddRateFlag reads it.
+// RateText formats a rate as AddRateFlag parses it.
 func RateText(perSecond float64) string { return strconv.FormatFloat(perSecond, 'g', 4, 64) + "/s" }
 
 const providerFlag, sourceFlag = "provider", "source"
@@ -124,7 +123,7 @@ func AddKeyFlag(c *cobra.Command, to *string) {
 	c.Flags().StringVar(to, "key", "", "only those of this key (as the provider gave it)")
 }
 
-// AddFailureFlags adds the filters by why something failed.
+// AddFailureFlags adds the filters by cause of failure.
 func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
 	AddChoiceFlag(c, class, "class", "only those of this class", event.Classes())
 	c.Flags().StringVar(code, "code", "", "only those with this code")
@@ -132,7 +131,7 @@ func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
 
 const detachFlag = "detach"
 
-// AddStartFlags adds what commands have that start something large.
+// AddStartFlags adds the flags of commands that start large operations.
 func AddStartFlags(c *cobra.Command, dryRun *bool) {
 	if dryRun != nil {
 		AddDryRunFlag(c, dryRun)
@@ -146,7 +145,7 @@ func AddDryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "change nothing: show what would be done")
 }
 
-// AddFileFlag adds the flag for a file that is read; other is the name that it had before.
+// AddFileFlag adds the flag for an input file; other is its old name.
 func AddFileFlag(c *cobra.Command, to *string, usage, other string) {
 	c.Flags().StringVarP(to, "file", "f", "", "the file to read (- is standard input): "+usage)
 	if other != "" {

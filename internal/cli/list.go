@@ -11,28 +11,28 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Listing is a command that shows a page of rows: in a table, or as JSON as the operator API has it. Its filters are flags that
-// the caller adds.
+// Listing is a command that prints a page of rows, as a table or as the operator API's JSON. The caller adds the filters as
+// flags.
 type Listing[Row, Place any] struct {
 	Short, Example string
-	// Read gives at most limit rows, those behind a place; nil is the first page.
+	// Read returns at most limit rows after a position; nil is the first page.
 	Read func(c *cobra.Command, t *Tools, limit int, after *Place) ([]Row, error)
-	// Limit is how many rows a page has; 0 is all that there are.
+	// Limit is the default page size; 0 means all rows.
 	Limit int
-	// Place is where a row stands in the list; nil: there is no page but the first.
+	// Place returns a row's position; nil for a list with a single page.
 	Place func(Row) Place
-	// LookedTo is where Read has stopped looking before its page was full; nil: it does not.
+	// LookedTo returns where Read stopped before its page was full; nil if it doesn't.
 	LookedTo func() *Place
-	// Note says what the page that Read gave last lacks; nil: nothing.
+	// Note says what is missing from Read's last page; nil for nothing.
 	Note func() string
-	// View is a row as the API shows it; nil: as it is.
+	// View converts a row to the API's view; nil keeps it.
 	View func(Row) any
-	// Heading is that of a Table, and Cells are a row of it.
+	// Heading and Cells define the table.
 	Heading []string
 	Cells   func(Row) []string
 }
 
-// Command is the command. Lists without a Limit are short.
+// Command returns the command. Lists without a Limit are short.
 func (l Listing[Row, Place]) Command() *cobra.Command {
 	limit, cursor := l.Limit, ""
 	command := &cobra.Command{
@@ -62,13 +62,13 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *Place) error {
 	most := limit
 	if l.Place != nil {
-		most = min(limit+1, event.MaxPage) // one more says that there is a next page
+		most = min(limit+1, event.MaxPage) // one more shows whether there is a next page
 	}
 	rows, err := l.Read(c, t, most, after)
 	if err != nil {
 		return err
 	}
-	provider, _ := c.Flags().GetString(providerFlag) // no such flag is no provider
+	provider, _ := c.Flags().GetString(providerFlag) // no flag means no provider
 	DoubtProvider(c, t.Cfg, provider, len(rows))
 	page := l.page(rows, limit)
 	if l.Note != nil {
@@ -83,7 +83,7 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 	}), tellNote(c, page.Note), tellNext(c, page.Next))
 }
 
-// page cuts the rows to what is shown, and names the next page.
+// page cuts the rows to the page size and sets the next page's cursor.
 func (l Listing[Row, Place]) page(rows []Row, limit int) exchange.List[any] {
 	view := func(r Row) any { return r }
 	if l.View != nil {
@@ -118,7 +118,7 @@ func tellNext(c *cobra.Command, next string) error {
 	return err
 }
 
-// Behind is the number that ended the page before; 0 is none.
+// Behind returns the ID that ended the page before, or 0.
 func Behind(after *int64) int64 {
 	if after == nil {
 		return 0

@@ -16,22 +16,22 @@ import (
 	"holdfast/redrive"
 )
 
-// Operations are the commands about the operations of one kind. Operations of every kind are listed, shown, watched, paused,
-// resumed and canceled in one way.
+// Operations builds the commands for one kind of operations. All kinds are listed, shown, watched, paused, resumed and canceled
+// in the same way.
 type Operations[T operation.Any] struct {
 	Kind operation.Kind
 	Of   func(*Tools) *redrive.Operations[T]
-	// Heading and Cells are the columns of a list that the kind has of its own.
+	// Heading and Cells are the list's columns that are specific to the kind.
 	Heading []string
 	Cells   func(T) []string
 	Write   func(io.Writer, T) error
-	// Line says what an operation has done, in one line.
+	// Line summarizes an operation's progress in one line.
 	Line func(T) string
-	// End says whether nothing more will happen, and what is wrong with how it ended; nil for an end that is never wrong.
+	// End reports whether the operation has ended, and what is wrong with its result; nil if a result is never wrong.
 	End func(T) (bool, error)
 }
 
-// Commands are list, show, watch, pause, resume and cancel.
+// Commands returns list, show, watch, pause, resume and cancel.
 func (o Operations[T]) Commands() []*cobra.Command {
 	one := o.Kind.WithArticle()
 	return []*cobra.Command{
@@ -100,7 +100,7 @@ func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Too
 	})
 }
 
-// unknown says where the IDs stand, where there is no such operation.
+// unknown adds to an error where to find the IDs, if there is no such operation.
 func (o Operations[T]) unknown(id string, err error) error {
 	if errors.Is(err, event.ErrNotFound) {
 		return Missing("there is no %s %q: `holdfast %s list` has them", o.Kind, id, o.Kind)
@@ -108,7 +108,7 @@ func (o Operations[T]) unknown(id string, err error) error {
 	return err
 }
 
-// Start starts an operation and follows it. Without an ID, it was not started.
+// Start starts an operation and follows it. A returned operation without an ID wasn't started.
 func (o Operations[T]) Start(c *cobra.Command, t *Tools, wanted T) (T, error) {
 	started, err := o.Of(t).Start(c.Context(), wanted, ActorOf(c))
 	if started.Common().ID == "" {
@@ -117,8 +117,8 @@ func (o Operations[T]) Start(c *cobra.Command, t *Tools, wanted T) (T, error) {
 	return o.Follow(c, t, started, err)
 }
 
-// Follow names an operation that was started, and watches it, unless the command is to be --detach. It returns the latest that is
-// known of it. The error that it takes is that of the start.
+// Follow prints a started operation and watches it, unless --detach is given. It returns the operation's latest state. err is
+// the error of the start.
 func (o Operations[T]) Follow(c *cobra.Command, t *Tools, started T, err error) (T, error) {
 	id := started.Common().ID
 	fmt.Fprintf(Aside(c), "%s %s\n", o.Kind, id)
@@ -132,8 +132,8 @@ func (o Operations[T]) Follow(c *cobra.Command, t *Tools, started T, err error) 
 	return *seen, err
 }
 
-// Report shows what a command has started: as JSON where that is asked for, and as text where it was watched. A nil text is for
-// what its progress has told already. The error goes through.
+// Report prints what a command has started: as JSON if requested, or as text if it was watched. A nil text prints nothing, for
+// operations whose progress was printed. It returns err.
 func Report(c *cobra.Command, value any, text func(io.Writer) error, err error) error {
 	if !AsksJSON(c) && (text == nil || detaches(c)) {
 		return err
@@ -146,8 +146,8 @@ func detaches(c *cobra.Command) bool {
 	return asked
 }
 
-// watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
-// watching does not stop it. It gives what it has seen last; nil is nothing.
+// watch shows a bar on a terminal, or a line per change elsewhere, until the operation has ended. Interrupting watch doesn't
+// stop the operation. It returns the last state seen, or nil.
 func (o Operations[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
 	out := Aside(c)
 	live := IsTerminal(out)
@@ -187,5 +187,5 @@ func (o Operations[T]) end(now T) (bool, error) {
 	return o.End(now)
 }
 
-// Number is a count as text.
+// Number formats a count.
 func Number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -15,7 +15,7 @@ import (
 	"holdfast/redrive"
 )
 
-// step is an operation that says how often it was read.
+// step is an operation that counts reads.
 type step struct {
 	operation.Base
 	n int64
@@ -24,7 +24,7 @@ type step struct {
 func (s step) Share() float64               { return 0 }
 func (s step) MarshalJSON() ([]byte, error) { return []byte(Number(s.n)), nil }
 
-// counter has one operation, and counts how often it is read.
+// counter has one operation and counts its reads.
 type counter struct {
 	redrive.Store[step]
 	read int64
@@ -42,7 +42,7 @@ func counting(ends error) Operations[step] {
 	}
 }
 
-// What a command has started is named first, watched to its end, and reported with the error of that end.
+// A started operation is printed first, watched to its end, and reported with its final error.
 func TestWhatWasStartedIsFollowed(t *testing.T) {
 	t.Parallel()
 	failed, unstarted := errors.New("some have failed"), event.ErrNotFound
@@ -79,7 +79,7 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 	}
 }
 
-// A plan that is only shown is no start; without --yes nobody who is not there agrees; and JSON is for what comes of it.
+// Showing a plan starts nothing; without --yes and a terminal nothing is confirmed; and JSON shows only the result.
 func TestWhatIsAgreedTo(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

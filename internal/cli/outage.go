@@ -14,8 +14,8 @@ import (
 	"holdfast/internal/config"
 )
 
-// NamedBy is what says where something is looked for: a flag, or else a variable. It is "" where none does and no variable names
-// a database or a Temporal either: then this is no installation, but the machine of a developer.
+// NamedBy returns the setting that an address comes from: a flag, or else a variable. It returns "" if neither is set and no
+// variable names a database or Temporal: then this is a developer's machine, not an installation.
 func NamedBy(c *cobra.Command, flag, variable string) string {
 	if c.Flags().Changed(flag) {
 		return "--" + flag
@@ -33,7 +33,7 @@ const (
 	temporalVariable = "TEMPORAL_ADDRESS"
 )
 
-// Nobody says that nothing answers at a place, and what to do, where that is what an error means. See NamedBy for by.
+// Nobody turns an error that means "no server at this address" into one that says what to do. For by, see NamedBy.
 func Nobody(err error, at, by string) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("nothing answers at %s: %s", at, whatToDo(by))
@@ -41,7 +41,7 @@ func Nobody(err error, at, by string) error {
 	return err
 }
 
-// whatToDo is for where nothing answers. What somebody has named is not what `make run` starts.
+// whatToDo returns the advice if no server answers. `make run` doesn't help if a setting names the address.
 func whatToDo(by string) string {
 	if by == "" {
 		return "is it running? `make run` starts it on this machine"
@@ -49,7 +49,7 @@ func whatToDo(by string) string {
 	return "is it running? " + by + " says where it is looked for"
 }
 
-// withoutDatabase says where the database would be known, where nothing says where it is.
+// withoutDatabase adds how to name the database, if no setting does.
 func withoutDatabase(c *cobra.Command, err error) error {
 	if NamedBy(c, "", databaseVariable) == "" {
 		return fmt.Errorf("%w; beside a `make run` it is known", err)
@@ -57,7 +57,7 @@ func withoutDatabase(c *cobra.Command, err error) error {
 	return err
 }
 
-// outage says where nothing answers, and what to do, where that is what an error means.
+// outage turns an error that means "no server at this address" into one that says what to do.
 func outage(c *cobra.Command, cfg config.Config, err error) error {
 	var temporal *serviceerror.Unavailable
 	switch {
@@ -70,7 +70,7 @@ func outage(c *cobra.Command, cfg config.Config, err error) error {
 	return err
 }
 
-// databaseHost is where the database is, without what opens it.
+// databaseHost returns the database's address without credentials.
 func databaseHost(cfg config.Config) string {
 	if u, err := url.Parse(cfg.Database.URL.Reveal()); err == nil && u.Host != "" {
 		return u.Host

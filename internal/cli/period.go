@@ -9,10 +9,10 @@ import (
 	"holdfast/internal/word"
 )
 
-// moment is a time, or how long ago it was.
+// moment is a time, or a duration back from now.
 type moment struct {
 	to *time.Time
-	// in refuses a period that has nothing in it; nil allows any time.
+	// in refuses an empty period; nil allows any time.
 	in func() error
 }
 
@@ -29,12 +29,12 @@ func (f moment) Set(text string) (err error) {
 	return f.in()
 }
 
-// AddTimeFlag adds a flag for a time; in, unless it is nil, refuses some.
+// AddTimeFlag adds a flag for a time; in, unless nil, validates it.
 func AddTimeFlag(c *cobra.Command, to *time.Time, in func() error, name, usage string) {
 	c.Flags().Var(moment{to, in}, name, usage+" (90m, 7d ago, or RFC 3339)")
 }
 
-// AddPeriodFlags adds --since and --until, which refuse a period that has nothing in it.
+// AddPeriodFlags adds --since and --until, which refuse an empty period.
 func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	in := func() error {
 		if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
@@ -46,7 +46,7 @@ func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	AddTimeFlag(c, until, in, "until", "before then")
 }
 
-// MomentTextOf is MomentText, and nothing where there is no time.
+// MomentTextOf is MomentText for a pointer; "" for nil.
 func MomentTextOf(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -54,7 +54,7 @@ func MomentTextOf(t *time.Time) string {
 	return MomentText(*t)
 }
 
-// MomentText is a time as RFC 3339, and nothing for the zero time.
+// MomentText formats a time as RFC 3339; "" for the zero time.
 func MomentText(t time.Time) string {
 	if t.IsZero() {
 		return ""

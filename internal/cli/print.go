@@ -17,19 +17,19 @@ const jsonFlag = "json"
 // AddJSONFlag adds --json.
 func AddJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
 
-// WithJSON is a command with --json.
+// WithJSON adds --json to a command and returns it.
 func WithJSON(c *cobra.Command) *cobra.Command {
 	AddJSONFlag(c)
 	return c
 }
 
-// AsksJSON says whether JSON is asked for.
+// AsksJSON reports whether --json is set.
 func AsksJSON(c *cobra.Command) bool {
 	asked, _ := c.Flags().GetBool(jsonFlag)
 	return asked
 }
 
-// Aside is where to say what is not the result: what is asked for as JSON is one document and nothing else.
+// Aside returns the writer for output that isn't the result, because JSON output must be a single document.
 func Aside(c *cobra.Command) io.Writer {
 	if AsksJSON(c) {
 		return c.ErrOrStderr()
@@ -37,7 +37,7 @@ func Aside(c *cobra.Command) io.Writer {
 	return c.OutOrStdout()
 }
 
-// Print writes the value as JSON where the flag asks for it, and as text otherwise.
+// Print writes the value as JSON if --json is set, and as text otherwise.
 func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
 	if AsksJSON(c) {
 		encoder := json.NewEncoder(c.OutOrStdout())
@@ -47,7 +47,7 @@ func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
 	return text(screenOf(c))
 }
 
-// WriteFields writes a list of name, value, name, value …, and leaves out what is empty.
+// WriteFields writes a list of name, value, name, value …, and leaves out empty values.
 func WriteFields(w io.Writer, fields ...string) error {
 	width := 0
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -64,7 +64,7 @@ func WriteFields(w io.Writer, fields ...string) error {
 	return err
 }
 
-// WriteBody writes what was received. A terminal obeys control characters, so none of them reaches it.
+// WriteBody writes a received body and escapes control characters, which a terminal would obey.
 func WriteBody(w io.Writer, body []byte) error {
 	if !utf8.Valid(body) {
 		_, err := fmt.Fprintf(w, "\nbody (%d bytes, no text):\n%q\n", len(body), body)

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ProgressInterval is the pause between two looks.
+// ProgressInterval is the pause between two updates.
 const ProgressInterval = 500 * time.Millisecond
 
-// WriteProgress writes a line over the one before on a terminal, and below it elsewhere.
+// WriteProgress overwrites the previous line on a terminal, and appends elsewhere.
 func WriteProgress(out io.Writer, live bool, line string) {
 	if live {
 		fmt.Fprintf(out, "\r\x1b[K%s", line)
@@ -22,7 +22,7 @@ func WriteProgress(out io.Writer, live bool, line string) {
 	fmt.Fprintln(out, line)
 }
 
-// Bar draws a share, of 0 to 1, with its percentage.
+// Bar draws a fraction of 0 to 1 with its percentage.
 func Bar(share float64) string {
 	const width = 30
 	share = min(share, 1)
@@ -30,8 +30,8 @@ func Bar(share float64) string {
 	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
 }
 
-// Agree shows a plan, and asks whether to carry it out. One that is only shown is never agreed to: then the result is all that it
-// prints. Otherwise JSON is for what comes of it.
+// Agree prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false. Otherwise
+// JSON is reserved for the result of the action.
 func Agree(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
 	if !AsksJSON(c) || only {
 		if err := Print(c, plan, text); err != nil || only {
@@ -46,16 +46,16 @@ func Agree(c *cobra.Command, plan any, text func(io.Writer) error, only bool, qu
 
 const yesFlag = "yes"
 
-// AddYesFlag adds --yes, for what would be asked.
+// AddYesFlag adds --yes, which answers confirmations.
 func AddYesFlag(c *cobra.Command, usage string) { c.Flags().BoolP(yesFlag, "y", false, usage) }
 
-// SaysYes says whether nobody is to be asked.
+// SaysYes reports whether --yes is set.
 func SaysYes(c *cobra.Command) bool {
 	said, _ := c.Flags().GetBool(yesFlag)
 	return said
 }
 
-// Confirm asks, unless that is answered by --yes, where there is somebody who could answer.
+// Confirm asks for confirmation on a terminal, unless --yes is set.
 func Confirm(c *cobra.Command, question string) bool {
 	if SaysYes(c) {
 		return true
@@ -65,6 +65,6 @@ func Confirm(c *cobra.Command, question string) bool {
 	}
 	fmt.Fprintf(Aside(c), "%s [y/N] ", question)
 	var answer string
-	_, _ = fmt.Fscanln(c.InOrStdin(), &answer) // no answer is no
+	_, _ = fmt.Fscanln(c.InOrStdin(), &answer) // no answer means no
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }

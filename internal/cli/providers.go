@@ -11,7 +11,7 @@ import (
 	"holdfast/providers"
 )
 
-// FindProvider is the provider of that name; the error names the one that was probably meant, or else all.
+// FindProvider returns the provider of that name; the error suggests the probable name, or lists all.
 func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
 	if provider, ok := catalogue.Lookup(name); ok {
 		return provider, nil
@@ -22,8 +22,8 @@ func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string)
 	return nil, Misuse(c, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", ")))
 }
 
-// DoubtProvider says beside an empty answer that no definition has the name that was asked for. That is no mistake: what was
-// received outlives its definition.
+// DoubtProvider notes, next to an empty result, that no definition has the requested name. That isn't an error: received events
+// outlive their definition.
 func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) {
 	if name == "" || found > 0 {
 		return

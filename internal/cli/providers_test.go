@@ -10,8 +10,8 @@ import (
 	"holdfast/internal/config"
 )
 
-// A provider is no closed set, since what was received outlives its definition. A name that no definition has is doubted where
-// nothing was found.
+// Any provider name is valid, since received events outlive their definition. A name without a definition is noted if nothing
+// was found.
 func TestAProviderIsDoubted(t *testing.T) {
 	t.Parallel()
 	for name, doubt := range map[string]string{

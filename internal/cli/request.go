@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// SetHeaders reads "Name: value" lines.
+// SetHeaders parses "Name: value" lines.
 func SetHeaders(r *auth.Request, lines []string) error {
 	given := map[string][]string{}
 	for _, line := range lines {
@@ -26,10 +26,10 @@ func SetHeaders(r *auth.Request, lines []string) error {
 	return nil
 }
 
-// maxBody is in bytes: more than any definition may allow.
+// maxBody is in bytes, above what any definition may allow.
 const maxBody = 64 << 20
 
-// ReadBody reads a file to the byte; "-" is standard input.
+// ReadBody reads a file unchanged; "-" is standard input.
 func ReadBody(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxBody))

@@ -13,14 +13,14 @@ const (
 	GroupOperate = "operate"
 )
 
-// Group is a command that only has others below it.
+// Group returns a command that only has subcommands.
 func Group(use, short, example string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, Example: example}
 	group.AddCommand(commands...)
 	return group
 }
 
-// addExamples says how the scripts for shells are used, which cobra makes.
+// addExamples adds examples to cobra's commands for shell completion scripts.
 func addExamples(c *cobra.Command) {
 	c.Example = "  source <(holdfast completion bash)"
 	for _, shell := range c.Commands() {
@@ -28,7 +28,7 @@ func addExamples(c *cobra.Command) {
 	}
 }
 
-// NewRoot is the program with these commands. All of them refuse what they do not know.
+// NewRoot returns the program with these commands. All of them refuse unknown arguments.
 func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",

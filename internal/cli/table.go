@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Shorten keeps a line of a table a line.
+// Shorten keeps a cell on one line.
 func Shorten(s string) string {
 	const most = 100
 	return cut(s, most+1)
 }
 
-// cut is a text that has at most so many characters.
+// cut limits a text to a number of characters.
 func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"
@@ -37,7 +37,7 @@ func FlushAll(tables ...*Table) error {
 	return nil
 }
 
-// Table is aligned text with a heading. On a terminal it is as wide as that, if it can be.
+// Table is aligned text with a heading. On a terminal it is as wide as that, if possible.
 type Table struct {
 	to      io.Writer
 	screen  screen
@@ -45,14 +45,14 @@ type Table struct {
 	rows    [][]string
 }
 
-// column is one of a table. Its heading ends with a mark: "ID!" is never cut, for it is copied; "RUN+" has no place on a
-// terminal; "AT/AGE~" is a time, which a terminal shows by its age, under the other name if there is one.
+// column is one column of a table. Its heading may end with a mark: "ID!" is never cut, because users copy it; "RUN+" is left
+// out on a terminal; "AT/AGE~" is a time, which a terminal shows as an age, under the second name if there is one.
 type column struct {
 	head                 string
 	whole, extra, moment bool
 }
 
-// NewTable begins a table; see column for what a heading can say.
+// NewTable begins a table; see column for the marks of headings.
 func NewTable(w io.Writer, heading ...string) *Table {
 	t := &Table{to: w}
 	t.screen, _ = w.(screen)
@@ -69,7 +69,7 @@ func NewTable(w io.Writer, heading ...string) *Table {
 	return t
 }
 
-// Row adds a line. A terminal obeys control characters, so none of them reaches it.
+// Row adds a row and escapes control characters, which a terminal would obey.
 func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = strings.NewReplacer("\n", " ", "\t", " ").Replace(Printable(c))
@@ -80,7 +80,7 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// age is how long ago a moment was; what is none stays.
+// age formats how long ago a time was; other texts stay unchanged.
 func age(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -92,7 +92,7 @@ func age(text string) string {
 	return span(time.Since(at))
 }
 
-// span is a stretch of time in its largest unit.
+// span formats a duration in its largest unit.
 func span(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -124,7 +124,7 @@ func (t *Table) Flush() error {
 	return nil
 }
 
-// line pads the cells of a row and cuts those that are too long. A column of no width is left out.
+// line pads the cells of a row and cuts those that are too long. It leaves out columns of width 0.
 func (t *Table) line(row []string, widths []int) string {
 	var line strings.Builder
 	for i, cell := range row {
@@ -141,9 +141,9 @@ func (t *Table) line(row []string, widths []int) string {
 	return strings.TrimRight(line.String(), " ")
 }
 
-// widths are as large as the cells need, and as small as the screen wants.
+// widths fits the columns to their cells and to the screen.
 func (t *Table) widths(heading []string) []int {
-	const least = 8 // of what can be cut
+	const least = 8 // of columns that can be cut
 	widths := make([]int, len(heading))
 	for _, row := range append([][]string{heading}, t.rows...) {
 		for i, cell := range row {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is what text is written for: a terminal, or whatever reads on. A pipe gets everything, and no colours.
+// screen is the output: a terminal, or a pipe, which gets all columns and no colours.
 type screen struct {
 	io.Writer
 
-	// width is in characters; 0 is as wide as it gets.
+	// width is in characters; 0 is unlimited.
 	width    int
 	coloured bool
 }
@@ -40,7 +40,7 @@ func screenOf(c *cobra.Command) screen {
 	return s
 }
 
-// IsTerminal says whether a person looks at it, or types into it.
+// IsTerminal reports whether the stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -56,7 +56,7 @@ func widthOf(stream any) int {
 	return width
 }
 
-// tints are the colours of words that say how something does: green, yellow, red.
+// tints maps words for a state to colours: green, yellow, red.
 var tints = map[string]string{
 	"processed": "32", "delivered": "32", "resolved": "32", "completed": "32", "ready": "32", "ok": "32", "configured": "32",
 	"open": "33", "retrying": "33", "paused": "33", "redriving": "33", "persisted": "33", "half_open": "33", "warn": "33",
@@ -64,7 +64,7 @@ var tints = map[string]string{
 	"FAIL": "31",
 }
 
-// Tint gives a text the colour of a word, where somebody looks.
+// Tint gives a text the colour of a word on a terminal.
 func Tint(w io.Writer, word, text string) string {
 	s, _ := w.(screen)
 	tint, known := tints[word]

@@ -17,14 +17,14 @@ import (
 	"holdfast/runs"
 )
 
-// Tools are what the commands of an operator work with.
+// Tools has the stores and clients of operators' commands.
 type Tools struct {
 	Cfg      config.Config
 	Store    *persistence.Store
 	Temporal client.Client
 }
 
-// WithTools opens the stores for a command and closes them after it.
+// WithTools opens the stores for a command and closes them afterwards.
 func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := checkSource(c); err != nil {
@@ -49,7 +49,7 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 	}
 }
 
-// Parser reads events with the definitions that this program has.
+// Parser returns a parser with this program's definitions.
 func (t *Tools) Parser() event.Parser {
 	load := sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load(t.Cfg.Providers.Dir) })
 	return func(r event.Receipt, body []byte) (event.Parsed, error) {
@@ -61,23 +61,23 @@ func (t *Tools) Parser() event.Parser {
 	}
 }
 
-// Rebuilds is what reads stored events again.
+// Rebuilds returns the service for rebuilds.
 func (t *Tools) Rebuilds() *redrive.Rebuilds {
 	return redrive.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
 }
 
-// Imports is what applies the data of another system.
+// Imports returns the service for imports.
 func (t *Tools) Imports() *redrive.Imports { return redrive.NewImports(t.Store.Imports, t.starter()) }
 
-// Resends is what sends the events of a time again.
+// Resends returns the service for resends.
 func (t *Tools) Resends() *redrive.Resends { return redrive.NewResends(t.Store.Resends, t.starter()) }
 
-// Redrives is what runs many dead letters again.
+// Redrives returns the service for redrives.
 func (t *Tools) Redrives() *redrive.Redrives {
 	return redrive.NewRedrives(t.Store.Redrives, t.starter())
 }
 
-// Replays is what runs one dead letter again.
+// Replays returns the service for replays.
 func (t *Tools) Replays() *redrive.Replays {
 	return &redrive.Replays{Letters: t.Store.ReplayView(), Runs: t.starter()}
 }
@@ -86,7 +86,7 @@ func (t *Tools) starter() *runs.Starter {
 	return runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 }
 
-// Runs is what Temporal knows of the runs of events.
+// Runs returns the reader of events' runs in Temporal.
 func (t *Tools) Runs() *runs.Reader {
 	return runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 }

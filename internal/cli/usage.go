@@ -15,14 +15,14 @@ import (
 	"holdfast/internal/word"
 )
 
-// The exit codes beside 0.
+// The exit codes other than 0.
 const (
 	exitFailed = 1
-	// exitUsage: the command line cannot be meant, and nothing was tried.
+	// exitUsage is for an invalid command line: nothing ran.
 	exitUsage = 2
 )
 
-// ExitCode is 2 for a command line that cannot be meant, and 1 for every other error.
+// ExitCode returns 2 for a usage error, and 1 for every other error.
 func ExitCode(err error) int {
 	var wrong *usageError
 	if errors.As(err, &wrong) {
@@ -31,25 +31,23 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// usageError is a mistake in a command line.
 type usageError struct {
 	command string
 	err     error
 }
 
-// Misuse makes an error one of usage.
+// Misuse wraps err as a usage error.
 func Misuse(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
 
-// Error ends with where to look.
+// Error ends with a pointer to the help.
 func (e *usageError) Error() string {
 	return fmt.Sprintf("%s (see `%s --help`)", e.err, e.command)
 }
 
-// Unwrap gives the mistake.
 func (e *usageError) Unwrap() error { return e.err }
 
-// strict makes every command below c refuse what it does not know. By itself cobra prints the help of a group of commands for
-// any word behind it, and calls that a success.
+// strict makes every command below c refuse unknown arguments. By default cobra prints a group's help for any argument, and
+// exits with 0.
 func strict(c *cobra.Command) {
 	c.Long = wrap(c.Long)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misuse(c, flagError(c, err)) })
@@ -84,7 +82,7 @@ func argumentsIn(use string) int {
 	return len(words)
 }
 
-// wrap breaks paragraphs into lines of 80 characters. One with lines that are indented stays as it is.
+// wrap wraps paragraphs at 80 characters. One with indented lines stays unchanged.
 func wrap(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -105,7 +103,7 @@ func wrap(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// miscounted says what a command wants, where cobra has only counted.
+// miscounted lists the arguments that a command takes, in place of cobra's count.
 func miscounted(c *cobra.Command, given []string, err error) error {
 	counted := strings.HasPrefix(err.Error(), "accepts ") || strings.HasPrefix(err.Error(), "requires ") ||
 		strings.HasPrefix(err.Error(), "unknown command ")
@@ -145,7 +143,7 @@ func unknownCommand(c *cobra.Command, typed string) error {
 	return Misuse(c, err)
 }
 
-// flagError names the flag and the value as they were typed, and the flag that was probably meant.
+// flagError names the flag and the value as typed, and the flag that was probably meant.
 func flagError(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -163,7 +161,7 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// helpCommand is cobra's own, but for that a topic that does not exist is a mistake.
+// helpCommand is cobra's own, except that an unknown topic is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",

@@ -8,19 +8,18 @@ import (
 
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
-// spareConns are the connections beside those of the steps: health checks, the state of dead letters, redrives and sweeps,
-// purges and notifications, the error log, one to look with.
+// spareConns are the connections in addition to those of the steps: health checks, the state of dead letters, redrives and
+// sweeps, purges and notifications, the error log, and one for queries.
 const spareConns = 8
 
-// lanes is how often the slots of a priority are there: once for steps on the fast lane, once for those on the durable one.
-// The pool has a connection for each, so that no flood of one priority can keep another waiting.
+// lanes doubles the slots of a priority: for steps on the fast lane and for those on the durable one. The pool has a connection
+// for each, so that a flood of one priority can't block another.
 const lanes = 2
 
-// deliveryConns are those of deliveries: one lease, one batch of outcomes, and what is looked after now and then. Attempts take
-// none.
+// deliveryConns are the connections of deliveries: one lease, one batch of outcomes, and periodic work. Attempts use none.
 const deliveryConns = 5
 
-// PoolSize is the size of the connection pool of one process.
+// PoolSize returns the size of the connection pool of one process.
 func (c Config) PoolSize() int {
 	if c.Database.MaxConns > 0 {
 		return c.Database.MaxConns
@@ -30,7 +29,7 @@ func (c Config) PoolSize() int {
 		deliveryConns
 }
 
-// RequireDatabase is an error if no database is given: for the roles that cannot do without one.
+// RequireDatabase returns an error without a database URL, for roles that need one.
 func (c Config) RequireDatabase() error {
 	if c.Database.URL.IsSet() {
 		return nil
@@ -39,12 +38,11 @@ func (c Config) RequireDatabase() error {
 		Example: exampleDatabaseURL}
 }
 
-// isDatabaseURL accepts what pgx does: a URL or key=value pairs. The parser's error may quote a password, so it stays
-// here.
+// isDatabaseURL accepts what pgx does: a URL or key=value pairs. The parser's error may quote a password, so it is dropped.
 func isDatabaseURL(text string) bool {
 	scheme, _, isURL := strings.Cut(text, "://")
 	if isURL && scheme != "postgres" && scheme != "postgresql" {
-		return false // the parser would take it for a key
+		return false // the parser would treat it as a key
 	}
 	_, err := pgconn.ParseConfig(text)
 	return err == nil

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// devFile is where a running `holdfast dev` writes down what it started, below its directory.
+// devFile is the file below its directory in which a running `holdfast dev` records what it started.
 const devFile = "env"
 
-// LoadBesideDev is Load, with what the environment leaves open taken from the dev stack of this directory, if one was
-// started: so that the tools find it without being told.
+// LoadBesideDev is Load, with unset variables taken from the dev stack of this directory, if one was started, so that tools find
+// it without configuration.
 func LoadBesideDev() (cfg Config, found bool, err error) {
 	vars := newEnvironment(os.Environ())
 	cfg, err = load(maps.Clone(vars))
@@ -33,8 +33,7 @@ func LoadBesideDev() (cfg Config, found bool, err error) {
 	return cfg, true, err
 }
 
-// LoadForDev is Load, with the given variables where the environment leaves them open, and writes those down for
-// LoadBesideDev.
+// LoadForDev is Load, with the given values for unset variables, and records those for LoadBesideDev.
 func LoadForDev(dir string, given map[string]string) (Config, error) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -1,8 +1,8 @@
-// Package config is the one place that reads the environment: it turns variables into one struct, reports everything
-// that is wrong with them at once. Package reference makes the reference page of it (docs/configuration.md).
+// Package config is the only package that reads the environment: it parses variables into one struct and reports all errors at
+// once. Package reference generates the reference page (docs/configuration.md).
 //
-// It must never know what the values are used for: the processes copy them into the options of each package. No value of a
-// secret leaves it other than through Secret.Reveal, Config.Secrets and the options of the Temporal client.
+// It must not depend on what uses the values: the processes copy them into the options of each package. Values of secrets leave
+// it only through Secret.Reveal, Config.Secrets and the options of the Temporal client.
 package config
 
 //go:generate go test . ./reference -run "TestReferencePageIsCurrent|TestTheListOfValuesInForceIsMasked" -update

@@ -18,7 +18,7 @@ func newEnvironment(environ []string) environment {
 	return vars
 }
 
-// over is the environment with what it leaves open taken from another one. A secret that is given as a file is not open.
+// over returns the environment with unset variables taken from another one. A secret set by file counts as set.
 func (e environment) over(other map[string]string) environment {
 	merged := maps.Clone(e)
 	for name, value := range other {
@@ -29,13 +29,13 @@ func (e environment) over(other map[string]string) environment {
 	return merged
 }
 
-// LookupEnv is os.LookupEnv on this environment.
+// LookupEnv is os.LookupEnv for this environment.
 func (e environment) LookupEnv(name string) (string, bool) {
 	value, ok := e[name]
 	return value, ok
 }
 
-// Environ is os.Environ on this environment.
+// Environ is os.Environ for this environment.
 func (e environment) Environ() []string {
 	entries := make([]string, 0, len(e))
 	for name, value := range e {

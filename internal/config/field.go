@@ -6,14 +6,14 @@ import (
 	"reflect"
 )
 
-// field is one variable as its struct field declares it.
+// field is a variable as declared by its struct field.
 type field struct {
 	name    string
-	example string // a value that would do
+	example string // a valid value
 	secret  bool
 }
 
-// fileSuffix makes the name of a variable that names a file with a secret in it.
+// fileSuffix marks a variable that names a file with a secret.
 const fileSuffix = "_FILE"
 
 func newField(f reflect.StructField) field {
@@ -24,7 +24,7 @@ func newField(f reflect.StructField) field {
 	}
 }
 
-// declaredFields are all variables in the order of their declaration.
+// declaredFields returns all variables in the order of their declaration.
 func declaredFields() []field {
 	var all []field
 	for section := range sections(reflect.ValueOf(&Config{}).Elem()) {

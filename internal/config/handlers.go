@@ -7,9 +7,8 @@ import (
 
 const exampleHandler = "https://calls.example.com/inbound"
 
-// Handler is the URL under the name that the definition of a question gives: the variable of that name, or the file that the
-// variable NAME_FILE names, since it may hold a token. It is "" where there is none or it cannot be read; CheckHandlers says
-// why.
+// Handler returns the URL under the name that a question's definition gives: the variable of that name, or the file that the
+// variable NAME_FILE names, since it may hold a token. It returns "" if it is unset or unreadable; CheckHandlers says why.
 func (c Config) Handler(name string) string {
 	address, _, err := c.read(name)
 	if err != nil {
@@ -18,8 +17,8 @@ func (c Config) Handler(name string) string {
 	return strings.TrimSpace(address)
 }
 
-// CheckHandlers reports, all at once, which of the named handlers have no URL that can be posted to. One that is not set is no
-// mistake: its questions are answered by their definition. No error holds the URL.
+// CheckHandlers reports all named handlers whose URL can't be posted to. An unset one isn't an error: its questions are answered
+// by their definition. No error contains the URL.
 func (c Config) CheckHandlers(names ...string) error {
 	var wrong mistakes
 	for _, name := range names {

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// The URL of a handler is taken whole, from its variable or its file; one that cannot be posted to is named, without its text.
+// A handler's URL is read from its variable or its file; an invalid one is reported by name, without its text.
 func TestHandlers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "url")

@@ -11,10 +11,10 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Load reads the environment of this process. The error joins one VariableError for each mistake.
+// Load reads the environment of this process. The error joins one VariableError for each invalid variable.
 func Load() (Config, error) { return LoadFrom(os.Environ()) }
 
-// LoadFrom is Load for an environment in the form of os.Environ. A variable that is set but empty counts as not set.
+// LoadFrom is Load for an environment in the form of os.Environ. An empty variable counts as unset.
 func LoadFrom(environ []string) (Config, error) { return load(newEnvironment(environ)) }
 
 func load(vars environment) (Config, error) {
@@ -33,7 +33,7 @@ func load(vars environment) (Config, error) {
 	return cfg, nil
 }
 
-// parse fills the sections one by one, because the parser names the field that it could not read, not the variable.
+// parse fills the sections one by one, because the parser's errors name the field, not the variable.
 func (m *mistakes) parse(cfg *Config, vars environment) {
 	for section := range sections(reflect.ValueOf(cfg).Elem()) {
 		err := env.ParseWithOptions(section.Addr().Interface(), env.Options{Environment: vars})
@@ -65,7 +65,7 @@ func (m *mistakes) addParseError(err error, section reflect.Type, vars environme
 	m.add(f.name, fmt.Sprintf("is %q, which %s", value, problem(declared.Type, parse.Err)), f.example)
 }
 
-// problem says what is wrong with a value in the reader's terms; the parsers of the standard library speak of strconv.
+// problem describes an invalid value in the reader's terms; the standard library's parsers mention strconv.
 func problem(t reflect.Type, err error) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -81,7 +81,7 @@ func problem(t reflect.Type, err error) string {
 	}
 }
 
-// String lists the values that are in force as NAME=value, one a line, with secrets masked.
+// String lists the effective values as NAME=value, one per line, with secrets masked.
 func (c Config) String() string {
 	var b strings.Builder
 	for section := range sections(reflect.ValueOf(&c).Elem()) {

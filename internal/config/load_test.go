@@ -9,7 +9,6 @@ import (
 	"holdfast/internal/config"
 )
 
-// variables gives what is wrong by the name of the variable.
 func variables(t *testing.T, err error) map[string]string {
 	t.Helper()
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -161,8 +160,8 @@ func TestThePoolFollowsTheSlotsOfTheWorker(t *testing.T) {
 	require.Equal(t, 7, cfg.PoolSize())
 }
 
-// PostgreSQL takes 100 connections by default, three of them for superusers: one process that does everything has room there, beside
-// an ingress, an operator's tools and whoever else looks.
+// PostgreSQL allows 100 connections by default, three of them for superusers: one process with all roles leaves room for an
+// ingress, an operator's tools and other clients.
 func TestTheDefaultPoolsLeaveRoom(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom(nil)

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// VariableError is one thing that is wrong with one variable.
+// VariableError is an error in one variable.
 type VariableError struct {
 	// Variable is its name.
 	Variable string
-	// Problem continues the sentence that the name begins. It never holds the value of a secret.
+	// Problem continues the sentence that the name begins. It never contains the value of a secret.
 	Problem string
-	// Example is a value that would do; "" if there is none to give.
+	// Example is a valid value; "" if there is none.
 	Example string
 }
 
-// Error is "NAME problem (example: NAME=value)".
+// Error returns "NAME problem (example: NAME=value)".
 func (e *VariableError) Error() string {
 	if e.Example == "" {
 		return fmt.Sprintf("%s %s", e.Variable, e.Problem)
@@ -24,18 +24,18 @@ func (e *VariableError) Error() string {
 	return fmt.Sprintf("%s %s (example: %s=%s)", e.Variable, e.Problem, e.Variable, e.Example)
 }
 
-// mistakes gathers what is wrong, so that it can be reported at once.
+// mistakes collects errors to report them at once.
 type mistakes []error
 
-// add notes a mistake. Only the first one of a variable is kept: a value that could not be read is its zero value
-// afterwards, and what validation says of that would mislead.
+// add records an error. It keeps only the first one per variable: after a parse error the value is zero, and validation errors
+// about that would mislead.
 func (m *mistakes) add(variable, problem, example string) {
 	if !m.has(variable) {
 		*m = append(*m, &VariableError{Variable: variable, Problem: problem, Example: example})
 	}
 }
 
-// addError adds what a function that reads one variable has found.
+// addError adds the error of a function that reads one variable.
 func (m *mistakes) addError(err error) {
 	var e *VariableError
 	if errors.As(err, &e) {
@@ -50,5 +50,5 @@ func (m *mistakes) has(variable string) bool {
 	})
 }
 
-// join is nil if nothing is wrong.
+// join returns nil without errors.
 func (m *mistakes) join() error { return errors.Join(*m...) }

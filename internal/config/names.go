@@ -10,11 +10,11 @@ import (
 
 const (
 	prefix = "HOLDFAST_"
-	// secretPrefix is left to the secrets of providers, whose names only their definitions know.
+	// secretPrefix is reserved for providers' secrets, whose names only their definitions declare.
 	secretPrefix = prefix + "SECRET_"
 )
 
-// checkNames reports variables that begin like ours and are none: a typo would otherwise be ignored in silence.
+// checkNames reports unknown variables with our prefix: a typo would otherwise be ignored silently.
 func (m *mistakes) checkNames(vars environment, fields []field) {
 	known := make([]string, 0, len(fields)+1)
 	for _, f := range fields {
@@ -31,7 +31,7 @@ func (m *mistakes) checkNames(vars environment, fields []field) {
 	}
 }
 
-// reservedPrefixes are those of variables that configure Holdfast and the libraries it connects with: Temporal, OpenTelemetry,
+// reservedPrefixes begin the variables that configure Holdfast and the libraries it connects with: Temporal, OpenTelemetry,
 // PostgreSQL, and S3 for the archive.
 var reservedPrefixes = []string{prefix, "TEMPORAL_", "OTEL_", "PGPASS", "AWS_"}
 
@@ -43,7 +43,7 @@ func IsReserved(name string) bool {
 	return isDeclared || !strings.HasPrefix(name, secretPrefix) && slices.ContainsFunc(reservedPrefixes, isOurs)
 }
 
-// suggestion names the nearest known variable, if there is one that could have been meant. Not all of them have the prefix.
+// suggestion returns the nearest known variable, if one is near. Not all of them have the prefix.
 func suggestion(name string, known []string) string {
 	const tooFar = 8
 	best, least := "", tooFar

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No destination takes its secrets from what configures Holdfast or the libraries that it connects with.
+// No destination takes its secrets from variables that configure Holdfast or the libraries it connects with.
 func TestReservedVariables(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

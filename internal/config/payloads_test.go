@@ -11,8 +11,8 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// The keys reach the client, from the variable and from a file with one a line; what is wrong with them is said at load, and
-// nothing of them is.
+// The client gets the keys, from the variable or from a file with one per line; errors in them are reported at load and reveal
+// nothing of the keys.
 func TestPayloadKeysAreReadAtLoad(t *testing.T) {
 	t.Parallel()
 	entries := make([]string, 2)

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// secretMask stands for every secret that is set, whatever its length.
+// secretMask replaces every set secret, whatever its length.
 const secretMask = "********"
 
-// Secret is text that no log, print or JSON shows. Only Reveal gives it; the zero value is an empty one.
+// Secret is text that logs, prints and JSON don't show. Only Reveal returns it; the zero value is empty.
 type Secret struct {
-	// text is behind a pointer because fmt never asks a method for some verbs (%p), and prints the fields instead.
+	// text is a pointer because for some verbs (%p) fmt calls no method and prints the fields instead.
 	text *string
 }
 
-// Reveal gives the text itself, for the one place that needs it.
+// Reveal returns the text, for the one place that needs it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -24,10 +24,10 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// IsSet is false for an empty secret.
+// IsSet reports whether the secret isn't empty.
 func (s Secret) IsSet() bool { return s.Reveal() != "" }
 
-// String is the mask, or "" if nothing is set.
+// String returns the mask, or "" if the secret is empty.
 func (s Secret) String() string {
 	if !s.IsSet() {
 		return ""
@@ -38,13 +38,13 @@ func (s Secret) String() string {
 // Format writes the mask for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// LogValue is the mask.
+// LogValue returns the mask.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is the mask, in JSON too.
+// MarshalText returns the mask, in JSON too.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText takes the text without the white space around it.
+// UnmarshalText trims white space around the text.
 func (s *Secret) UnmarshalText(text []byte) error {
 	trimmed := strings.TrimSpace(string(text))
 	s.text = &trimmed

@@ -21,7 +21,6 @@ const canary = "CANARY-5f1d"
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Whoever prints a configuration, in whatever way, sees no secret.
 func TestNoWayOfPrintingShowsASecret(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom([]string{
@@ -135,7 +134,7 @@ func keys(m map[string]string) []string {
 	return names
 }
 
-// A definition may name a secret of the configuration, wherever that comes from.
+// A definition may name a secret of the configuration, whether it is set by variable or file.
 func TestASecretFromAFileIsReadByItsName(t *testing.T) {
 	t.Parallel()
 	const name = "HOLDFAST_DISPATCHER_TOKEN"

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Secrets are the secrets under the name that a provider's definition gives: the variable of that name, with several
-// secrets separated by commas or line ends while they are rotated (a comma within one is written \,), or the file that the
-// variable NAME_FILE names, with one secret a line. It is nil where there is none or it cannot be read; CheckSecrets says why.
+// Secrets returns the secrets under the name that a provider's definition gives: the variable of that name, with several secrets
+// separated by commas or line ends during rotation (a comma within one is written \,), or the file that the variable NAME_FILE
+// names, with one secret per line. It returns nil if it is unset or unreadable; CheckSecrets says why.
 func (c Config) Secrets(name string) []string {
 	secrets, err := c.readSecrets(name)
 	if err != nil {
@@ -18,19 +18,19 @@ func (c Config) Secrets(name string) []string {
 	return secrets
 }
 
-// IsSet tells whether one of the variables is set, whatever is in it.
+// IsSet reports whether any of the variables is set.
 func (c Config) IsSet(names ...string) bool {
 	vars := c.environ()
 	return slices.ContainsFunc(names, func(name string) bool { return vars[name] != "" })
 }
 
-// HasSecret tells whether the variable of that name, or the one with the name of a file, is set, whatever is in it.
+// HasSecret reports whether the variable of that name, or its file variable, is set.
 func (c Config) HasSecret(name string) bool {
 	return c.IsSet(name, name+fileSuffix)
 }
 
-// CheckSecrets reports, all at once, which of the named secrets cannot be read. One that is not set is no mistake: whoever
-// needs it stays closed.
+// CheckSecrets reports all named secrets that can't be read. An unset one isn't an error: its provider just can't authenticate
+// requests.
 func (c Config) CheckSecrets(names ...string) error {
 	var wrong mistakes
 	for _, name := range names {
@@ -49,7 +49,7 @@ func (c Config) readSecrets(name string) ([]string, error) {
 	return splitSecrets(text), err
 }
 
-// read gives the value of a variable, or of the file that NAME_FILE names.
+// read returns the value of a variable, or of the file that NAME_FILE names.
 func (c Config) read(name string) (text string, isFile bool, err error) {
 	vars := c.environ()
 	file := vars[name+fileSuffix]
@@ -65,10 +65,9 @@ func (c Config) read(name string) (text string, isFile bool, err error) {
 	return text, true, nil
 }
 
-// commas puts a line end in the place of every comma that separates: one with a backslash before it is a part of a secret.
+// commas replaces separating commas by line ends; a comma after a backslash is part of a secret.
 var commas = strings.NewReplacer(`\,`, ",", ",", "\n")
 
-// splitSecrets gives the lines of a text.
 func splitSecrets(text string) []string {
 	var secrets []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
@@ -79,7 +78,7 @@ func splitSecrets(text string) []string {
 	return secrets
 }
 
-// readSecretFiles puts the content of NAME_FILE in the place of NAME, for the secrets of the configuration itself.
+// readSecretFiles sets NAME to the content of NAME_FILE, for the secrets of the configuration itself.
 func (m *mistakes) readSecretFiles(vars environment, fields []field) {
 	for _, f := range fields {
 		file := vars[f.name+fileSuffix]

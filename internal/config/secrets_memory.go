@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// RememberSecrets gives what Config.Secrets gives, and reads each secret again only after a time.
+// RememberSecrets caches the results of Config.Secrets for a time.
 func RememberSecrets(read func(name string) []string, lasting time.Duration) func(name string) []string {
 	type reading struct {
 		secrets []string
 		at      time.Time
 	}
-	var readings sync.Map // by name, of which there are as many as definitions name
+	var readings sync.Map // by name; definitions bound their number
 	return func(name string) []string {
 		now := time.Now()
 		if last, ok := readings.Load(name); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A secret is read once a second however many requests come, and a new one counts from then on; each name has its own.
+// A secret is read at most once a second, after which a new one applies; each name is cached separately.
 func TestSecretsAreReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,9 +1,9 @@
 package config
 
-// ExportTraces says whether an exporter of traces is configured.
+// ExportTraces reports whether a trace exporter is configured.
 func (t Telemetry) ExportTraces() bool { return t.exports(t.TracesExporter, t.TracesEndpoint) }
 
-// ExportMetrics says whether an exporter of metrics is configured beside Prometheus, which needs none.
+// ExportMetrics reports whether a metrics exporter is configured in addition to Prometheus, which needs none.
 func (t Telemetry) ExportMetrics() bool { return t.exports(t.MetricsExporter, t.MetricsEndpoint) }
 
 func (t Telemetry) exports(exporter, endpoint string) bool {

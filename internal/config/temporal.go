@@ -10,13 +10,12 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// defaultTemporalAddress is where a Temporal server of its own listens.
+// defaultTemporalAddress is the default address of a local Temporal server.
 const defaultTemporalAddress = "127.0.0.1:7233"
 
-// TemporalOptions are the options of the Temporal client as the TEMPORAL_* variables say: address, namespace, TLS, API
-// key, headers; and the converters that encrypt what it sends. A file of profiles is read only where TEMPORAL_CONFIG_FILE or
-// TEMPORAL_PROFILE asks for it, so that a profile in the home directory of whoever starts Holdfast cannot send events to
-// another cluster.
+// TemporalOptions returns the options of the Temporal client from the TEMPORAL_* variables: address, namespace, TLS, API key,
+// headers; and the converters that encrypt payloads. A profile file is read only if TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE is
+// set, so that a profile in the home directory of the user who starts Holdfast can't send events to another cluster.
 func (c Config) TemporalOptions() (client.Options, error) {
 	options, err := c.givenTemporalOptions()
 	if err != nil {
@@ -33,8 +32,7 @@ func (c Config) TemporalOptions() (client.Options, error) {
 	return options, nil
 }
 
-// TemporalCertificateEnd is until when the client certificate is valid that is shown to Temporal; the zero time where
-// there is none.
+// TemporalCertificateEnd returns when the client certificate for Temporal expires, or zero without one.
 func (c Config) TemporalCertificateEnd() (time.Time, error) {
 	options, err := c.givenTemporalOptions()
 	if err != nil || options.ConnectionOptions.TLS == nil {
@@ -49,20 +47,19 @@ func (c Config) TemporalCertificateEnd() (time.Time, error) {
 	return end, nil
 }
 
-// TemporalConfigFile is the file of profiles that TEMPORAL_CONFIG_FILE names, wherever that is set; "" is where Temporal's own
-// tools look.
+// TemporalConfigFile returns the profile file that TEMPORAL_CONFIG_FILE names; "" is the default of Temporal's tools.
 func (c Config) TemporalConfigFile() string { return c.environ()["TEMPORAL_CONFIG_FILE"] }
 
-// PayloadCodec encrypts with the payload keys; without any it leaves payloads in clear, and still knows what is encrypted.
+// PayloadCodec encrypts with the payload keys; without keys it leaves payloads in clear, but still detects encrypted ones.
 func (c Config) PayloadCodec() *payloadcodec.Codec {
 	keys, err := payloadcodec.ParseKeys(c.Payloads.Keys.Reveal())
 	if err != nil {
-		panic(err) // it was read when the configuration was loaded
+		panic(err) // it was validated at load
 	}
 	return payloadcodec.New(keys)
 }
 
-// givenTemporalOptions has no defaults of ours in it.
+// givenTemporalOptions excludes our defaults.
 func (c Config) givenTemporalOptions() (client.Options, error) {
 	vars := c.environ()
 	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
@@ -75,7 +72,7 @@ func (c Config) givenTemporalOptions() (client.Options, error) {
 	return options, nil
 }
 
-// readTemporal takes over what a profile says, so that the section shows what is used.
+// readTemporal copies the values of a profile into the section, so that it shows what is used.
 func (m *mistakes) readTemporal(c *Config) {
 	options, err := c.givenTemporalOptions()
 	if err != nil {

@@ -41,7 +41,7 @@ func TestWithoutVariablesTheLocalServerIsUsed(t *testing.T) {
 	require.Equal(t, "default", options.Namespace)
 }
 
-// Temporal's worker controller sets both. One alone is a mistake that would leave workers without versions.
+// Temporal's worker controller sets both. Only one of them would leave workers unversioned, so it is an error.
 func TestADeploymentHasANameAndABuild(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom([]string{"TEMPORAL_DEPLOYMENT_NAME=holdfast", "TEMPORAL_WORKER_BUILD_ID=v2"})
@@ -68,7 +68,7 @@ func TestAProfileIsReadOnlyWhereItIsAskedFor(t *testing.T) {
 	require.ErrorContains(t, err, "HOLDFAST_WORKER_GRACE", "beside the other mistakes")
 }
 
-// The file of profiles is also that of destinations in other Temporals: it need not say where Holdfast's own is.
+// The profile file is also used for destinations in other Temporals, so it need not have an address for Holdfast's own.
 func TestAFileOfProfilesIsForDestinationsToo(t *testing.T) {
 	t.Parallel()
 	profiles := file(t, "[profile.orders]\naddress = \"orders:7233\"\n")
@@ -78,7 +78,7 @@ func TestAFileOfProfilesIsForDestinationsToo(t *testing.T) {
 	require.Equal(t, "own:7233", cfg.Temporal.Address)
 }
 
-// A certificate that ends unnoticed cuts every process off from Temporal.
+// An expired certificate disconnects every process from Temporal.
 func TestTheEndOfTheClientCertificateIsKnown(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)

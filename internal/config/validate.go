@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), beyond which a start is refused.
+// maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), above which a start is refused.
 const maxBody = MiB
 
 func (m *mistakes) validate(c Config) {
@@ -68,7 +68,7 @@ func (m *mistakes) validateDebug(d Debug) {
 	}
 }
 
-// maxChanges: the change feed has 32 partitions, of a day each, in a ring.
+// maxChanges is bounded because the change feed has 32 daily partitions in a ring.
 const maxChanges = 30 * 24 * time.Hour
 
 func (m *mistakes) validateRetention(r Retention) {
@@ -127,7 +127,7 @@ func (m *mistakes) validateDatabase(d Database) {
 	m.longer("HOLDFAST_DATABASE_STATEMENT_TIMEOUT", d.StatementTimeout, "HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
 }
 
-// validatePayloads also refuses a value without a key, so that whoever set one can rely on it.
+// validatePayloads also refuses a value without a key, so that a set variable guarantees encryption.
 func (m *mistakes) validatePayloads(p Payloads) {
 	keys, err := payloadcodec.ParseKeys(p.Keys.Reveal())
 	if err == nil && p.Keys.IsSet() && len(keys) == 0 {
@@ -149,7 +149,7 @@ func (m *mistakes) validateWorker(w Worker) {
 	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
 }
 
-// minInterval is the shortest pause of a schedule.
+// minInterval is the shortest interval of a schedule.
 const minInterval = time.Second
 
 func (m *mistakes) validateRedrive(r Redrive) {
@@ -175,8 +175,8 @@ func (m *mistakes) validateDev(d Dev) {
 	}
 }
 
-// exporter accepts the exporters of OpenTelemetry's own list; of prometheus, which has its place on the operator port, a
-// second one is not started.
+// exporter accepts OpenTelemetry's exporters. It accepts prometheus without starting a second one, because the operator port
+// always serves it.
 func (m *mistakes) exporter(variable, name string) {
 	if !slices.Contains([]string{"", "otlp", "console", "none", "prometheus"}, name) {
 		m.add(variable, fmt.Sprintf("is %q, which is none of otlp, console, none", name), "otlp")
@@ -211,7 +211,7 @@ func (m *mistakes) notNegative(variable string, d time.Duration) {
 	}
 }
 
-// longer compares two variables; where the other one could not be read there is nothing to compare with.
+// longer compares two variables, unless the other one is invalid.
 func (m *mistakes) longer(variable string, d time.Duration, than string, other time.Duration) {
 	if d <= other && !m.has(than) {
 		m.add(variable, fmt.Sprintf("is %s; it must be more than %s (%s)", d, than, other), (other + time.Second).String())

@@ -20,7 +20,7 @@ const (
 	MiB ByteSize = 1 << 20
 )
 
-// UnmarshalText reads a whole number with an optional unit: B, KiB or MiB.
+// UnmarshalText parses a whole number with an optional unit: B, KiB or MiB.
 func (b *ByteSize) UnmarshalText(text []byte) error {
 	digits, unit := string(text), ByteSize(1)
 	for suffix, size := range map[string]ByteSize{"KiB": KiB, "MiB": MiB} {
@@ -37,7 +37,7 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the size in the largest unit that fits without rest.
+// String returns the size in the largest unit without a remainder.
 func (b ByteSize) String() string {
 	switch {
 	case b >= MiB && b%MiB == 0:
@@ -49,10 +49,10 @@ func (b ByteSize) String() string {
 	}
 }
 
-// Port is a TCP port; 0 is any free one.
+// Port is a TCP port; 0 picks a free one.
 type Port uint16
 
-// UnmarshalText reads 0 to 65535.
+// UnmarshalText accepts 0 to 65535.
 func (p *Port) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 10, 16)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Port) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// LogFormat is the form of log lines.
+// LogFormat is the format of log lines.
 type LogFormat string
 
 // The formats.
@@ -71,7 +71,7 @@ const (
 	LogText LogFormat = "text"
 )
 
-// UnmarshalText reads "json" or "text".
+// UnmarshalText accepts "json" or "text".
 func (f *LogFormat) UnmarshalText(text []byte) error {
 	switch v := LogFormat(text); v {
 	case LogJSON, LogText:
@@ -82,7 +82,7 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 	}
 }
 
-// ReportPeriod is how often people are told how everything is doing.
+// ReportPeriod is the interval of reports.
 type ReportPeriod string
 
 // The periods.
@@ -92,7 +92,7 @@ const (
 	ReportWeekly ReportPeriod = "weekly"
 )
 
-// UnmarshalText reads "off", "daily" or "weekly".
+// UnmarshalText accepts "off", "daily" or "weekly".
 func (p *ReportPeriod) UnmarshalText(text []byte) error {
 	switch v := ReportPeriod(text); v {
 	case ReportOff, ReportDaily, ReportWeekly:
@@ -103,7 +103,7 @@ func (p *ReportPeriod) UnmarshalText(text []byte) error {
 	}
 }
 
-// Length is the time that a report is about; 0 where there is none.
+// Length returns the time that a report covers; 0 for none.
 func (p ReportPeriod) Length() time.Duration {
 	const day = 24 * time.Hour
 	switch p {
@@ -116,10 +116,10 @@ func (p ReportPeriod) Length() time.Duration {
 	}
 }
 
-// AddressList is a list of IP addresses and networks in CIDR form.
+// AddressList is a list of IP addresses and networks in CIDR notation.
 type AddressList []string
 
-// UnmarshalText reads a list that is separated by commas; white space around an entry is ignored.
+// UnmarshalText parses a comma-separated list; white space around an entry is ignored.
 func (l *AddressList) UnmarshalText(text []byte) error {
 	var networks NetworkList
 	if err := networks.UnmarshalText(text); err != nil {
@@ -138,13 +138,13 @@ func entriesOf(list string) []string {
 	return entries
 }
 
-// String is the list as it is written in the variable.
+// String returns the list as written in the variable.
 func (l AddressList) String() string { return strings.Join(l, ",") }
 
 // NetworkList is a list of networks; an address is a network of one.
 type NetworkList []netip.Prefix
 
-// UnmarshalText reads what an AddressList does.
+// UnmarshalText accepts the same as an AddressList.
 func (l *NetworkList) UnmarshalText(text []byte) error {
 	var list NetworkList
 	for _, entry := range entriesOf(string(text)) {
@@ -161,7 +161,7 @@ func (l *NetworkList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the list as it is written in the variable.
+// String returns the list as written in the variable.
 func (l NetworkList) String() string {
 	entries := make([]string, len(l))
 	for i, network := range l {
@@ -170,11 +170,11 @@ func (l NetworkList) String() string {
 	return strings.Join(entries, ",")
 }
 
-// OriginList is a list of web origins: scheme and host, with a port where it is not the scheme's own.
+// OriginList is a list of web origins: scheme and host, with a port unless it is the scheme's default.
 type OriginList []string
 
-// UnmarshalText reads a list that is separated by commas. An origin is compared as a whole with what browsers send, so it has
-// neither a path nor a slash at its end.
+// UnmarshalText parses a comma-separated list. An origin must equal what browsers send, so it has neither a path nor a trailing
+// slash.
 func (l *OriginList) UnmarshalText(text []byte) error {
 	list := OriginList(entriesOf(strings.ToLower(string(text))))
 	for _, entry := range list {
@@ -187,16 +187,16 @@ func (l *OriginList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the list as it is written in the variable.
+// String returns the list as written in the variable.
 func (l OriginList) String() string { return strings.Join(l, ",") }
 
-// Rate is a number of requests in a span of time; the zero value is none.
+// Rate is a number of requests per span of time; the zero value is unset.
 type Rate struct {
 	Requests int
 	Per      time.Duration
 }
 
-// UnmarshalText reads requests and span, such as 100/1m.
+// UnmarshalText parses requests and span, such as 100/1m.
 func (r *Rate) UnmarshalText(text []byte) error {
 	requests, per, _ := strings.Cut(string(text), "/")
 	n, err := strconv.Atoi(requests)
@@ -208,7 +208,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the rate as it is written in the variable.
+// String returns the rate as written in the variable.
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return ""
@@ -216,12 +216,12 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Requests, r.Per)
 }
 
-// URLPath is an absolute path without a slash at its end, or "".
+// URLPath is an absolute path without a trailing slash, or "".
 type URLPath string
 
 var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._~-]*)+$`)
 
-// UnmarshalText takes letters, digits and . _ ~ - between slashes.
+// UnmarshalText accepts letters, digits and . _ ~ - between slashes.
 func (p *URLPath) UnmarshalText(text []byte) error {
 	if !urlPath.Match(text) {
 		return fmt.Errorf("is %q, which is no path that begins with a slash and ends without one", text)

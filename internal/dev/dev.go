@@ -24,18 +24,18 @@ import (
 	"holdfast/workflows"
 )
 
-// devStopLimit bounds the orderly end of the servers that the dev stack has started.
+// devStopLimit bounds the orderly shutdown of the dev stack's servers.
 const devStopLimit = 30 * time.Second
 
-// devStack is what `holdfast dev` starts where the environment names none.
+// devStack has the servers that `holdfast dev` starts if the environment names none.
 type devStack struct {
 	claimed  *devstack.Claimed
 	postgres *devstack.Postgres
 	temporal *devstack.Temporal
 }
 
-// Run starts what is missing, prepares it, runs every role on it, and stops all of it when the context ends. Warnings are logged,
-// and everything that the configuration lets through if verbose is set.
+// Run starts the missing servers, prepares them, runs every role, and stops all of it when the context ends. It logs warnings
+// only, or as configured if verbose is set.
 func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool) (err error) {
 	level := cfg.Log.Level
 	if !verbose {
@@ -75,7 +75,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool)
 	return err
 }
 
-// start claims the directory, looks whether the ports are free, and starts both servers at the same time.
+// start claims the directory, checks that the ports are free, and starts both servers concurrently.
 func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) (err error) {
 	if s.claimed, err = devstack.Claim(ctx, cfg.Dev.Dir); err != nil {
 		return err
@@ -123,20 +123,20 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 			workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword",
 		},
 	}
-	if cfg.Payloads.Keys.IsSet() || !cfg.Operator.Tokens.IsSet() { // Temporal Web has no token of ours
+	if cfg.Payloads.Keys.IsSet() || !cfg.Operator.Tokens.IsSet() { // Temporal Web has none of our tokens
 		options.CodecEndpoint = "http://" + cfg.Operator.Addr + "/codec"
 	}
 	return devstack.StartTemporal(ctx, options)
 }
 
-// patience is how long an answer waits for a Temporal that keeps its data in SQLite, so that a duplicate is told as one on a busy
-// machine, too. The variables depend on each other, and go together.
+// patience gives a Temporal with SQLite more time, so that duplicates are recognized in responses even on a busy machine. The
+// variables depend on each other and are set together.
 var patience = map[string]string{
 	"HOLDFAST_INGRESS_ACK_BUDGET": "4s", "HOLDFAST_INGRESS_START_TIMEOUT": "6s", "HOLDFAST_INGRESS_HANDLER_BUDGET": "8s",
 	"HOLDFAST_INGRESS_SHUTDOWN_GRACE": "10s",
 }
 
-// configure points the configuration at what was started, and writes it down for the tools.
+// configure points the configuration at the started servers and records it for the tools.
 func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	given, err := devSecrets(s.claimed.Dir, cfg)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	}
 	given["HOLDFAST_LOG_FORMAT"] = string(config.LogText)
 	given["HOLDFAST_INGRESS_ADDR"] = cfg.Ingress.Addr
-	given["HOLDFAST_INGRESS_PUBLIC_URL"] = "http://" + cfg.Ingress.Addr // for the schemes that sign it
+	given["HOLDFAST_INGRESS_PUBLIC_URL"] = "http://" + cfg.Ingress.Addr // for schemes that sign it
 	given["HOLDFAST_DELIVERIES_ALLOWED_NETWORKS"] = "127.0.0.0/8,::1"
 	if !cfg.IsSet(slices.Collect(maps.Keys(patience))...) {
 		maps.Copy(given, patience)
@@ -156,13 +156,13 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 		given["TEMPORAL_ADDRESS"] = s.temporal.Address()
 		given["HOLDFAST_OPERATOR_TEMPORAL_WEB"] = fmt.Sprintf("%s,http://localhost:%d", s.temporal.UIURL(), cfg.Dev.TemporalUIPort)
 	}
-	if cfg.Payloads.Keys.IsSet() { // for the tools, which start runs as well
+	if cfg.Payloads.Keys.IsSet() { // for the tools, which also start runs
 		given["HOLDFAST_PAYLOAD_KEYS"] = strings.Join(strings.Fields(cfg.Payloads.Keys.Reveal()), ",")
 	}
 	return config.LoadForDev(s.claimed.Dir, given)
 }
 
-// watch ends everything when a server has ended for good, which is after its restarts have failed.
+// watch ends everything when a server has ended permanently, after its restarts have failed.
 func (s *devStack) watch(cancel context.CancelCauseFunc) {
 	var postgres, temporal <-chan struct{}
 	if s.postgres != nil {
@@ -179,7 +179,7 @@ func (s *devStack) watch(cancel context.CancelCauseFunc) {
 	}
 }
 
-// stop ends the servers in the order in which they depend on each other.
+// stop stops the servers in the order of their dependencies.
 func (s *devStack) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), devStopLimit)
 	defer cancel()

@@ -27,7 +27,6 @@ func devPorts(cfg config.Config) []child.Port {
 	return ports
 }
 
-// portOf is the port of an address that the configuration has accepted.
 func portOf(address string) int {
 	_, port, _ := net.SplitHostPort(address)
 	n, _ := strconv.Atoi(port)

@@ -22,7 +22,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The names of the samples, each of a destination and of a subscription to it for all events.
+// The names of the samples, each of a destination and its subscription to all events.
 const (
 	sampleHTTP     = "sample-http"
 	sampleWorkflow = "sample-workflow"
@@ -30,8 +30,7 @@ const (
 	sampleType     = "SampleFollowUp"
 )
 
-// samples are receivers of each kind, so that whoever tries Holdfast sees deliveries arrive: an endpoint, and a worker as of
-// one's own.
+// samples are a destination of each kind, an endpoint and a worker, so that developers who try Holdfast see deliveries arrive.
 type samples struct {
 	url    string
 	server *http.Server
@@ -39,7 +38,7 @@ type samples struct {
 	close  func()
 }
 
-// startSamples starts them, and subscribes them when it is the first time: what somebody deletes stays deleted.
+// startSamples starts the samples and subscribes them the first time only: deleted ones stay deleted.
 func startSamples(ctx context.Context, dir string, cfg config.Config) (*samples, error) {
 	secret, err := devSecret(filepath.Join(dir, "sample-secret"))
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *samples) serve(secret string) error {
 	}
 	s.url = "http://" + listener.Addr().String()
 	s.server = &http.Server{Handler: sink, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = s.server.Serve(listener) }() // it ends with stop
+	go func() { _ = s.server.Serve(listener) }() // ends with stop
 	return nil
 }
 
@@ -94,7 +93,7 @@ func (s *samples) work(cfg config.Config) error {
 	return nil
 }
 
-// subscribe makes what the samples need. The endpoint has another address at each start.
+// subscribe creates the destinations and subscriptions. The endpoint has a new address at each start.
 func (s *samples) subscribe(ctx context.Context, dir, secret string, cfg config.Config) error {
 	store, err := installation.OpenStore(ctx, cfg, nil)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *samples) subscribe(ctx context.Context, dir, secret string, cfg config.
 	return os.WriteFile(made, []byte("The samples were made; what of them is deleted stays so.\n"), 0o600)
 }
 
-// all are the samples. A workflow that an event started is never started twice.
+// all returns the samples. An event's workflow is never started twice.
 func (s *samples) all() []sample {
 	return []sample{{
 		delivery.Destination{Name: sampleHTTP, HTTP: &delivery.HTTP{URL: s.url}},

@@ -15,9 +15,9 @@ import (
 	"holdfast/providers/auth"
 )
 
-// devSecrets gives every provider that has no secret a random one that its scheme can use, the same at every start, so that it
-// can be tried at once. Only who signs by certificate gets none that helps. Variables of Holdfast's own turn features on, so they
-// stay as they are.
+// devSecrets gives every provider without a secret a random one that its scheme can use, the same at every start, so that it can
+// be tried immediately. It can't help providers that sign with certificates. It skips Holdfast's own variables, which would turn
+// features on.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	return given, nil
 }
 
-// signs reports whether a secret is of a form with which the provider's scheme can sign.
+// signs reports whether the provider's scheme can sign with a secret of this format.
 func signs(p *providers.Provider, secret string) bool {
 	types := p.SampleTypes()
 	if len(types) == 0 {
@@ -65,7 +65,7 @@ func devSecret(file string) (string, error) {
 	})
 }
 
-// kept is what stands in a file, which is made if it is not there.
+// kept returns the content of a file, creating it if missing.
 func kept(file string, fresh func() string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {

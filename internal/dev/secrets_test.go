@@ -12,8 +12,8 @@ import (
 	"holdfast/providers"
 )
 
-// Every sample of every provider can be signed with the secrets of `make run`, and is authentic then, but where a certificate signs.
-// They are the same at the next start.
+// Every sample of every provider can be signed with the secrets of `make run` and is then authentic, except with certificates.
+// The secrets are the same at the next start.
 func TestDevSecretsFitEveryProvider(t *testing.T) {
 	dir := t.TempDir()
 	cfg, err := config.LoadForDev(dir, nil)

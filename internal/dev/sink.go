@@ -16,7 +16,7 @@ const (
 	sinkBody  = 1 << 20
 )
 
-// sink is the sample endpoint: it verifies deliveries as a receiver by the book does, and shows the last ones.
+// sink is the sample endpoint: it verifies deliveries as a destination should, and shows the last ones.
 type sink struct {
 	verifier *standardwebhooks.Webhook
 
@@ -32,18 +32,18 @@ type received struct {
 	Body     string    `json:"body"`
 }
 
-// shown is what the sink answers who looks, the newest first.
+// shown is the sink's response, newest first.
 type shown struct {
 	Received []received `json:"received"`
 }
 
-// newSink reads a secret of the form whsec_BASE64.
+// newSink parses a secret of the form whsec_BASE64.
 func newSink(secret string) (*sink, error) {
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	return &sink{verifier: verifier}, err
 }
 
-// ServeHTTP takes what is posted if its signature is right, and shows what came.
+// ServeHTTP accepts posts with a valid signature, and shows the received ones.
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		s.show(w)

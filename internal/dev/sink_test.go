@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is signed is taken in its time; another body is not, nor is it before or later. The last ones are shown, and no more than
-// it keeps.
+// A signed delivery is accepted within its time window; a changed body is refused, as is one outside the window. The last ones
+// are shown, up to the maximum.
 func TestTheSinkTakesWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	const secret, id, signed = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`

@@ -12,20 +12,20 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// Directories below the one that is claimed.
+// Directories below the claimed one.
 const (
 	PostgresDir = "postgres"
 	TemporalDir = "temporal"
 )
 
-// A Claimed directory is ours alone until it is released or this process ends, however it ends.
+// A Claimed directory is exclusively ours until it is released or this process ends, however it ends.
 type Claimed struct {
 	// Dir is its absolute path.
 	Dir  string
 	lock *os.File
 }
 
-// AlreadyRunningError says that another process has claimed the directory.
+// AlreadyRunningError reports that another process has claimed the directory.
 type AlreadyRunningError struct {
 	Dir string
 	PID int // 0 if unknown
@@ -35,9 +35,9 @@ func (e *AlreadyRunningError) Error() string {
 	return fmt.Sprintf("the dev stack in %s is in use by process %d: stop that one first", e.Dir, e.PID)
 }
 
-// Claim takes possession of a state directory, creating it when missing, and ends the servers that an earlier run left
-// behind in its PostgresDir and TemporalDir. Do this before CheckPorts, or a leftover server counts as a stranger.
-// It returns an [AlreadyRunningError] when another process has the directory.
+// Claim claims a state directory, creating it if missing, and ends the servers that an earlier run left behind in its
+// PostgresDir and TemporalDir. Call it before CheckPorts, which would report a leftover server. It returns an
+// [AlreadyRunningError] if another process has the directory.
 func Claim(ctx context.Context, dir string) (*Claimed, error) {
 	dir, err := child.MakeDir(dir, child.PassableDir)
 	if err != nil {
@@ -49,7 +49,7 @@ func Claim(ctx context.Context, dir string) (*Claimed, error) {
 		return nil, fmt.Errorf("claim %s: %w", dir, err)
 	}
 	claimed := &Claimed{Dir: dir, lock: lock}
-	// The kernel gives the lock back when we end. Children do not inherit the handle.
+	// The kernel releases the lock when we end. Children don't inherit the handle.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer claimed.Release()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -67,7 +67,7 @@ func Claim(ctx context.Context, dir string) (*Claimed, error) {
 	return claimed, nil
 }
 
-// Release gives the directory back.
+// Release gives up the claim.
 func (c *Claimed) Release() { _ = c.lock.Close() }
 
 func (c *Claimed) endLeftovers(ctx context.Context) error {

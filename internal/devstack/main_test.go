@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parentVariable makes the test program act as a dev stack over the directory that it names, to be killed by a test.
+// parentVariable makes the test program run a dev stack over the named directory, to be killed by a test.
 const parentVariable = "DEVSTACK_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func actAsParent(dir string) int {
 	return 1
 }
 
-// startParent starts such a process and returns it with the ids of its two servers.
+// startParent starts such a process and returns it with the IDs of its two servers.
 func startParent(t *testing.T, dir string) (parent *exec.Cmd, postgres, temporal int) {
 	t.Helper()
 	skipIfShort(t)
@@ -87,7 +87,7 @@ func startTemporal(t *testing.T, opts TemporalOptions) *Temporal {
 	return s
 }
 
-// temporalBinary does what stacktest.TemporalBinary does; that package imports this one.
+// temporalBinary is stacktest.TemporalBinary, which can't be imported because that package imports this one.
 func temporalBinary(t *testing.T) string {
 	t.Helper()
 	skipIfShort(t)
@@ -99,7 +99,6 @@ func temporalBinary(t *testing.T) string {
 	return path
 }
 
-// skipIfShort does what stacktest.SkipIfShort does.
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -107,7 +106,7 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// query runs a statement and returns the text of the first column of its first row, "" if there is none.
+// query runs a statement and returns the text of the first column of its first row, or "".
 func query(t *testing.T, p *Postgres, sql string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.URL("postgres"))
@@ -123,7 +122,7 @@ func query(t *testing.T, p *Postgres, sql string) string {
 	return values[0]
 }
 
-// eventually waits for a condition without a signal of its own.
+// eventually polls a condition that has no signal.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, what)

@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// The dev stack itself is killed with `kill -9`: its servers end too, and the next run takes over what they left.
+// The dev stack itself is killed with `kill -9`: its servers end too, and the next run reuses their data.
 func TestServersDieWithUs(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -22,7 +22,7 @@ func TestServersDieWithUs(t *testing.T) {
 	require.Equal(t, postgres, processGroup(t, postgres), "Ctrl-C on the terminal must not reach the servers")
 	require.Equal(t, temporal, processGroup(t, temporal))
 	require.NoError(t, parent.Process.Kill())
-	_ = parent.Wait() // the exit status of what was killed says nothing
+	_ = parent.Wait() // a killed process's exit status is irrelevant
 
 	eventually(t, "the servers end", func() bool {
 		return child.CommandLine(postgres) == "" && child.CommandLine(temporal) == ""
@@ -34,7 +34,7 @@ func TestServersDieWithUs(t *testing.T) {
 	require.NoError(t, startTemporal(t, TemporalOptions{Dir: filepath.Join(dir, TemporalDir)}).Ping(t.Context()))
 }
 
-// Everything is killed at once, as by the kernel when memory runs out.
+// All processes are killed at once, as by the kernel when it is out of memory.
 func TestStartAfterEverythingWasKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestStartAfterEverythingWasKilled(t *testing.T) {
 	for _, pid := range []int{parent.Process.Pid, postgres, temporal} {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
-	_ = parent.Wait() // the exit status of what was killed says nothing
+	_ = parent.Wait() // a killed process's exit status is irrelevant
 	claimed, err := Claim(t.Context(), dir)
 	require.NoError(t, err)
 	defer claimed.Release()

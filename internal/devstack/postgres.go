@@ -20,20 +20,19 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// postgresUser is the superuser of the private cluster.
 const postgresUser = "holdfast"
 
-// PostgresOptions say where a private PostgreSQL lives and how it listens.
+// PostgresOptions configure a private PostgreSQL.
 type PostgresOptions struct {
-	// Dir holds the cluster (data/), the server's log and its password. It is created when missing.
+	// Dir holds the cluster (data/), the server's log and its password. It is created if missing.
 	Dir string
-	// Port on 127.0.0.1; 0: the port of the last run if that is free, else any free one.
+	// Port on 127.0.0.1; 0 means the port of the last run if that is free, else any free one.
 	Port int
-	// Database is created when it does not exist; "": none.
+	// Database is created if it doesn't exist; "" creates none.
 	Database string
-	// Settings are server parameters such as {"fsync": "off"}; they win over those that the dev stack sets.
+	// Settings are server parameters such as {"fsync": "off"}; they override the dev stack's.
 	Settings map[string]string
-	// Log tells about restarts and downloads; nil: slog.Default(). The server's own log is Dir/postgres.log.
+	// Log receives restarts and downloads; nil means slog.Default(). The server's own log is Dir/postgres.log.
 	Log *slog.Logger
 }
 
@@ -47,9 +46,9 @@ type Postgres struct {
 	child    *child.Supervisor
 }
 
-// StartPostgres starts the PostgreSQL of a directory, first creating it when it is new, and returns when it answers.
-// The context bounds the start only. A server that an earlier run left behind in the directory is ended first; nothing
-// else may use the directory at the same time (see [Claim]).
+// StartPostgres starts the PostgreSQL of a directory, creating a new one first, and returns when it answers. The context bounds
+// the start only. StartPostgres first ends a server that an earlier run left behind in the directory; nothing else may use the
+// directory at the same time (see [Claim]).
 func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
 	p, err := preparePostgres(ctx, opts)
 	if err != nil {
@@ -61,7 +60,7 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 		Clean:      func(ctx context.Context) error { return endPostgres(ctx, p.data) },
 		Ready:      p.Ping,
 		Port:       p.options.Port,
-		StopSignal: syscall.SIGINT, // fast shutdown: roll back what runs, then end
+		StopSignal: syscall.SIGINT, // fast shutdown: roll back open transactions, then end
 		Log:        p.options.Log,
 	}
 	if err := p.child.Start(ctx); err != nil {
@@ -102,7 +101,7 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	return p, nil
 }
 
-// URL is the connection URL of a database on this server, with the password.
+// URL returns the connection URL of a database on this server, with the password.
 func (p *Postgres) URL(database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
@@ -114,35 +113,36 @@ func (p *Postgres) URL(database string) string {
 	return u.String()
 }
 
-// Port is the port on 127.0.0.1; it stays the same over restarts.
+// Port returns the port on 127.0.0.1; it stays the same over restarts.
 func (p *Postgres) Port() int { return p.options.Port }
 
-// PID is the process id of the postmaster that runs now.
+// PID returns the process ID of the running postmaster.
 func (p *Postgres) PID() int { return p.child.PID() }
 
-// Stop shuts the server down: connections are cut, what they had not committed is rolled back, all else is on disk.
-// When the context ends first, the server is killed and an error says so; the next start recovers its data.
+// Stop shuts the server down: it closes connections, rolls back uncommitted transactions and writes everything else to disk. If
+// the context ends first, it kills the server and returns an error; the next start recovers the data.
 func (p *Postgres) Stop(ctx context.Context) error { return p.child.Stop(ctx) }
 
-// End ends the server with a signal, for good: SIGKILL, or SIGQUIT for what `pg_ctl stop -m immediate` does. No checkpoint is
-// written, and the next start recovers the data.
+// End ends the server permanently with a signal: SIGKILL, or SIGQUIT for the effect of `pg_ctl stop -m immediate`. No checkpoint
+// is written, and the next start recovers the data.
 func (p *Postgres) End(sig syscall.Signal) {
 	p.child.Signal(sig)
 	<-p.child.Done()
 }
 
-// Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
+// Done returns a channel that is closed when the server has ended permanently: after Stop, or after too many failed restarts
+// (see Err).
 func (p *Postgres) Done() <-chan struct{} { return p.child.Done() }
 
-// Err is why the server ended without Stop; nil before Done is closed.
+// Err returns why the server ended without Stop; nil before Done is closed.
 func (p *Postgres) Err() error { return p.child.Failure() }
 
-// Ping returns nil when the server answers a query.
+// Ping returns nil if the server answers a query.
 func (p *Postgres) Ping(ctx context.Context) error {
 	return p.query(ctx, "SELECT 1")
 }
 
-// CreateDatabase creates a database; one that exists is left as it is, and "" is none.
+// CreateDatabase creates a database unless it exists or the name is "".
 func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -167,13 +167,13 @@ func (p *Postgres) query(ctx context.Context, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// command is the server in the foreground. Everything that differs from the defaults stands here, not in the cluster's
-// postgresql.conf, so that a cluster of last month runs with today's settings.
+// command runs the server in the foreground. All non-default settings are passed here instead of the cluster's postgresql.conf,
+// so that an old cluster runs with current settings.
 func (p *Postgres) command() *exec.Cmd {
 	settings := map[string]string{
 		"listen_addresses":        child.Loopback,
 		"port":                    strconv.Itoa(p.options.Port),
-		"unix_socket_directories": "", // a socket's path may not be longer than about 100 bytes, that of a clone may
+		"unix_socket_directories": "", // socket paths are limited to about 100 bytes, which a clone's path may exceed
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",
 		"max_connections":         "200",
@@ -186,10 +186,10 @@ func (p *Postgres) command() *exec.Cmd {
 	return p.Program(context.Background(), "postgres", args...)
 }
 
-// Program is one of PostgreSQL's programs, run as the server's user, with its output in the server's log.
+// Program returns a command for one of PostgreSQL's programs, run as the server's user, with its output in the server's log.
 func (p *Postgres) Program(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
-	cmd.Dir = "/" // ours may be closed to the account
+	cmd.Dir = "/" // the account may not be able to enter ours
 	cmd.Env = append(child.EnvironWithout("PG", "LC_", "LANG"), "LC_ALL=C")
 	child.LogTo(cmd, p.logFile())
 	child.Prepare(cmd, syscall.SIGINT, p.account)

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// installHint ends every error about PostgreSQL's programs.
+// installHint ends every error about missing PostgreSQL programs.
 const installHint = "install PostgreSQL's server (`apt-get install postgresql`, `brew install postgresql`), " +
 	"or set DATABASE_URL to a database that you have"
 
-// findPostgres returns the directory with PostgreSQL's server programs. A data directory that exists decides on the
-// major version, because no other can read it. Where nothing is found, the programs are downloaded.
+// findPostgres returns the directory with PostgreSQL's server programs. An existing data directory determines the major version,
+// because no other can read it. If no programs are found, they are downloaded.
 func findPostgres(ctx context.Context, data, downloads string, log *slog.Logger) (string, error) {
 	wanted := dataVersion(data)
 	var found []string
@@ -43,7 +43,7 @@ func findPostgres(ctx context.Context, data, downloads string, log *slog.Logger)
 	return dir, nil
 }
 
-// postgresDirs are the places where the server's programs may be, most preferred first.
+// postgresDirs lists the directories that may have the server's programs, most preferred first.
 func postgresDirs() []string {
 	var dirs []string
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
@@ -51,7 +51,7 @@ func postgresDirs() []string {
 	}
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",         // Debian, Ubuntu
-		"/usr/pgsql-*/bin",                  // the PostgreSQL project's packages for Red Hat and kin
+		"/usr/pgsql-*/bin",                  // the PostgreSQL project's packages for Red Hat and similar
 		"/opt/homebrew/opt/postgresql*/bin", // Homebrew on Apple silicon
 		"/usr/local/opt/postgresql*/bin",    // Homebrew on Intel
 		"/Applications/Postgres.app/Contents/Versions/*/bin",
@@ -68,8 +68,8 @@ func postgresDirs() []string {
 	return dirs
 }
 
-// serverVersion is the major version of the server in a directory. pg_config may name a directory that has only the
-// client programs, hence the look at both.
+// serverVersion returns the major version of the server in a directory. It checks both programs because pg_config may name a
+// directory that has only client programs.
 func serverVersion(ctx context.Context, dir string) (int, bool) {
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 		return 0, false
@@ -82,7 +82,7 @@ func serverVersion(ctx context.Context, dir string) (int, bool) {
 	return version, version > 0
 }
 
-// dataVersion is the major version that a data directory belongs to, 0 when there is none.
+// dataVersion returns the major version of a data directory, or 0.
 func dataVersion(data string) int {
 	raw, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if err != nil {
@@ -91,7 +91,7 @@ func dataVersion(data string) int {
 	return firstNumber(string(raw))
 }
 
-// firstNumber is the first run of digits in a text, 0 if there is none.
+// firstNumber returns the first run of digits in a text, or 0.
 func firstNumber(text string) int {
 	start := strings.IndexAny(text, "0123456789")
 	if start < 0 {

@@ -17,8 +17,8 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// ensureCluster makes a cluster unless the data directory is complete. It works in a directory next to it and renames that at
-// the end, so that a program that was killed leaves nothing that looks like a cluster.
+// ensureCluster creates a cluster unless the data directory is complete. It works in a directory next to it and renames that at
+// the end, so that a killed program leaves nothing that looks like a cluster.
 func (p *Postgres) ensureCluster(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.data, "PG_VERSION")); err == nil {
 		return nil
@@ -68,8 +68,8 @@ func (p *Postgres) run(cmd *exec.Cmd) error {
 	return nil
 }
 
-// endPostgres ends a server that runs over the data directory: politely, then by force. A lock file without a server
-// is removed, because its process id may meanwhile belong to a process that has nothing to do with PostgreSQL.
+// endPostgres ends a server that runs over the data directory: politely, then by force. It removes a lock file without a server,
+// because its process ID may now belong to an unrelated process.
 func endPostgres(ctx context.Context, data string) error {
 	lock := filepath.Join(data, "postmaster.pid")
 	running := func() []int { return child.PostgresProcesses(data) }
@@ -88,7 +88,7 @@ func endPostgres(ctx context.Context, data string) error {
 	return nil
 }
 
-// only is the pid if it is one of pids. Backends whose postmaster is gone end by themselves.
+// only returns pid if it is one of pids. Backends whose postmaster has ended end automatically.
 func only(pids []int, pid int) []int {
 	if slices.Contains(pids, pid) {
 		return []int{pid}
@@ -96,7 +96,7 @@ func only(pids []int, pid int) []int {
 	return nil
 }
 
-// ensureSecret reads a secret from a file that only we can read, making both when it is not there.
+// ensureSecret reads a secret from a file that only we can read, creating both if missing.
 func ensureSecret(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if secret := strings.TrimSpace(string(raw)); err == nil && secret != "" {

@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// downloadVersion is the major version of what downloadPostgres fetches.
+// downloadVersion is the major version that downloadPostgres fetches.
 const (
 	downloadVersion  = 17
 	downloadRelease  = embeddedpostgres.V17
@@ -25,12 +25,11 @@ func downloadedDirs(downloads string) []string {
 	return []string{filepath.Join(downloads, string(downloadRelease), "bin")}
 }
 
-// downloadPostgres fetches the server's programs from Maven Central (zonkyio/embedded-postgres-binaries) and returns
-// their directory.
+// downloadPostgres fetches the server's programs from Maven Central (zonkyio/embedded-postgres-binaries) and returns their
+// directory.
 //
-// The library has no call that only fetches: it also makes a cluster and starts it, once, in a directory that is thrown
-// away. As root that part fails after the programs have been unpacked, which is all we want of it; so what counts is
-// whether they run.
+// The library can't only fetch: it also creates a cluster and starts it, once, in a temporary directory. As root that part fails
+// after the programs have been unpacked, which is enough; so the check is whether they run.
 func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (string, error) {
 	log.Info("no PostgreSQL on this machine: downloading its programs once (about 30 MB)", "version", downloadRelease)
 	if err := os.MkdirAll(downloads, child.PassableDir); err != nil {

@@ -52,7 +52,7 @@ func TestPostgresIsRestartedWhenItIsKilled(t *testing.T) {
 	require.Equal(t, "kept", query(t, p, "SELECT note FROM notes"))
 }
 
-// An earlier run was killed and its server lives on (as it does on macOS): the next start ends it.
+// An earlier run was killed and its server lives on (as on macOS): the next start ends it.
 func TestPostgresEndsALeftoverServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestPostgresEndsALeftoverServer(t *testing.T) {
 	require.Equal(t, "kept", query(t, second, "SELECT note FROM notes"))
 }
 
-// After a crash of the machine the lock file names a process id that now belongs to somebody else, who is left alone.
+// After a crash of the machine, the lock file's process ID may belong to an unrelated process, which must not be killed.
 func TestPostgresIgnoresALockFileThatNamesAStranger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ func TestPostgresStartsOverAnInterruptedInit(t *testing.T) {
 	require.NoError(t, startPostgres(t, dir).Ping(t.Context()))
 }
 
-// The clone of somebody who works as root may lie in a directory that the user of the server cannot enter.
+// A clone made by root may be in a directory that the server's user can't enter.
 func TestPostgresRunsBelowAClosedDirectory(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -16,27 +16,27 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// TemporalOptions say how the Temporal dev server runs.
+// TemporalOptions configure the Temporal dev server.
 type TemporalOptions struct {
 	// Binary is the temporal program, see [FindTemporal].
 	Binary string
-	// Dir holds the server's log and its pid file. It is created when missing.
+	// Dir holds the server's log and its pid file. It is created if missing.
 	Dir string
-	// DBFile is the SQLite file that workflows are kept in; "": in memory, gone when the server ends.
+	// DBFile is the SQLite file with the workflows; "" keeps them in memory until the server ends.
 	DBFile string
-	// Port of the frontend on 127.0.0.1; 0: any free one.
+	// Port of the frontend on 127.0.0.1; 0 picks a free one.
 	Port int
-	// UIPort of Temporal Web on 127.0.0.1; 0: no Temporal Web.
+	// UIPort of Temporal Web on 127.0.0.1; 0 starts none.
 	UIPort int
-	// CodecEndpoint is where the pages of Temporal Web have payloads decrypted; "": nowhere.
+	// CodecEndpoint decrypts payloads for pages of Temporal Web; "" for none.
 	CodecEndpoint string
-	// Namespace is created when it does not exist; "": "default".
+	// Namespace is created if it doesn't exist; "" is "default".
 	Namespace string
 	// SearchAttributes are those of [Namespace].
 	SearchAttributes map[string]string
-	// DynamicConfig holds JSON values by key: a string needs quotes of its own.
+	// DynamicConfig holds JSON values by key: a string needs its own quotes.
 	DynamicConfig map[string]string
-	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
+	// Log receives restarts; nil means slog.Default(). The server's own log is Dir/temporal.log.
 	Log *slog.Logger
 }
 
@@ -46,9 +46,9 @@ type Temporal struct {
 	child   *child.Supervisor
 }
 
-// StartTemporal starts a dev server and returns when its frontend is healthy, its namespace answers and queries by its
-// search attributes work. The context bounds the start only. A server that an earlier run left behind over the same
-// directory is ended first; nothing else may use the directory at the same time (see [Claim]).
+// StartTemporal starts a dev server and returns when its frontend is healthy, its namespace answers and queries by its search
+// attributes work. The context bounds the start only. StartTemporal first ends a server that an earlier run left behind over the
+// same directory; nothing else may use the directory at the same time (see [Claim]).
 func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error) {
 	t, err := prepareTemporal(opts)
 	if err != nil {
@@ -96,25 +96,25 @@ func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 	return &Temporal{options: opts}, nil
 }
 
-// Address of the frontend, host:port.
+// Address returns the frontend's host:port.
 func (t *Temporal) Address() string {
 	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
-// Port of the frontend on 127.0.0.1; it stays the same over restarts.
+// Port returns the frontend's port on 127.0.0.1; it stays the same over restarts.
 func (t *Temporal) Port() int { return t.options.Port }
 
-// Ping returns nil when the server is healthy and its namespace answers.
+// Ping returns nil if the server is healthy and its namespace answers.
 func (t *Temporal) Ping(ctx context.Context) error { return t.namespace().Ping(ctx) }
 
 func (t *Temporal) namespace() Namespace {
 	return Namespace{Address: t.Address(), Name: t.options.Namespace, SearchAttributes: t.options.SearchAttributes}
 }
 
-// Namespace that the server was started for.
+// Namespace returns the namespace that the server was started with.
 func (t *Temporal) Namespace() string { return t.options.Namespace }
 
-// UIURL is the address of Temporal Web, "" when it does not run.
+// UIURL returns the address of Temporal Web, or "" if it doesn't run.
 func (t *Temporal) UIURL() string {
 	if t.options.UIPort == 0 {
 		return ""
@@ -122,26 +122,27 @@ func (t *Temporal) UIURL() string {
 	return "http://" + net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.UIPort))
 }
 
-// PID is the process id of the server that runs now.
+// PID returns the process ID of the running server.
 func (t *Temporal) PID() int { return t.child.PID() }
 
-// Stop ends the server. When the context ends first, the server is killed and an error says so.
+// Stop stops the server. If the context ends first, it kills the server and returns an error.
 func (t *Temporal) Stop(ctx context.Context) error {
 	err := t.child.Stop(ctx)
-	_ = os.Remove(t.pidFile()) // one that stays is checked before it is believed
+	_ = os.Remove(t.pidFile()) // a leftover one is checked before use
 	return err
 }
 
-// Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
+// Done returns a channel that is closed when the server has ended permanently: after Stop, or after too many failed restarts
+// (see Err).
 func (t *Temporal) Done() <-chan struct{} { return t.child.Done() }
 
-// Err is why the server ended without Stop; nil before Done is closed.
+// Err returns why the server ended without Stop; nil before Done is closed.
 func (t *Temporal) Err() error { return t.child.Failure() }
 
 func (t *Temporal) command() *exec.Cmd {
 	cmd := exec.Command(t.options.Binary, t.arguments()...)
-	// Variables such as TEMPORAL_ADDRESS speak to the program as a client. The server asks its maker's site for newer
-	// versions unless it is told not to.
+	// Variables such as TEMPORAL_ADDRESS configure the program as a client. The server checks its maker's site for newer versions
+	// unless that is disabled.
 	cmd.Env = append(child.EnvironWithout("TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED=1")
 	child.LogTo(cmd, t.logFile())
 	child.Prepare(cmd, syscall.SIGTERM, nil)
@@ -152,7 +153,7 @@ func (t *Temporal) arguments() []string {
 	args := []string{
 		"server", "start-dev", "--ip", child.Loopback, "--port", strconv.Itoa(t.options.Port),
 		"--namespace", t.options.Namespace, "--color", "never",
-		"--log-level", "error", // it warns of things that are no concern of its users
+		"--log-level", "error", // its warnings don't concern its users
 	}
 	if t.options.UIPort == 0 {
 		args = append(args, "--headless")
@@ -168,7 +169,7 @@ func (t *Temporal) arguments() []string {
 	for name, kind := range t.options.SearchAttributes {
 		args = append(args, "--search-attribute", name+"="+kind)
 	}
-	// Temporal allows ids of 1000 bytes, but PostgreSQL's visibility store has columns of 255: be as strict here.
+	// Temporal allows IDs of 1000 bytes, but PostgreSQL's visibility store has columns of 255: be as strict here.
 	if _, chosen := t.options.DynamicConfig["limit.maxIDLength"]; !chosen {
 		args = append(args, "--dynamic-config-value", "limit.maxIDLength=255")
 	}

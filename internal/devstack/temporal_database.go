@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// The dev server makes its schema in several steps, and takes a file that exists for one that has it. A server that was
-// killed on its first start would therefore never start again over that file. So a file counts only when a server has
-// been ready on it once: then a second file stands beside it.
+// The dev server creates its schema in several steps, and assumes that an existing file has it. A server that was killed on its
+// first start would therefore never start again over that file. So a file counts only if a server has been ready on it once,
+// which a second file next to it records.
 func (t *Temporal) completeFile() string { return t.options.DBFile + ".complete" }
 
 func (t *Temporal) markComplete() error {
@@ -18,7 +18,7 @@ func (t *Temporal) markComplete() error {
 	return os.WriteFile(t.completeFile(), nil, 0o644)
 }
 
-// dropIncomplete moves a database that was never complete aside.
+// dropIncomplete moves an incomplete database aside.
 func (t *Temporal) dropIncomplete() error {
 	file := t.options.DBFile
 	if file == "" {

@@ -36,7 +36,7 @@ func FindTemporal(ctx context.Context, binDir string) (string, error) {
 
 var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)(\s|$)`)
 
-// temporalVersion asks the program: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)". What is no release has none.
+// temporalVersion parses the program's "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)". Only releases have a version.
 func temporalVersion(ctx context.Context, path string) (version [3]int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

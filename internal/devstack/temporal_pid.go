@@ -32,8 +32,8 @@ func endTemporal(ctx context.Context, pidFile string) error {
 	return nil
 }
 
-// isServer says whether a process is the server that the pid file tells of. The id alone proves nothing, it may
-// belong to another process by now; so the second line of the file is the command line that the process must have.
+// isServer reports whether a process is the server of the pid file. The ID alone isn't enough, because it may belong to another
+// process by now; so the second line of the file is the command line that the process must have.
 func isServer(pid int, pidFile string) bool {
 	raw, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -43,7 +43,7 @@ func isServer(pid int, pidFile string) bool {
 	return recorded != "" && child.CommandLine(pid) == recorded
 }
 
-// writePID records the arguments from the command, not from the system, which may not know them yet at this moment.
+// writePID takes the arguments from the command, because the system may not show them yet.
 func writePID(pidFile string, cmd *exec.Cmd) error {
 	content := fmt.Sprintf("%d\n%s\n", cmd.Process.Pid, strings.Join(cmd.Args, " "))
 	return os.WriteFile(pidFile, []byte(content), 0o644)

@@ -16,19 +16,19 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Retention is how long a closed run stays readable; the dev server's own default of a day is gone after a weekend.
+// Retention is how long a closed run stays readable; the dev server's default of a day wouldn't last a weekend.
 const Retention = 72 * time.Hour
 
-// Namespace is what a server must offer before it is used.
+// Namespace is what a server must provide before it is used.
 type Namespace struct {
-	Address string // of the frontend, host:port
+	Address string // host:port of the frontend
 	Name    string
 	// SearchAttributes by name: Keyword, Text, Int, Double, Bool, Datetime or KeywordList.
 	SearchAttributes map[string]string
 }
 
-// Ready brings the server to the state that is wanted and returns nil when it is there. It is asked again until then, so
-// each step has to bear being repeated.
+// Ready brings the server to the desired state and returns nil once it is reached. Callers repeat it until then, so each step
+// must be idempotent.
 func (t Namespace) Ready(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort:  t.Address,
@@ -71,8 +71,8 @@ func (t Namespace) ensureRetention(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// ensureSearchAttributes adds the attributes that an older database file lacks (the server's flag reaches new files
-// only) and then proves with a query that they can be used: registering is one thing, being visible another.
+// ensureSearchAttributes adds the attributes that an older database file lacks (the server's flag applies only to new files) and
+// then checks with a query that they work, because registered attributes take a moment to become visible.
 func (t Namespace) ensureSearchAttributes(ctx context.Context, c client.Client) error {
 	if len(t.SearchAttributes) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (t Namespace) ensureSearchAttributes(ctx context.Context, c client.Client) 
 	return nil
 }
 
-// Ping is Ready within a time that a caller can wait for.
+// Ping is Ready with a short timeout.
 func (t Namespace) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -43,7 +43,7 @@ func runExists(ctx context.Context, c client.Client, id string) bool {
 	return err == nil
 }
 
-// A dev server that is killed comes back by itself, with its workflows; so does one that is stopped and started.
+// A killed dev server restarts automatically with its workflows; so does one that is stopped and started.
 func TestTemporalKeepsWorkflowsInItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestTemporalKeepsWorkflowsInItsFile(t *testing.T) {
 	require.True(t, runExists(t.Context(), dial(t, second), "kept"))
 }
 
-// What StartTemporal promises holds when it returns, so nothing here waits.
+// StartTemporal's promises hold when it returns, so nothing here waits.
 func TestTemporalIsReadyWhenItHasStarted(t *testing.T) {
 	t.Parallel()
 	provider := temporal.NewSearchAttributeKeyKeyword("Provider")
@@ -84,7 +84,7 @@ func TestTemporalIsReadyWhenItHasStarted(t *testing.T) {
 	require.Equal(t, 72*time.Hour, described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
 }
 
-// A release that brings a new search attribute meets the database file of the release before.
+// A release with a new search attribute starts over an older release's database file.
 func TestTemporalAddsSearchAttributesToAnOldFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func TestTemporalAddsSearchAttributesToAnOldFile(t *testing.T) {
 	startRun(t, c, "new", temporal.NewSearchAttributeKeyKeyword("EventType").ValueSet("customer.updated"))
 }
 
-// The first start was killed while it made its schema.
+// The first start was killed while it created its schema.
 func TestTemporalStartsOverAnIncompleteFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -148,8 +148,8 @@ func TestFindTemporalNamesTheTargetThatBuildsIt(t *testing.T) {
 	require.ErrorContains(t, err, "make tools")
 }
 
-// A release of the pinned version or a newer one on the PATH is used as it is, and `make run` builds none. Any other is left alone,
-// and `make run` builds the pinned one.
+// A release of the pinned version or a newer one on the PATH is used, and `make run` builds none. Any other is ignored, and
+// `make run` builds the pinned one.
 func TestTheProgramOnThePathIsUsedIfItIsNewEnough(t *testing.T) {
 	dir, built := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -177,7 +177,7 @@ func TestTheProgramOnThePathIsUsedIfItIsNewEnough(t *testing.T) {
 	}
 }
 
-// The version stands in three places: where it is built, where it is required, and where it is compared.
+// The version is the same in all three places: where it is built, where it is required, and where it is compared.
 func TestThePinnedTemporalIsTheOneThatIsBuilt(t *testing.T) {
 	t.Parallel()
 	pinned := fmt.Sprintf("%d.%d.%d", pinnedTemporal[0], pinnedTemporal[1], pinnedTemporal[2])

@@ -13,14 +13,14 @@ import (
 	"holdfast/workflows"
 )
 
-// compared is how many runs are compared with the database, and comparedTime how long ago they have ended at most.
+// compared is how many runs are compared with the database, and comparedTime the maximum time since their end.
 const (
 	compared     = 20
 	comparedTime = time.Hour
 )
 
-// examineAgreement compares the runs that have ended last with the rows. A run ends after its transaction has committed, so
-// whatever is missing was lost. Runs that were ended from outside are the sweep's.
+// examineAgreement compares the most recently ended runs with the rows. A run ends after its transaction has committed, so a
+// missing event was lost. Runs that were ended from outside are left to the sweep.
 func (d *doctor) examineAgreement(ctx context.Context) {
 	const check = "agreement"
 	if d.store == nil {
@@ -47,11 +47,10 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 		"was the database restored from a backup? Run `holdfast reconcile --since` with the time of the backup")
 }
 
-// unfinishedFor is how old an unfinished event is before it is looked at; the sweep waits as long.
+// unfinishedFor is the age from which unfinished events are checked, as in the sweep.
 const unfinishedFor = 15 * time.Minute
 
-// examineUnfinished looks for events that are stored and not processed, and that no open run works on: Temporal has lost their
-// runs.
+// examineUnfinished looks for stored, unprocessed events without an open run: Temporal has lost their runs.
 func (d *doctor) examineUnfinished(ctx context.Context) {
 	const check = "unfinished events"
 	if d.store == nil {

@@ -9,10 +9,10 @@ import (
 	"holdfast/internal/word"
 )
 
-// longDue is for how long what was expunged may stay in the archive until that is odd: purges take it out.
+// longDue is how long expunged data may normally stay in the archive until a purge removes it.
 const longDue = time.Hour
 
-// examineArchive says whether what a purge removes can be kept, and whether what was expunged is out of it.
+// examineArchive checks that a purge can archive events, and that expunged events are removed from the archive.
 func (d *doctor) examineArchive(ctx context.Context) {
 	const check = "archive"
 	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)

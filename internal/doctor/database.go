@@ -13,10 +13,10 @@ import (
 	"holdfast/persistence"
 )
 
-// oldestPostgres is the oldest version that is tested.
+// oldestPostgres is the oldest tested version.
 const oldestPostgres = 140000
 
-// The skew of clocks: beyond the first it is odd, beyond the second signatures are refused and times mislead.
+// The skew of clocks: the first is a warning; beyond the second, signatures are refused and times mislead.
 const (
 	skewWarn = time.Second
 	skewFail = 30 * time.Second
@@ -49,7 +49,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.check("archive", func() { d.examineArchive(whole) }, database)
 }
 
-// examineMigrations reports whether the tables can be read, or the database does not say.
+// examineMigrations reports whether the tables can be read, or the database doesn't say.
 func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
 	switch {
@@ -64,7 +64,7 @@ func (d *doctor) examineMigrations(ctx context.Context) bool {
 	return have >= want
 }
 
-// examineFacts looks at the server itself, and whether it can be written.
+// examineFacts checks the server itself and whether it is writable.
 func (d *doctor) examineFacts(ctx context.Context, isMigrated bool) (f persistence.Facts, canRead bool) {
 	if !isMigrated {
 		return f, false
@@ -100,7 +100,8 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
 }
 
-// examineWriting tries what each event needs. A role that may make no temporary table can't try it.
+// examineWriting tries the writes that each event needs. A role that may not create temporary tables
+// can't try them, which counts as OK.
 func (d *doctor) examineWriting(ctx context.Context, detail string) {
 	err := d.store.TryWrite(ctx)
 	switch code := event.CodeOf(err); {
@@ -114,7 +115,7 @@ func (d *doctor) examineWriting(ctx context.Context, detail string) {
 	}
 }
 
-// examinePooling looks at what stands between this process and PostgreSQL.
+// examinePooling checks the pooler between this process and PostgreSQL.
 func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	pooling, err := d.store.Pooling(ctx)
 	switch {
@@ -128,7 +129,7 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	}
 }
 
-// examineSettings looks at what a 2xx rests on: what PostgreSQL has committed must be on disk.
+// examineSettings checks what a 2xx relies on: PostgreSQL's commits must be on disk.
 func (d *doctor) examineSettings(settings map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := settings[name]

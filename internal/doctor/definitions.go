@@ -19,8 +19,8 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 	return catalogue.WithSecrets(cfg.Secrets), nil
 }
 
-// examineProviders says who can send. Most installations use few of the definitions, so one whose secret is missing is no
-// mistake.
+// examineProviders lists the providers that can send. A missing secret isn't an error, because most installations use few of the
+// definitions.
 func (d *doctor) examineProviders() {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *doctor) judgeProviders(usable []string, all int) {
 		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
 }
 
-// examineSamples looks at the definitions as they lie there. A process that has refused to reload them still has the old ones.
+// examineSamples checks the definitions on disk. A process that has rejected a reload still uses the old ones.
 func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	if d.cfg.Providers.Dir == "" {
 		return

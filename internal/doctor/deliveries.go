@@ -11,13 +11,13 @@ import (
 	"holdfast/internal/word"
 )
 
-// How long a delivery may be due before nobody seems to deliver: the first is odd, the second wrong.
+// How long a due delivery may wait before workers seem to be missing: the first is a warning, the second a failure.
 const (
 	undueWarn = 30 * time.Second
 	undueFail = 5 * time.Minute
 )
 
-// examineDeliveries: destinations that need somebody, and deliveries that nobody makes.
+// examineDeliveries reports destinations that need attention and deliveries that no worker makes.
 func (d *doctor) examineDeliveries(ctx context.Context) {
 	stats, err := d.store.Outbox.DeliveryStats(ctx)
 	if err != nil {
@@ -42,8 +42,8 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	d.examineVariables(ctx)
 }
 
-// examineVariables: a destination may have named one of Holdfast's own variables, or a secret itself, before either was refused;
-// and one that isn't listed signs nothing. What was pasted is never repeated.
+// examineVariables reports destinations stored before names of Holdfast's own variables and pasted secrets were refused, and
+// unlisted variables, which sign nothing. It never repeats a pasted secret.
 func (d *doctor) examineVariables(ctx context.Context) {
 	named, err := d.store.Subscriptions.NamedVariables(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 	}
 }
 
-// examineSubscriptions: one that this release cannot read is given nothing.
+// examineSubscriptions reports subscriptions that this release can't parse, which get no events.
 func (d *doctor) examineSubscriptions(ctx context.Context) {
 	names, err := d.store.Subscriptions.Unreadable(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *doctor) examineSubscriptions(ctx context.Context) {
 	}
 }
 
-// examineDispatch: what has been due for long, of a destination that may be delivered to, is attempted by nobody.
+// examineDispatch reports long overdue deliveries to active destinations, which no worker attempts.
 func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	var open int64
 	for _, c := range stats.Open {

@@ -1,5 +1,5 @@
-// Package doctor looks at an installation from where it stands: database, Temporal, definitions, host. Each check gives a
-// verdict, what was found, and what to do about it.
+// Package doctor checks an installation from its own machine: database, Temporal, definitions, host. Each check returns a
+// result, what was found, and what to do about it.
 //
-// It must never repair or print. It changes nothing but for one run that nobody executes, which it deletes.
+// It must not repair or print. It changes nothing except for one run without a worker, which it deletes.
 package doctor

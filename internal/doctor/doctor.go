@@ -12,14 +12,14 @@ import (
 	"holdfast/persistence"
 )
 
-// Verdict is what a check comes to.
+// Verdict is the result of a check.
 type Verdict string
 
 const (
 	verdictOK   Verdict = "ok"
 	verdictWarn Verdict = "warn"
 	verdictFail Verdict = "fail"
-	// verdictSkip: it could not be looked at, because of something that has failed before.
+	// verdictSkip means that an earlier failure prevented the check.
 	verdictSkip Verdict = "skip"
 )
 
@@ -27,31 +27,31 @@ const (
 type Finding struct {
 	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
-	// Detail is what was found, Advice what to do about it.
+	// Detail is what was found; Advice says what to do.
 	Detail string `json:"detail"`
 	Advice string `json:"advice,omitempty"`
 }
 
-// Report is what an examination has found; it is OK if no check has failed.
+// Report is the result of an examination; it is OK if no check has failed.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	OK       bool      `json:"ok"`
 }
 
-// doctor looks at an installation from where it stands.
+// doctor runs the checks.
 type doctor struct {
 	cfg      config.Config
 	store    *persistence.Store // nil if no database is configured
 	temporal client.Client
 	findings []Finding
-	// down has the servers that don't answer, each with the checks that were left out because of it.
+	// down has the servers that don't answer, each with the checks skipped because of it.
 	down map[string][]string
 }
 
-// doctorLimit bounds each look.
+// doctorLimit bounds each check.
 const doctorLimit = 5 * time.Second
 
-// Examine looks at everything. Its error says that it could not even begin.
+// Examine runs all checks. An error means that it couldn't begin.
 func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d := &doctor{cfg: cfg}
 	var err error
@@ -104,7 +104,7 @@ func (d *doctor) found(check string, v Verdict, detail, advice string) {
 	d.findings = append(d.findings, Finding{check, v, detail, advice})
 }
 
-// above is ok up to the first bound, a warning up to the second, and beyond it a failure.
+// above returns ok up to the first bound, a warning up to the second, and a failure beyond it.
 func above[T cmp.Ordered](value, warn, fail T) Verdict {
 	switch {
 	case value > fail:
@@ -116,7 +116,7 @@ func above[T cmp.Ordered](value, warn, fail T) Verdict {
 	}
 }
 
-// either is ok, or the other verdict.
+// either returns ok, or the other result.
 func either(ok bool, otherwise Verdict) Verdict {
 	if ok {
 		return verdictOK

@@ -9,7 +9,7 @@ import (
 	"holdfast/persistence"
 )
 
-// A clock was read at some moment between two of ours: only what lies outside of them is skew.
+// A clock was read between two readings of ours: only a time outside of them is skew.
 func TestSkewOfAClock(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_760_000_000, 0)
@@ -25,8 +25,8 @@ func TestSkewOfAClock(t *testing.T) {
 	}
 }
 
-// Failures that wait to be told are a failure of the channels once these were tried, and not before: where the first channel has
-// just been configured, those of yesterday wait for the next round.
+// Unsent notifications are a failure of the channels only after these were tried: if the first channel has just been configured,
+// older failures wait for the next round.
 func TestUntoldFailures(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_760_000_000, 0)

@@ -9,13 +9,13 @@ import (
 	"holdfast/feed"
 )
 
-// How far the change feed may be behind before it is odd, and before something is wrong.
+// The lag of the change feed that is a warning, and the lag that is a failure.
 const (
 	behindWarn = time.Minute
 	behindFail = 15 * time.Minute
 )
 
-// examineFeed names the transactions for which the change feed waits.
+// examineFeed names the transactions that block the change feed.
 func (d *doctor) examineFeed(ctx context.Context) {
 	lag, err := d.store.Changes.FeedLag(ctx)
 	if err != nil {

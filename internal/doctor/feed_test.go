@@ -9,7 +9,7 @@ import (
 	"holdfast/feed"
 )
 
-// Where the feed is held back, the doctor names the process that does, and what to do about it.
+// If the feed is blocked, the doctor names the process that blocks it, and what to do.
 func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
 	t.Parallel()
 	holders := []feed.Holder{

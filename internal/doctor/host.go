@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// The most of a disk that should be used, in percent.
+// The thresholds for disk usage, in percent.
 const (
 	diskWarn = 85
 	diskFail = 95
@@ -13,7 +13,7 @@ const (
 
 func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
 
-// examineDisk says nothing of a directory that is not on this machine or not ours to see.
+// examineDisk skips directories that aren't on this machine or not accessible.
 func (d *doctor) examineDisk(check, dir string) {
 	var disk syscall.Statfs_t
 	if dir == "" || syscall.Statfs(dir, &disk) != nil || disk.Blocks == 0 {

@@ -8,7 +8,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Without a worker one finding names every queue, with what to do; the queues that have one are listed as they are.
+// Without workers one finding names every queue and what to do; queues with workers are listed as usual.
 func TestQueuesWithoutAWorkerAreOneFinding(t *testing.T) {
 	t.Parallel()
 	d := &doctor{}

@@ -23,7 +23,7 @@ var adviceOnOutage = map[string]string{
 	temporal: "check that Temporal runs, that its own database answers, and that TEMPORAL_ADDRESS is right",
 }
 
-// check examines something, unless a server that it needs is down.
+// check runs a check, unless a server that it needs is down.
 func (d *doctor) check(name string, examine func(), needs ...string) {
 	for _, server := range needs {
 		if skipped, isDown := d.down[server]; isDown {
@@ -34,12 +34,12 @@ func (d *doctor) check(name string, examine func(), needs ...string) {
 	examine()
 }
 
-// failed reports a check that got an error. Where that says that a server doesn't answer, it is the server's failure.
+// failed reports a check's error. If the error means that a server doesn't answer, it is reported as the server's failure.
 func (d *doctor) failed(check string, err error, advice string) {
 	d.erred(check, verdictFail, err, advice)
 }
 
-// warned is failed for an error that leaves the rest as it is.
+// warned is failed for an error that doesn't affect other checks.
 func (d *doctor) warned(check string, err error, advice string) {
 	d.erred(check, verdictWarn, err, advice)
 }
@@ -55,7 +55,7 @@ func (d *doctor) erred(check string, v Verdict, err error, advice string) {
 	}
 }
 
-// outage reports a server that doesn't answer, once, instead of what was found of it before.
+// outage reports a server that doesn't answer, once, replacing its earlier finding.
 func (d *doctor) outage(server, check string, err error) {
 	skipped, wasDown := d.down[server]
 	if check != server {
@@ -72,7 +72,7 @@ func (d *doctor) outage(server, check string, err error) {
 	d.found(server, verdictFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
 }
 
-// reportSkipped names what was left out, in one line for each server that is down.
+// reportSkipped lists the skipped checks, in one line for each server that is down.
 func (d *doctor) reportSkipped() {
 	for _, server := range []string{database, temporal} {
 		if skipped := d.down[server]; len(skipped) > 0 {
@@ -81,13 +81,13 @@ func (d *doctor) reportSkipped() {
 	}
 }
 
-// unreachable are the codes of a database that doesn't answer. Other passing errors are of one query: a lock, a deadlock.
+// unreachable are the error codes of an unavailable database. Other transient errors concern one query: a lock, a deadlock.
 var unreachable = []string{
 	"connection_failed", "connection_lost", "deadline_exceeded", "connection_failure", "admin_shutdown", "crash_shutdown",
 	"cannot_connect_now", "too_many_connections", "disk_full", "io_error",
 }
 
-// serverOf is the server that an error says is down; "" where it says something else.
+// serverOf returns the server that is down according to an error; "" for another error.
 func serverOf(err error) string {
 	var unavailable *serviceerror.Unavailable
 	var late *serviceerror.DeadlineExceeded

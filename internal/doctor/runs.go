@@ -10,10 +10,10 @@ import (
 	"holdfast/runs"
 )
 
-// examinedRuns is how many open runs are looked at, the oldest first.
+// examinedRuns is how many open runs are checked, oldest first.
 const examinedRuns = 100
 
-// examineRuns looks for events that are acknowledged and that no worker stores: their runs have been open for long.
+// examineRuns looks for acknowledged events that no worker stores: their runs have been open for long.
 func (d *doctor) examineRuns(ctx context.Context) {
 	if d.store == nil {
 		return
@@ -41,8 +41,8 @@ func (d *doctor) examineRuns(ctx context.Context) {
 
 const checkRuns = "open runs"
 
-// judgeRuns fails what has been open for long enough to be no matter of load. A stored event that is retried is no failure: its
-// policy ends it.
+// judgeRuns reports runs that have been open for too long to be explained by load. A stored event that is retried isn't a
+// failure: its retry policy ends it.
 func (d *doctor) judgeRuns(stuck map[operation.Stuck]operation.StuckRuns, now time.Time) {
 	var oldest operation.OpenRun
 	var advice string

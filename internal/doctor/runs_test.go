@@ -10,8 +10,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// Runs that are open for long are a warning, then a failure, where their events are not stored or their workflow tasks fail; the
-// oldest is named with the next command. Events that are stored and being retried are neither.
+// Long open runs are a warning and later a failure, if their events aren't stored or their workflow tasks fail; the oldest is
+// named with the next command. Stored events that are being retried are neither.
 func TestOpenRunsThatAreStuck(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_760_000_000, 0)

@@ -17,7 +17,7 @@ import (
 	"holdfast/workflows"
 )
 
-// stuckAttempts is how often an activity of a schedule's run may fail until something is wrong.
+// stuckAttempts is how often an activity of a schedule's run may fail before it is reported.
 const stuckAttempts = 3
 
 func (d *doctor) examineSchedules(ctx context.Context) {
@@ -54,7 +54,7 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	}
 }
 
-// slowRun is a run of the schedule that works for longer than it should; nil if there is none.
+// slowRun returns a run of the schedule that takes longer than it should, or nil.
 func (d *doctor) slowRun(
 	ctx context.Context, s *client.ScheduleDescription,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -83,7 +83,7 @@ func ageOf(run *workflowservice.DescribeWorkflowExecutionResponse) time.Duration
 	return time.Since(run.GetWorkflowExecutionInfo().GetStartTime().AsTime())
 }
 
-// examineSlow says what a run of a schedule is busy with: an activity that fails again and again never ends by itself.
+// examineSlow shows what a schedule's run is doing: an activity that keeps failing never ends automatically.
 func (d *doctor) examineSlow(check, detail string, run *workflowservice.DescribeWorkflowExecutionResponse) {
 	id := run.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	detail = fmt.Sprintf("%s; the last one has worked for %s", detail, ageOf(run).Round(time.Second))

@@ -18,10 +18,10 @@ import (
 	"holdfast/runs"
 )
 
-// leastRetention lets somebody who was away over a weekend still read and reset what has failed.
+// leastRetention is long enough to read and reset failed runs after a weekend.
 const leastRetention = 72 * time.Hour
 
-// oldestBacklog is how long a task may wait before the workers are too few.
+// oldestBacklog is how long a task may wait before there are too few workers.
 const oldestBacklog = time.Minute
 
 func (d *doctor) examineTemporal(ctx context.Context) {
@@ -32,7 +32,7 @@ func (d *doctor) examineTemporal(ctx context.Context) {
 	}
 }
 
-// watchTemporal looks, and starts nothing. It is false where Temporal or the namespace is not there.
+// watchTemporal checks Temporal without starting anything. It returns false if Temporal or the namespace isn't available.
 func (d *doctor) watchTemporal(ctx context.Context) bool {
 	ping, stop := context.WithTimeout(ctx, doctorLimit)
 	err := installation.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
@@ -82,8 +82,8 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 	return true
 }
 
-// examineRetention compares how long Temporal remembers a run with how long a redelivery is a duplicate. Beyond the first the
-// database alone recognises them, which it always does; it costs a run that ends as a duplicate.
+// examineRetention compares how long Temporal keeps a run with the dedupe window. Beyond Temporal's retention the database alone
+// recognizes duplicates, which it always does; it costs a run that ends as a duplicate.
 func (d *doctor) examineRetention(ofRuns time.Duration) {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *doctor) examineRetention(ofRuns time.Duration) {
 		d.cfg.Temporal.Namespace))
 }
 
-// examineRetentionOfEvents says for how long events really stay: a run that is reset would bring a purged one back.
+// examineRetentionOfEvents reports the effective retention of events: resetting a run would restore a purged event.
 func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
 	configured, effective := installation.RetentionOfEvents(d.cfg, ofRuns)
 	if configured == 0 {
@@ -124,7 +124,7 @@ func (d *doctor) examineQueues(ctx context.Context) {
 	d.judgeQueues(queues)
 }
 
-// judgeQueues names the queues without a worker in one finding: they have one cause.
+// judgeQueues reports all queues without a worker as one finding, because they have one cause.
 func (d *doctor) judgeQueues(queues []oversight.QueueStats) {
 	var unpolled []string
 	var waiting int64
@@ -154,11 +154,11 @@ func (d *doctor) examineQueue(q oversight.QueueStats) {
 	d.found(check, verdictOK, detail, "")
 }
 
-// doctorQueue is polled by nobody.
+// doctorQueue has no worker.
 const doctorQueue = "holdfast-doctor"
 
-// examineTemporalClock starts a run that nobody executes, reads when it began by Temporal's clock, and deletes it: that
-// also shows that Temporal commits.
+// examineTemporalClock starts a run without a worker, reads its start time by Temporal's clock, and deletes it. This also shows
+// that Temporal commits.
 func (d *doctor) examineTemporalClock(ctx context.Context) {
 	const check = "clock of Temporal"
 	begin := time.Now()

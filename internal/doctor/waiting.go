@@ -16,7 +16,7 @@ import (
 	"holdfast/workflows"
 )
 
-// How long an event may wait in the inbox before it is odd, and before something is wrong.
+// The time in the inbox that is a warning, and the time that is a failure.
 const (
 	waitingWarn = time.Minute
 	waitingFail = 15 * time.Minute
@@ -36,11 +36,11 @@ func (d *doctor) examineInbox(ctx context.Context) {
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
-// unattendedFor is how long a dead letter may wait before somebody should have looked at it: automatic redrive has ended by then,
-// and what it leaves out has been notified.
+// unattendedFor is how long a dead letter may wait for an operator: automatic redrive has ended by then, and other dead letters
+// have been notified.
 const unattendedFor = 24 * time.Hour
 
-// examineDeadLetters: those that are exhausted, or have waited for long, wait for nobody but an operator.
+// examineDeadLetters reports exhausted and long waiting dead letters, which need an operator.
 func (d *doctor) examineDeadLetters(ctx context.Context) {
 	stats, err := d.store.Read.Stats(ctx, time.Minute)
 	if err != nil {
@@ -76,12 +76,12 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 		"(`holdfast dlq redrive`), or discard them")
 }
 
-// untoldFor is how long failures may wait to be told before that is odd.
+// untoldFor is how long notifications of failures may normally wait.
 const untoldFor = 10 * time.Minute
 
-// told is how the last round of notifications has ended, as its run says.
+// told is the result of the last round of notifications.
 type told struct {
-	// Failures is how many there were to tell, Told how many channels took the message.
+	// Failures counts the failures to notify; Told, the channels that accepted the message.
 	Failures int64  `json:"failures"`
 	Told     int    `json:"told"`
 	Error    string `json:"error"`
@@ -103,7 +103,8 @@ func (d *doctor) examineUntold(ctx context.Context, f persistence.Facts) {
 	d.judgeUntold(f, last)
 }
 
-// judgeUntold fails only what was tried. Where a channel has just been configured, old failures wait for the next round.
+// judgeUntold fails only for notifications that were tried. If a channel has just been configured, old failures wait for the
+// next round.
 func (d *doctor) judgeUntold(f persistence.Facts, last told) {
 	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {
@@ -118,7 +119,7 @@ func (d *doctor) judgeUntold(f persistence.Facts, last told) {
 	}
 }
 
-// lastTold is empty where no round has ended, or Temporal does not say how.
+// lastTold returns zero if no round has ended, or Temporal doesn't answer.
 func (d *doctor) lastTold(ctx context.Context) (last told) {
 	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
 	defer cancel()
@@ -132,13 +133,13 @@ func (d *doctor) lastTold(ctx context.Context) (last told) {
 			continue
 		}
 		run := d.temporal.GetWorkflow(ctx, started.WorkflowID, started.FirstExecutionRunID)
-		_ = run.Get(ctx, &last) // a run that failed says nothing
+		_ = run.Get(ctx, &last) // a failed run has no result
 		return last
 	}
 	return last
 }
 
-// isOpen also holds for a run that cannot be looked at: its result would be waited for.
+// isOpen also returns true for a run that can't be described, because waiting for its result would block.
 func (d *doctor) isOpen(ctx context.Context, workflowID, runID string) bool {
 	run, err := d.temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
 	return err != nil || run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING

@@ -11,11 +11,11 @@ import (
 	"holdfast/persistence"
 )
 
-// lookEvery is the least time between two looks of a Watch.
+// lookEvery is the least time between two examinations of a Watch.
 const lookEvery = 10 * time.Second
 
-// Watch looks at an installation from inside a process, with what that has open, and only when somebody wants to know. It starts
-// no run, and looks neither at definitions nor at the host.
+// Watch examines an installation from inside a process, with the process's connections, and only on demand. It starts no run,
+// and checks neither definitions nor the host.
 type Watch struct {
 	cfg      config.Config
 	store    *persistence.Store
@@ -23,29 +23,29 @@ type Watch struct {
 
 	mu      sync.Mutex
 	last    Look
-	looking chan struct{} // is closed when the look that is under way has ended; nil if none is
+	looking chan struct{} // is closed when the current examination has ended; nil if there is none
 }
 
-// Look is what a Watch has found.
+// Look is the result of a Watch's examination.
 type Look struct {
-	// At is when; zero if no look has ended yet.
+	// At is its time; zero if none has ended yet.
 	At       time.Time
 	Findings []Seen
 }
 
-// Seen is a finding, and since when looks have come to its verdict.
+// Seen is a finding, and since when it has had the same result.
 type Seen struct {
 	Finding
 
 	Since time.Time
 }
 
-// NewWatch makes one that has not looked.
+// NewWatch returns a Watch without results.
 func NewWatch(cfg config.Config, store *persistence.Store, temporal client.Client) *Watch {
 	return &Watch{cfg: cfg, store: store, temporal: temporal}
 }
 
-// Last is the last look. One that is old begins the next, which is waited for until ctx ends if it is the first.
+// Last returns the last result. If it is old, Last starts the next examination, and waits for the first one until ctx ends.
 func (w *Watch) Last(ctx context.Context) Look {
 	w.mu.Lock()
 	if w.looking == nil && time.Since(w.last.At) > lookEvery {
@@ -66,7 +66,7 @@ func (w *Watch) Last(ctx context.Context) Look {
 	return w.last
 }
 
-// look belongs to nobody's request: whoever asks next has its result.
+// look isn't bound to a request: the next caller gets its result.
 func (w *Watch) look() {
 	d := &doctor{cfg: w.cfg, store: w.store, temporal: w.temporal}
 	ctx, cancel := context.WithTimeout(context.Background(), 6*doctorLimit)
@@ -81,7 +81,7 @@ func (w *Watch) look() {
 	w.looking = nil
 }
 
-// after is the look that comes after another one.
+// after combines new findings with the times of the previous ones.
 func after(before Look, findings []Finding, now time.Time) Look {
 	type verdict struct {
 		check   string

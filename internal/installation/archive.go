@@ -12,15 +12,15 @@ import (
 	"holdfast/persistence"
 )
 
-// Purger removes what is outdated.
+// Purger deletes outdated data.
 type Purger interface {
-	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
+	// PurgeBatch deletes a batch of data stored before a time; 0 means that none is left.
 	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
 	// PurgeBatchBy is PurgeBatch for an operator.
 	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
 }
 
-// NewPurger removes what is outdated, after it is in the archive where there is one.
+// NewPurger returns a Purger that first archives data, if an archive is configured.
 func NewPurger(cfg config.Config, store *persistence.Store) (Purger, error) {
 	keeper, err := NewArchiveKeeper(cfg, store)
 	if keeper == nil || err != nil {
@@ -29,10 +29,10 @@ func NewPurger(cfg config.Config, store *persistence.Store) (Purger, error) {
 	return keeper, nil
 }
 
-// NewArchiveKeeper keeps the configured archive; nil where there is none. It connects to nothing.
+// NewArchiveKeeper returns the configured archive's keeper, or nil. It opens no connection.
 func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Keeper, error) {
 	if cfg.Retention.Archive == "" {
-		return nil, nil //nolint:nilnil // none is no mistake
+		return nil, nil //nolint:nilnil // nil means no archive
 	}
 	bucket, err := archive.Open(cfg.Retention.Archive)
 	if err != nil {

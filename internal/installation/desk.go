@@ -15,7 +15,7 @@ import (
 	"holdfast/workflows"
 )
 
-// Desk is what an operator does about what goes out.
+// Desk serves operators' actions on deliveries.
 type Desk struct {
 	*desk.Desk
 
@@ -24,7 +24,7 @@ type Desk struct {
 	temporal *handoff.Sender
 }
 
-// NewDesk makes a desk. A trial is made by whoever asks for it, and not by a worker.
+// NewDesk returns a Desk. The process that calls it makes trials, not a worker.
 func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples desk.Samples) *Desk {
 	reserved := Reserved(samples.Names)
 	queues := handoff.NewSender(handoff.Options{
@@ -44,12 +44,12 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 	}
 }
 
-// Reserved is what belongs to Holdfast in its own namespace.
+// Reserved returns the names that belong to Holdfast in its own namespace.
 func Reserved(providers func() []string) handoff.Reserved {
 	return handoff.Reserved{
 		TaskQueues: workflows.AllQueues(), WorkflowTypes: workflows.Types(), IDPrefixes: workflows.IDPrefixes(), Providers: providers,
 	}
 }
 
-// Close ends the connections to the Temporals of profiles.
+// Close closes the connections to profiles' Temporals.
 func (d *Desk) Close() { d.temporal.Close() }

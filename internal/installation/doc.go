@@ -1,5 +1,5 @@
-// Package installation opens and prepares what all processes and tools of one installation share: the database, the client of
-// Temporal, the namespace's search attributes, the schedules.
+// Package installation opens and prepares what all processes and tools of one installation share: the database, the Temporal
+// client, the namespace's search attributes, the schedules.
 //
-// It must never know who opens them: no role, no command. Opening connects nothing, so that either store may be away.
+// It must not depend on roles or commands. Opening doesn't connect, so either store may be unavailable.
 package installation

@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/telemetry"
 )
 
-// SetLogger makes all packages log as configured.
+// SetLogger configures logging for all packages.
 func SetLogger(cfg config.Log, out io.Writer) {
 	options := &slog.HandlerOptions{Level: cfg.Level}
 	var handler slog.Handler = slog.NewJSONHandler(out, options)

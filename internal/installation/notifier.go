@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/notify"
 )
 
-// NewNotifier sends to the configured channels, of which there may be none.
+// NewNotifier returns a notifier for the configured channels, of which there may be none.
 func NewNotifier(cfg config.Config) (*notify.Notifier, error) {
 	notifier, err := notify.New(strings.Fields(cfg.Notify.URLs.Reveal())...)
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"holdfast/migrations"
 )
 
-// UpToDate is what is printed once an installation is prepared.
+// UpToDate is the message after an installation is prepared.
 const UpToDate = "database and namespace are up to date"
 
-// Prepare prepares what an installation stands on: the tables, the namespace's search attributes, the schedules. It may run any
-// number of times. Where Temporal refuses to add search attributes the rest is prepared, and the error, an *AttributesError,
-// names those that are missing.
+// Prepare prepares an installation: the tables, the namespace's search attributes, the schedules. It is idempotent. If Temporal
+// refuses to add search attributes, Prepare does the rest and returns an *AttributesError that names the missing ones.
 func Prepare(ctx context.Context, cfg config.Config) error {
 	if err := cfg.RequireDatabase(); err != nil {
 		return err
@@ -37,7 +36,7 @@ func Prepare(ctx context.Context, cfg config.Config) error {
 	return errors.Join(EnsureSchedules(ctx, temporal, Schedules(cfg)...), missing)
 }
 
-// Await waits until another process has brought the tables up to date, and tells what it waits for.
+// Await waits until another process has migrated the tables, and reports what it waits for.
 func Await(ctx context.Context, cfg config.Config, tell func(reason string)) error {
 	if err := cfg.RequireDatabase(); err != nil {
 		return err
@@ -45,8 +44,8 @@ func Await(ctx context.Context, cfg config.Config, tell func(reason string)) err
 	return migrations.Await(ctx, cfg.Database.URL.Reveal(), tell)
 }
 
-// finish does what is no task for SQL: it takes back what events that were given up before there were verdicts have left on
-// entities, and encrypts the header values that destinations had in clear.
+// finish does what SQL can't: it undoes effects on entities of events that were discarded before tombstones existed, and
+// encrypts header values that destinations had in clear.
 func finish(ctx context.Context, cfg config.Config) error {
 	store, err := OpenStore(ctx, cfg, nil)
 	if err != nil {

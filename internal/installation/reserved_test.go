@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// The reference page names every reserved task queue and workflow type. Every schedule that there can be has a reserved ID.
+// The reference page names every reserved task queue and workflow type. Every possible schedule has a reserved ID.
 func TestReservedNamesAreDocumented(t *testing.T) {
 	t.Parallel()
 	reserved := Reserved(func() []string { return nil })

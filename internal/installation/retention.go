@@ -7,7 +7,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// Retention says how long what is kept.
+// Retention returns the configured retention times.
 func Retention(cfg config.Config) retention.Times {
 	return retention.Times{
 		retention.Events:      cfg.Retention.Events,
@@ -18,8 +18,8 @@ func Retention(cfg config.Config) retention.Times {
 	}
 }
 
-// RetentionOfEvents returns how long events are configured to stay, 0 for ever, and how long they stay in effect where Temporal
-// keeps runs for a time.
+// RetentionOfEvents returns the configured retention of events, 0 for unlimited, and the effective one, given Temporal's
+// retention of runs.
 func RetentionOfEvents(cfg config.Config, ofRuns time.Duration) (configured, effective time.Duration) {
 	keep := Retention(cfg)
 	return keep[retention.Events], keep.OutlastingRuns(ofRuns)[retention.Events]

@@ -15,11 +15,11 @@ import (
 	"holdfast/workflows"
 )
 
-// catchUp is how late a run of a schedule may be after Temporal was away. What was missed for longer is not made up for: the
-// next run finds the same work.
+// catchUp is how late a schedule's run may start after Temporal was down. Runs missed for longer aren't made up for: the next
+// run finds the same work.
 const catchUp = time.Minute
 
-// Schedules are those that an installation has. A run that is due while the one before still works is skipped.
+// Schedules returns an installation's schedules. A run that is due during the previous one is skipped.
 func Schedules(cfg config.Config) []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		ScheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Redrive.Interval),
@@ -28,7 +28,7 @@ func Schedules(cfg config.Config) []client.ScheduleOptions {
 	}
 }
 
-// ScheduleIDs are those of all schedules that there should be: those of notifications are made by a worker.
+// ScheduleIDs returns the IDs of all schedules, including those of notifications, which a worker creates.
 func ScheduleIDs(cfg config.Config) (ids []string) {
 	for _, s := range Schedules(cfg) {
 		ids = append(ids, s.ID)
@@ -39,7 +39,7 @@ func ScheduleIDs(cfg config.Config) (ids []string) {
 	return ids
 }
 
-// Notifications are the schedules of an installation that has somebody to tell.
+// Notifications returns the schedules of an installation with notification channels.
 func Notifications(cfg config.Config) (schedules []client.ScheduleOptions) {
 	if !cfg.Notify.URLs.IsSet() {
 		return nil
@@ -51,8 +51,8 @@ func Notifications(cfg config.Config) (schedules []client.ScheduleOptions) {
 	return schedules
 }
 
-// reportOf is due at 07:00 UTC; intervals are counted from 1970-01-01, a Thursday, and those of a week begin on Mondays. A report
-// that comes late is better than none.
+// reportOf is due at 07:00 UTC; intervals are counted from 1970-01-01, a Thursday, and weekly ones begin on Mondays. A late
+// report is better than none.
 func reportOf(period time.Duration) client.ScheduleOptions {
 	const day, hour = 24 * time.Hour, 7 * time.Hour
 	report := ScheduleOf(workflows.ScheduleReport, workflows.TypeReportHealth, period)
@@ -61,7 +61,7 @@ func reportOf(period time.Duration) client.ScheduleOptions {
 	return report
 }
 
-// ScheduleOf is a schedule that runs a workflow on the queue of operations, under the schedule's own ID.
+// ScheduleOf returns a schedule that runs a workflow on the queue of operations, under the schedule's own ID.
 func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOptions {
 	return client.ScheduleOptions{
 		ID:   id,
@@ -74,12 +74,12 @@ func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOpt
 	}
 }
 
-// schedulesLimit bounds how long a Temporal that is busy is asked again.
+// schedulesLimit bounds retries on a busy Temporal.
 const schedulesLimit = 2 * time.Minute
 
-// EnsureSchedules creates the schedules, or brings them up to date. One that an operator has paused stays paused. Where
-// automatic redrive is off its schedule goes on and starts nothing, so that a change of the configuration needs no migration.
-// The client gives each call ten seconds; what a busy Temporal has not done by then is tried again, for two minutes in all.
+// EnsureSchedules creates or updates the schedules. One that an operator has paused stays paused. If automatic redrive is off,
+// its schedule runs but starts nothing, so that a change of the configuration needs no migration. The client limits each call to
+// ten seconds; EnsureSchedules retries slow calls for up to two minutes in all.
 func EnsureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, schedulesLimit)
 	defer cancel()
@@ -95,7 +95,7 @@ func EnsureSchedules(ctx context.Context, c client.Client, all ...client.Schedul
 	return nil
 }
 
-// isLate says that a call has taken longer than it may. It may have been done all the same.
+// isLate reports that a call has timed out. It may have taken effect.
 func isLate(err error) bool {
 	var late *serviceerror.DeadlineExceeded
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late)

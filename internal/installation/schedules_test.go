@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// busyTemporal is one that is late with the first answers, but has made the schedule by the last of them.
+// busyTemporal times out at first, but has created the schedule by its last answer.
 type busyTemporal struct {
 	client.Client
 	client.ScheduleHandle
@@ -44,7 +44,7 @@ func (schedulesOf) List(context.Context, client.ScheduleListOptions) (client.Sch
 
 func (s schedulesOf) GetHandle(context.Context, string) client.ScheduleHandle { return s.busyTemporal }
 
-// Update is called for a schedule that is there.
+// Update is called for an existing schedule.
 func (b *busyTemporal) Update(context.Context, client.ScheduleUpdateOptions) error {
 	b.updated++
 	return nil
@@ -52,7 +52,7 @@ func (b *busyTemporal) Update(context.Context, client.ScheduleUpdateOptions) err
 
 var wanted = ScheduleOf("any", "Any", time.Minute)
 
-// A Temporal that is late is asked again, and what it has done meanwhile is no mistake.
+// Calls to a busy Temporal are repeated, and it isn't an error if an earlier call has taken effect.
 func TestSchedulesAreMadeOnABusyTemporal(t *testing.T) {
 	t.Parallel()
 	busy := &busyTemporal{answers: []error{context.DeadlineExceeded, serviceerror.NewDeadlineExceeded("late")}}
@@ -61,7 +61,7 @@ func TestSchedulesAreMadeOnABusyTemporal(t *testing.T) {
 	require.Equal(t, 1, busy.updated)
 }
 
-// What is no matter of time fails at once, and nobody is asked longer than the caller has time.
+// Errors other than timeouts fail immediately, and retries end with the caller's deadline.
 func TestSchedulesThatCannotBeMade(t *testing.T) {
 	t.Parallel()
 	refused := serviceerror.NewPermissionDenied("no", "")

@@ -17,7 +17,7 @@ import (
 	"holdfast/workflows"
 )
 
-// searchAttributes are those that runs are started with.
+// searchAttributes returns those that runs are started with.
 func searchAttributes() map[string]enumspb.IndexedValueType {
 	return map[string]enumspb.IndexedValueType{
 		workflows.SearchProvider:  enumspb.INDEXED_VALUE_TYPE_KEYWORD,
@@ -25,8 +25,8 @@ func searchAttributes() map[string]enumspb.IndexedValueType {
 	}
 }
 
-// registerSearchAttributes makes the namespace know them; it may run any number of times. The error is an *AttributesError where
-// Temporal does not let this client add them, as Temporal Cloud does.
+// registerSearchAttributes adds them to the namespace; it is idempotent. It returns an *AttributesError if Temporal doesn't let
+// this client add them, like Temporal Cloud.
 func registerSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	missing, err := missingSearchAttributes(ctx, c, namespace)
 	if err != nil || len(missing) == 0 {
@@ -46,15 +46,15 @@ func registerSearchAttributes(ctx context.Context, c client.Client, namespace st
 	}
 }
 
-// AttributesError names the search attributes that a namespace lacks. Without them every start fails.
+// AttributesError lists the search attributes that a namespace lacks. Without them every start fails.
 type AttributesError struct {
 	Namespace string
 	Missing   []string
-	// IsRefused says that Temporal does not let this client add them.
+	// IsRefused reports that Temporal doesn't let this client add them.
 	IsRefused bool
 }
 
-// Error says what to do.
+// Error also says what to do.
 func (e *AttributesError) Error() string {
 	lacks := fmt.Sprintf("namespace %s has no search attribute %s of type Keyword", e.Namespace, strings.Join(e.Missing, ", "))
 	if !e.IsRefused {
@@ -70,7 +70,7 @@ func (e *AttributesError) Error() string {
 		"  a server of your own:   " + own
 }
 
-// RequireSearchAttributes gives an *AttributesError if the namespace lacks one.
+// RequireSearchAttributes returns an *AttributesError if the namespace lacks one.
 func RequireSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	missing, err := missingSearchAttributes(ctx, c, namespace)
 	if err == nil && len(missing) > 0 {
@@ -79,7 +79,7 @@ func RequireSearchAttributes(ctx context.Context, c client.Client, namespace str
 	return err
 }
 
-// missingSearchAttributes are those that the namespace lacks, or has with another type.
+// missingSearchAttributes returns those that the namespace lacks or has with another type.
 func missingSearchAttributes(ctx context.Context, c client.Client, namespace string) (missing []string, err error) {
 	known, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
@@ -101,7 +101,7 @@ func missingSearchAttributes(ctx context.Context, c client.Client, namespace str
 	return missing, nil
 }
 
-// canQuery says whether runs can be counted by a search attribute, where Temporal does not list them.
+// canQuery reports whether runs can be counted by a search attribute, for a Temporal that doesn't list them.
 func canQuery(ctx context.Context, c client.Client, name string) (bool, error) {
 	_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: name + " = 'holdfast'"})
 	var invalid *serviceerror.InvalidArgument
@@ -114,15 +114,15 @@ func canQuery(ctx context.Context, c client.Client, name string) (bool, error) {
 	return true, nil
 }
 
-// isRefused says that Temporal answers, and does not let this client make the call.
+// isRefused reports that Temporal answers but doesn't allow the call.
 func isRefused(err error) bool {
 	var denied *serviceerror.PermissionDenied
 	var unknown *serviceerror.Unimplemented
 	return errors.As(err, &denied) || errors.As(err, &unknown)
 }
 
-// Ping says whether Temporal answers. Temporal Cloud refuses a health check to a client with an API key, since it belongs to no
-// namespace: the namespace is asked for then.
+// Ping checks that Temporal answers. Temporal Cloud refuses a health check from a client with an API key, since it belongs to no
+// namespace; Ping then describes the namespace.
 func Ping(ctx context.Context, c client.Client, namespace string) error {
 	_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
 	if isRefused(err) {

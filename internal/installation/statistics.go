@@ -13,14 +13,14 @@ import (
 	"holdfast/runs"
 )
 
-// Statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
+// Statistics reads the database's and Temporal's statistics. Temporal's are left out while it doesn't answer.
 type Statistics struct {
 	store     *persistence.Store
 	queues    runs.Queues
 	schedules runs.Schedules
 }
 
-// NewStatistics reads from the stores that it is given.
+// NewStatistics returns Statistics of the given stores.
 func NewStatistics(cfg config.Config, store *persistence.Store, temporal client.Client) Statistics {
 	return Statistics{
 		store: store, queues: runs.Queues{Client: temporal, Namespace: cfg.Temporal.Namespace},
@@ -28,11 +28,11 @@ func NewStatistics(cfg config.Config, store *persistence.Store, temporal client.
 	}
 }
 
-// queuesTimeout bounds the questions for queues and schedules, so that statistics come while Temporal is down.
+// queuesTimeout bounds the queries for queues and schedules, so that other statistics are available while Temporal is down.
 const queuesTimeout = 2 * time.Second
 
-// Stats counts the events and errors of the window and what waits to be delivered, and reads the backlog of each task queue
-// and how schedules do.
+// Stats counts the events and errors of the window and the waiting deliveries, and reads the backlog of each task queue and the
+// schedules' state.
 func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.Stats, error) {
 	stats, err := s.store.Read.Stats(ctx, window)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.
 	return stats, nil
 }
 
-// Report counts what a time has brought, and what waits now. Temporal need not answer.
+// Report counts the events of a period and what waits now. It doesn't need Temporal.
 func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	report, err := s.store.Read.Report(ctx, since, until)
 	if err != nil {
@@ -92,7 +92,6 @@ func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversig
 	return report, nil
 }
 
-// backlog is one that is being counted.
 type backlog oversight.Backlog
 
 func (b *backlog) add(n int64, oldest *time.Time) {

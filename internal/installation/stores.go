@@ -12,11 +12,11 @@ import (
 	"holdfast/persistence"
 )
 
-// InboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, what is forgotten,
-// and the rates that processes share. It is a pool of its own, so that no step keeps an acknowledgement waiting.
+// InboxConns is the pool of the inbox: two groups being written, one page being drained, one query, cleanup, and the rates that
+// processes share. It is a separate pool, so that steps can't delay acknowledgements.
 const InboxConns = 6
 
-// OpenStore makes the pool of the configured size; it connects when it is first used. A tool gives no telemetry.
+// OpenStore creates a pool of the configured size, which connects on first use. Tools pass nil as telemetry.
 func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
 	if err := cfg.RequireDatabase(); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 	return persistence.Open(ctx, c)
 }
 
-// StoreConfig is what all stores of an installation have in common. The secrets and header values of destinations are encrypted
-// with the payload keys, where there are any.
+// StoreConfig returns the configuration that all stores of an installation share. With payload keys, destinations' secrets and
+// header values are encrypted.
 func StoreConfig(cfg config.Config) persistence.Config {
 	c := persistence.Config{
 		URL:              cfg.Database.URL.Reveal(),
@@ -45,8 +45,8 @@ func StoreConfig(cfg config.Config) persistence.Config {
 	return c
 }
 
-// NewTemporalClient is lazy: Temporal may be down now, and come and go.
-// Its metrics are those of a process with telemetry, and label the types of events; t is nil for a tool.
+// NewTemporalClient returns a lazy client: Temporal may be down. With telemetry it has metrics, labeled by event type; t is nil
+// for a tool.
 func NewTemporalClient(
 	cfg config.Config, t *telemetry.Telemetry, label func(provider, eventType string) string,
 ) (client.Client, error) {
@@ -54,7 +54,7 @@ func NewTemporalClient(
 	if err != nil {
 		return nil, err
 	}
-	// The calls of an event are a few kilobytes: to compress them costs both sides more than the network saves.
+	// An event's calls are a few kilobytes: compressing them costs both sides more than the network saves.
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	options.Logger = telemetry.TemporalLogger(slog.Default())
 	if t != nil {

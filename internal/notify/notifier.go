@@ -1,8 +1,8 @@
-// Package notify tells people: it sends short texts to the channels that shoutrrr's URLs name (Telegram, Slack, e-mail,
-// Discord, a generic webhook, …), and watches for outages that no queue could report, because the queue is what is away.
+// Package notify sends short texts to the channels in shoutrrr's URLs (Telegram, Slack, e-mail, Discord, a generic webhook, …),
+// and watches for outages that no queue could report, because the queue itself is down.
 //
-// A channel that is dead, slow or hostile costs its own messages and nothing else. The URLs hold secrets: neither they nor
-// the errors of the library, which quote them, leave this package.
+// A dead, slow or hostile channel only loses its own messages. The URLs contain secrets: neither they nor the library's errors,
+// which quote them, leave this package.
 package notify
 
 import (
@@ -21,7 +21,7 @@ import (
 // sendLimit bounds one message to one channel.
 const sendLimit = 10 * time.Second
 
-// maxText bounds a message, in bytes: the least that a common channel takes is Discord's 2,000 characters.
+// maxText bounds a message, in bytes: the smallest limit of a common channel is Discord's 2,000 characters.
 const maxText = 1900
 
 // Notifier sends to all of its channels. A nil one, and one without channels, sends nothing.
@@ -30,20 +30,19 @@ type Notifier struct {
 	limit    time.Duration
 }
 
-// channel is one URL. At most one message is under way on it, so that one which hangs holds up one goroutine, not one a
-// message.
+// channel is one URL. It sends at most one message at a time, so a hanging channel blocks one goroutine, not one per message.
 type channel struct {
 	name    string
 	service types.Service
 	busy    sync.Mutex
 }
 
-// boundDefaultClient gives a limit to the client that shoutrrr's services share, since most of them set none.
+// boundDefaultClient sets a timeout on the client that shoutrrr's services share, since most of them set none.
 var boundDefaultClient = sync.OnceFunc(func() {
 	http.DefaultClient.Timeout = sendLimit //nolint:forbidigo // it is the library that uses it
 })
 
-// New reads the URLs. Its error says which of them is wrong by its place, and never quotes it.
+// New parses the URLs. Its error identifies an invalid one by position and never quotes it.
 func New(urls ...string) (*Notifier, error) {
 	boundDefaultClient()
 	n := &Notifier{limit: sendLimit}
@@ -60,11 +59,11 @@ func New(urls ...string) (*Notifier, error) {
 	return n, errors.Join(wrong...)
 }
 
-// Enabled says whether there is anybody to tell.
+// Enabled reports whether there are any channels.
 func (n *Notifier) Enabled() bool { return n != nil && len(n.channels) > 0 }
 
-// Send tells all channels at the same time. told is how many took the message; the error joins those of the others. It
-// returns when the slowest channel has answered, its time is up or ctx ends.
+// Send sends to all channels concurrently. told counts the channels that accepted the message; the error joins the others'. It
+// returns when the slowest channel has responded or timed out, or ctx ends.
 func (n *Notifier) Send(ctx context.Context, text string) (told int, err error) {
 	if !n.Enabled() {
 		return 0, nil
@@ -111,7 +110,7 @@ func (c *channel) send(ctx context.Context, text string, limit time.Duration) er
 	}
 }
 
-// reason says what is wrong in words of our own.
+// reason describes an error without quoting the library.
 func reason(err error) string {
 	text := err.Error()
 	for _, known := range []string{
@@ -125,7 +124,7 @@ func reason(err error) string {
 	return "refused"
 }
 
-// clip cuts a text where it gets too long for a channel.
+// clip cuts a text that is too long for a channel.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sink is a generic webhook that keeps what it is told.
+// sink starts a generic webhook that records its messages.
 func sink(t *testing.T, messages chan<- string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func sink(t *testing.T, messages chan<- string) string {
 	return "generic+" + server.URL + "/hook?token=hush-hush"
 }
 
-// A message reaches every channel that lives; a dead one is named, without its URL.
+// A message reaches every working channel; a dead one is named, without its URL.
 func TestADeadChannelDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
 	messages := make(chan string, 1)
@@ -42,7 +42,7 @@ func TestADeadChannelDoesNotHoldUpTheOthers(t *testing.T) {
 	require.NotContains(t, err.Error(), "hush")
 }
 
-// A channel that hangs gets one message, however many are sent: nothing piles up behind it.
+// A hanging channel gets one message, however many are sent: messages don't pile up.
 func TestAChannelThatHangsHoldsOneMessage(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -93,7 +93,7 @@ func TestWithoutChannelsNobodyIsTold(t *testing.T) {
 	require.Zero(t, told)
 }
 
-// An outage is told once it has lasted, again after a while, and its end; one that comes and goes is not told each time.
+// An outage is reported once it has lasted, again after a while, and at its end; a flapping store isn't reported each time.
 func TestOutagesAreToldInMeasure(t *testing.T) {
 	t.Parallel()
 	start := time.Now()

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Store is something that a process cannot do its work without.
+// Store is a service that a process needs.
 type Store struct {
-	// Name begins the sentence that is told: "Temporal", "the database".
+	// Name begins the notification's sentence: "Temporal", "the database".
 	Name string
-	// Probe gives nil if it answers. It is asked with a deadline.
+	// Probe returns nil if the store answers. Its context has a deadline.
 	Probe func(context.Context) error
 }
 
-// Watch tells when stores go away and come back. It belongs to the process that notices, not to a queue: what carries the
-// queue may be the very thing that is away.
+// Watch sends notifications when stores go down and come back. The process itself sends them rather than a queue, because the
+// queue may depend on the store that is down.
 type Watch struct {
 	Notifier *Notifier
-	// From names the process in the messages.
+	// From names the process in messages.
 	From string
-	// Every is the pause between two looks, After how long a store must be away before it is told, and Repeat the pause
-	// between two messages of one store: one that comes and goes is told no more often.
+	// Every is the pause between two probes, After how long a store must be down before a message, and Repeat the least time
+	// between two messages about one store, even if it flaps.
 	Every, After, Repeat time.Duration
 }
 
-// outage is what is known of one store.
+// outage is the state of one store.
 type outage struct {
 	since, told time.Time
-	// announced: the outage that lasts has been told, so its end will be too.
+	// announced reports that the current outage was notified, so its end will be too.
 	announced bool
 }
 
@@ -62,7 +62,7 @@ func (w Watch) look(ctx context.Context, s Store, o *outage) {
 	}
 }
 
-// judge notes how a look has ended, and gives what is to be told of it, if anything.
+// judge records the result of a probe and returns the message to send, or "".
 func (o *outage) judge(name string, up bool, now time.Time, after, repeat time.Duration) string {
 	switch {
 	case up && o.announced:

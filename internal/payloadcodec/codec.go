@@ -13,33 +13,31 @@ import (
 
 // The metadata of an encrypted payload.
 const (
-	// Encoding is its encoding.
+	// Encoding marks a payload as encrypted.
 	Encoding = "binary/encrypted"
-	// MetadataKeyID names the key that it needs.
+	// MetadataKeyID names the key that encrypted it.
 	MetadataKeyID = "encryption-key-id"
 )
 
-// MissingKeyError is returned for a payload of a key that the codec does not have.
+// MissingKeyError is returned for a payload whose key the codec doesn't have.
 type MissingKeyError struct{ ID string }
 
-// Error names the key.
 func (e *MissingKeyError) Error() string {
 	return fmt.Sprintf("the payload needs the key %q, which is not among the payload keys", e.ID)
 }
 
-// ErrUnreadable is returned for a payload that was changed, cut or encrypted with another key of the same id.
+// ErrUnreadable is returned for a payload that was changed, truncated or encrypted with another key of the same ID.
 var ErrUnreadable = errors.New("the payload does not fit its key")
 
-// Codec encrypts payloads as a whole, their metadata included, with AES-256-GCM under random nonces. It is safe for
-// concurrent use.
+// Codec encrypts whole payloads, including their metadata, with AES-256-GCM under random nonces. It is safe for concurrent use.
 type Codec struct {
-	first  *sealer // nil: nothing is encrypted
+	first  *sealer // nil encrypts nothing
 	sealer map[string]*sealer
 }
 
 var _ converter.PayloadCodec = (*Codec)(nil)
 
-// New makes a codec that encrypts with the first key and decrypts with all of them. Without a key it leaves payloads in clear.
+// New returns a codec that encrypts with the first key and decrypts with all of them. Without a key it leaves payloads in clear.
 func New(keys []Key) *Codec {
 	c := &Codec{sealer: make(map[string]*sealer, len(keys))}
 	for _, k := range keys {
@@ -52,7 +50,7 @@ func New(keys []Key) *Codec {
 	return c
 }
 
-// Encrypts says whether the codec has a key.
+// Encrypts reports whether the codec has a key.
 func (c *Codec) Encrypts() bool { return c.first != nil }
 
 // Encode encrypts each payload.
@@ -70,7 +68,7 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return sealed, nil
 }
 
-// Decode decrypts what is encrypted and leaves the rest, which is older than the keys, as it is.
+// Decode decrypts encrypted payloads and leaves others, which are older than the keys, unchanged.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	opened := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
@@ -91,18 +89,17 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return opened, nil
 }
 
-// sealer is one key, ready for use.
 type sealer struct {
 	aead cipher.AEAD
 	id   []byte
-	// bound is authenticated with every payload: the metadata, which stand in clear.
+	// bound is authenticated with every payload: the metadata, which are in clear.
 	bound []byte
 }
 
 func newSealer(k Key) *sealer {
 	block, err := aes.NewCipher(k.secret[:])
 	if err != nil {
-		panic(err) // the key has the size of one
+		panic(err) // the key has the right size
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {

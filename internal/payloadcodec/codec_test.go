@@ -26,7 +26,7 @@ func newKey(t testing.TB, id string) payloadcodec.Key {
 
 func codec(keys ...payloadcodec.Key) *payloadcodec.Codec { return payloadcodec.New(keys) }
 
-// payload is an event's body as the ingress sends it.
+// payload returns an event's body as the ingress sends it.
 func payload(data string) *commonpb.Payload {
 	return &commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON), "x": []byte("CANARY")},
@@ -42,9 +42,9 @@ func encode(t testing.TB, c *payloadcodec.Codec, p *commonpb.Payload) *commonpb.
 	return sealed[0]
 }
 
-// What is encrypted comes back as it was, with its metadata, and shows nothing:
-//   - two payloads that are the same are not when they are encrypted
-//   - the payload that was given is not changed
+// Encryption round-trips a payload with its metadata and reveals nothing:
+//   - equal payloads have different ciphertexts
+//   - the given payload isn't changed
 func TestWhatIsEncryptedComesBack(t *testing.T) {
 	t.Parallel()
 	c := codec(newKey(t, "2026"))
@@ -70,8 +70,8 @@ func TestWhatIsEncryptedComesBack(t *testing.T) {
 
 // A rotation:
 //   - the first key encrypts, the old one still decrypts
-//   - what is older than any key stays readable, with keys and after them
-//   - a key that is gone is named
+//   - payloads older than any key stay readable, with keys and after them
+//   - a missing key is named
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	old, young := newKey(t, "old"), newKey(t, "young")
@@ -92,7 +92,7 @@ func TestKeysRotate(t *testing.T) {
 	require.Same(t, plain, encode(t, codec(), plain))
 }
 
-// Nothing of an encrypted payload can be changed, the id of its key included.
+// Any change of an encrypted payload, including its key's ID, is detected.
 func TestAChangedPayloadIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newKey(t, "one")
@@ -143,7 +143,7 @@ func TestKeysAreReadAndMisreadWithoutBeingShown(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Messages, stack traces and details of failures are encrypted with keys, and only with them; their types never are.
+// Messages, stack traces and details of failures are encrypted if there are keys; their types never are.
 func TestFailuresAreEncrypted(t *testing.T) {
 	t.Parallel()
 	cause := temporal.NewApplicationErrorWithCause("CANARY message", "rejected", fmt.Errorf("CANARY cause"), "CANARY detail")
@@ -165,7 +165,7 @@ func TestFailuresAreEncrypted(t *testing.T) {
 	require.ErrorContains(t, back.Unwrap(), "CANARY cause")
 }
 
-// The form of the codec endpoint is that of Temporal's own remote codec.
+// The JSON format is that of Temporal's own remote codec.
 func TestJSONIsThatOfTemporal(t *testing.T) {
 	t.Parallel()
 	c := codec(newKey(t, "k"))
@@ -186,9 +186,9 @@ func TestJSONIsThatOfTemporal(t *testing.T) {
 	require.ErrorContains(t, err, `"k"`)
 }
 
-// Text that is no JSON is shown as text, whether or not it was encrypted:
-//   - its bytes are not changed, and the codec of workers does not do it
-//   - JSON and what nobody can read stay as they are
+// Text that isn't JSON is shown as text, whether or not it was encrypted:
+//   - its bytes aren't changed, and the workers' codec doesn't do it
+//   - JSON and unreadable payloads stay unchanged
 func TestTextIsShownAsText(t *testing.T) {
 	t.Parallel()
 	encryptor := codec(newKey(t, "k"))

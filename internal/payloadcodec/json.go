@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// ErrMalformed is returned for what is not JSON of temporal.api.common.v1.Payloads.
+// ErrMalformed is returned for text that isn't JSON of temporal.api.common.v1.Payloads.
 var ErrMalformed = errors.New("the text is not JSON of payloads")
 
-// EncodeJSON is Encode for the form in which Temporal Web and the command lines send payloads: {"payloads": […]}.
+// EncodeJSON is Encode for the format in which Temporal Web and the command lines send payloads: {"payloads": […]}.
 func (c *Codec) EncodeJSON(text []byte) ([]byte, error) { return translate(text, c.Encode) }
 
-// DecodeJSON is Decode for the same form, and for the eye: a payload that is text and no JSON, such as a form, comes as a JSON
-// string, since these programs show anything else as base64. Histories and the wire keep it as it is.
+// DecodeJSON is Decode for the same format, for display: a payload of text other than JSON, such as a form, becomes a JSON
+// string, since these programs show anything else as base64. Histories and the wire keep it unchanged.
 func (c *Codec) DecodeJSON(text []byte) ([]byte, error) {
 	return translate(text, func(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		opened, err := c.Decode(payloads)

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// keySize is that of AES-256, in bytes.
+// keySize is the key size of AES-256, in bytes.
 const keySize = 32
 
-// Key is an AES-256 key and the name under which payloads ask for it.
+// Key is an AES-256 key and the ID by which payloads refer to it.
 type Key struct {
 	ID     string
 	secret [keySize]byte
 }
 
-// keyID keeps ids readable in histories, and free of the separators of an entry.
+// keyID keeps IDs readable in histories and free of the separators of an entry.
 var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// NewKey makes a random key.
+// NewKey generates a random key.
 func NewKey(id string) (Key, error) {
 	if !keyID.MatchString(id) {
 		return Key{}, fmt.Errorf("%q is no id for a key: up to 64 letters, digits and . _ -", id)
@@ -31,17 +31,17 @@ func NewKey(id string) (Key, error) {
 	return k, nil
 }
 
-// Entry is the key as it is written in the configuration: id:base64.
+// Entry returns the key as written in the configuration: id:base64.
 func (k Key) Entry() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.secret[:]) }
 
-// String is the id, so that no print shows a key.
+// String returns the ID, so that printing never shows a key.
 func (k Key) String() string { return "payload key " + k.ID }
 
-// GoString is String.
+// GoString returns the same as String.
 func (k Key) GoString() string { return k.String() }
 
-// ParseKeys reads entries that are separated by commas or line ends. No error shows a part of an entry: what was meant as an
-// id may be a key.
+// ParseKeys parses entries separated by commas or line ends. Errors quote no part of an entry, because an intended ID may be a
+// key.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	seen := map[string]bool{}

@@ -19,8 +19,8 @@ import (
 
 const histories = "../../workflows/testdata/histories/*.json"
 
-// Every recorded history replays with the worker's converters, in clear as it was recorded and encrypted as it would be now.
-// A worker that lacks the key neither fails nor finishes a run: it fails the task, which is tried again elsewhere.
+// Every recorded history replays with the worker's converters, both in clear as recorded and encrypted. A worker that lacks the
+// key neither fails nor finishes a run: it fails the task, which is retried elsewhere.
 func TestHistoriesReplayEncrypted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(histories)
@@ -51,8 +51,8 @@ func readHistory(t *testing.T, file string) *historypb.History {
 	return history
 }
 
-// encryptHistory encrypts all payloads of a history and counts them. Version markers are left: the SDK writes them with its
-// own converter.
+// encryptHistory encrypts all payloads of a history and counts them. It skips version markers, which the SDK writes with its own
+// converter.
 func encryptHistory(t *testing.T, c *payloadcodec.Codec, history *historypb.History) (n int) {
 	t.Helper()
 	for _, e := range history.GetEvents() {

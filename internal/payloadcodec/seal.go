@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Seal encrypts what is stored outside of Temporal. What it gives names the key that it needs.
+// Seal encrypts data that is stored outside of Temporal. The result names its key.
 func (c *Codec) Seal(plain []byte) ([]byte, error) {
 	sealed, err := c.Encode([]*commonpb.Payload{{Data: plain}})
 	if err != nil {
@@ -20,7 +20,7 @@ func (c *Codec) Seal(plain []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Open decrypts what Seal has made with any of the keys. The errors are those of Decode.
+// Open decrypts the result of Seal with any of the keys. Its errors are those of Decode.
 func (c *Codec) Open(sealed []byte) ([]byte, error) {
 	var payload commonpb.Payload
 	if proto.Unmarshal(sealed, &payload) != nil { // its error may quote the bytes

@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// What is sealed is opened with the same key, also beside a newer one, and with no other.
+// Sealed data can be opened with the same key, even next to a newer one, and with no other.
 func TestWhatIsSealedIsOpenedWithItsKey(t *testing.T) {
 	t.Parallel()
 	old, newer := newKey(t, "old"), newKey(t, "newer")

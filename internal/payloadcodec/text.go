@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// isText says whether a payload is plain bytes that a person can read.
+// isText reports whether a payload is readable text.
 func isText(p *commonpb.Payload) bool {
 	data := p.GetData()
 	return string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingBinary &&
@@ -19,7 +19,7 @@ func isText(p *commonpb.Payload) bool {
 
 func isUnreadable(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t' }
 
-// shown is the text as a JSON string.
+// shown returns the text as a JSON string.
 func shown(p *commonpb.Payload) *commonpb.Payload {
 	var data strings.Builder
 	e := json.NewEncoder(&data)

@@ -1,4 +1,4 @@
-// Package printable makes text safe to show: what nobody sees, or what reorders the text around it, is shown as an escape.
+// Package printable makes text safe to show: it escapes characters that are invisible or reorder the text around them.
 package printable
 
 import (
@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Text shows control and format characters as escapes, \u001b or \u202e: a terminal obeys the former, and directional ones make
-// a text read as another one. Tabs and line ends stay, and so do joiners, which scripts and emoji need.
+// Text shows control and format characters as escapes, \u001b or \u202e: terminals obey the former, and directional ones make a
+// text read differently. Tabs and line ends stay, and so do joiners, which scripts and emoji need.
 func Text(s string) string {
 	if strings.IndexFunc(s, IsHidden) < 0 {
 		return s

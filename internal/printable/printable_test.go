@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/printable"
 )
 
-// Each directional character, and what a terminal would obey, is shown as its escape; what people write stays.
+// Directional characters and those that terminals obey are escaped; ordinary text stays.
 func TestHiddenCharactersAreShownAsEscapes(t *testing.T) {
 	t.Parallel()
 	for _, r := range []rune{

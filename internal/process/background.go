@@ -6,7 +6,7 @@ import (
 )
 
 // prepare starts, in the background, what may have to wait for its stores: workers and the drain. An ingress serves without
-// them, since it needs either store only.
+// them, since it needs only one of the stores.
 func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
 	ctx, cancel := context.WithCancel(ctx)
 	ready, done := make(chan error, 1), make(chan struct{})
@@ -20,7 +20,7 @@ func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
 		if p.bulkStarter != nil {
 			p.bulkStarter.Stop()
 		}
-		stopAll(p.workers) // what they still process is delivered here, or by others
+		stopAll(p.workers) // events they still process are delivered here, or by other processes
 		return errors.Join(err, p.stopDispatcher(stopping))
 	})
 	go func() {
@@ -51,7 +51,7 @@ func (p *process) startBackground(ctx context.Context, roles Roles) error {
 	return nil
 }
 
-// report ends the process if what was started in the background has failed, and not because the process ends.
+// report ends the process if a background start has failed, unless the process is already ending.
 func (p *process) report(ctx context.Context, ready <-chan error) {
 	if err := <-ready; err != nil && ctx.Err() == nil {
 		p.failed <- err

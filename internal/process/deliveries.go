@@ -16,25 +16,25 @@ import (
 	"holdfast/internal/telemetry"
 )
 
-// How often what belongs to no single delivery is looked after, by each process that delivers.
+// How often each delivering process does work that belongs to no single delivery.
 const (
 	rearmEvery    = 5 * time.Second
 	fanOutEvery   = time.Second
 	receiverEvery = 30 * time.Second
 	sweepEvery    = time.Minute
 	weeksEvery    = time.Hour
-	// swept is what one piece of a sweep gives at most: as long as it gives that many, there may be more.
+	// swept is the maximum of one batch of a sweep: a full batch means that there may be more.
 	swept = 500
 )
 
-// troubleAfter is how long a destination is in trouble before people get a workflow for it, and troubledAtOnce how many of them
-// get theirs at a time.
+// troubleAfter is how long a destination is failing before its workflow for notifications starts, and troubledAtOnce how many
+// start at a time.
 const (
 	troubleAfter   = 2 * time.Minute
 	troubledAtOnce = 20
 )
 
-// startDispatcher delivers wherever events are processed. It needs the database alone: with Temporal away deliveries go on.
+// startDispatcher delivers in every process with workers. It needs only the database: deliveries continue without Temporal.
 func (p *process) startDispatcher() error {
 	cfg := p.cfg.Deliveries
 	if cfg.Slots == 0 {
@@ -92,9 +92,9 @@ func untilDone(piece func(context.Context) (int64, error)) func(context.Context)
 	}
 }
 
-// lookAfterReceivers starts the workflow of each destination in trouble that has none, also where somebody has terminated it:
-// without it, nobody is notified and the destination is never disabled. It begins with destinations that are new to this process,
-// and goes on with those whose turn was longest ago.
+// lookAfterReceivers starts the workflow of each failing destination that has none, even if an operator has terminated it:
+// without the workflow, operators aren't notified and the destination is never disabled. It begins with destinations that are
+// new to this process, and continues with those that have waited the longest.
 func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error) {
 	troubled, err := p.store.Subscriptions.Troubled(ctx, troubleAfter)
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 	return false, nil
 }
 
-// observeDeliveries makes what waits a metric of the processes that deliver. Each gives the same figures.
+// observeDeliveries exports the waiting deliveries as a metric. All delivering processes export the same values.
 func (p *process) observeDeliveries() error {
 	look := recently(queuesAge, p.store.Outbox.DeliveryStats)
 	return p.telemetry.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {

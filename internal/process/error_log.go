@@ -8,16 +8,16 @@ import (
 	"holdfast/internal/installation"
 )
 
-// errorSink is what roles report errors to; nil where there is no database to keep them.
+// errorSink records roles' errors; nil without a database.
 type errorSink interface{ Record(e oversight.ErrorEntry) }
 
-// duplicateCounter counts events that came again; nil where there is no database to keep that.
+// duplicateCounter counts redeliveries; nil without a database.
 type duplicateCounter interface{ Count(d event.Duplicate) }
 
-// sideConns is the pool of a process that could do without a database: one connection for its error log, one to look.
+// sideConns is the pool of a process that doesn't need a database: one connection for its error log, one for queries.
 const sideConns = 2
 
-// startErrorLog gives the process its error log wherever a database is configured, which for an ingress is a matter of choice.
+// startErrorLog opens the error log if a database is configured, which is optional for an ingress.
 func (p *process) startErrorLog(ctx context.Context) error {
 	p.side = p.store
 	if p.side == nil {

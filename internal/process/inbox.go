@@ -11,7 +11,7 @@ import (
 	"holdfast/runs"
 )
 
-// openInbox gives the process its inbox wherever a database is configured, which for an ingress is a matter of choice.
+// openInbox opens the inbox if a database is configured, which is optional for an ingress.
 func (p *process) openInbox(ctx context.Context) error {
 	if !p.cfg.Database.URL.IsSet() {
 		return nil
@@ -28,7 +28,7 @@ func (p *process) openInbox(ctx context.Context) error {
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
 
-// countInbox has both lanes, so that a gauge falls to 0 and does not vanish.
+// countInbox always has both lanes, so that a gauge falls to 0 instead of vanishing.
 func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age map[string]time.Duration, err error) {
 	depths, err := p.inboxDepth.Read(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 	return depth, age, nil
 }
 
-// startDrain starts what waits in the inbox, in every process that could.
+// startDrain starts events from the inbox, in every process that can.
 func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
@@ -57,12 +57,11 @@ func (p *process) startDrain() error {
 	return nil
 }
 
-// batchSize is how many events a batch takes at most. Twice as many cost a twentieth less each; but they hold the locks of their
-// entities for longer, keep an event waiting for those that it shares the commit with, and let more of them queue up before their
-// senders are held up.
+// batchSize is the maximum number of events in a batch. Twice as many cost 5 % less each, but they lock their entities for
+// longer, delay each event for the others in the same commit, and let more events queue up before their senders are blocked.
 const batchSize = 100
 
-// batchStore shows the starter of batches what its batches have taken.
+// batchStore reports the batches' accepted events to the starter.
 type batchStore struct {
 	activities.BatchStore
 
@@ -79,7 +78,7 @@ func (s batchStore) ProcessBatch(
 	return events, err
 }
 
-// newBulkStarter makes what starts the batches of the bulk lane.
+// newBulkStarter returns the starter of the bulk lane's batches.
 func (p *process) newBulkStarter() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
 	batches.Eager = !p.cfg.Temporal.Versioned()

@@ -68,8 +68,8 @@ func (p *process) startIngress(ctx context.Context) error {
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
 }
 
-// warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
-// that are built in, so it is no mistake; and their requests are refused.
+// warnOfSecrets logs, at debug level, the providers that can't authenticate requests as configured, whose requests are refused.
+// That isn't an error, since most installations use few of the built-in providers.
 func (p *process) warnOfSecrets() {
 	if !slog.Default().Enabled(context.Background(), slog.LevelDebug) {
 		return
@@ -83,7 +83,7 @@ func (p *process) warnOfSecrets() {
 	}
 }
 
-// selfTest is nil where it is turned off.
+// selfTest returns nil if it is disabled.
 func (p *process) selfTest() *ingress.SelfTest {
 	if !p.cfg.Ingress.SelfTest {
 		return nil

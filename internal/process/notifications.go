@@ -10,11 +10,11 @@ import (
 	"holdfast/internal/notify"
 )
 
-// outageLook is the pause between two looks whether a store answers.
+// outageLook is the pause between two probes of a store.
 const outageLook = 5 * time.Second
 
-// watchStores notifies people when Temporal or the database is away. The process does it by itself, because the notifications of
-// events need both of them.
+// watchStores sends notifications when Temporal or the database is down. The process sends them directly, because the
+// notifications of events need both stores.
 func (p *process) watchStores(name string) {
 	if !p.notifier.Enabled() {
 		return
@@ -36,8 +36,8 @@ func (p *process) watchStores(name string) {
 	go watch.Run(ctx, stores...)
 }
 
-// scheduleNotifications is the workers' task, because only they know whether there is anybody to notify. It works beside their
-// start: that a schedule cannot be made is no reason not to process events.
+// scheduleNotifications runs on workers, because only they know the notification channels. It runs concurrently with their
+// start, since events must be processed even if a schedule can't be created.
 func (p *process) scheduleNotifications(ctx context.Context) {
 	if !p.notifier.Enabled() {
 		return

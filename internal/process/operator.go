@@ -14,7 +14,7 @@ import (
 	"holdfast/persistence"
 )
 
-// startOperator comes first, so that health can be read while the other roles wait for their stores.
+// startOperator comes first, so that health is available while the other roles wait for their stores.
 func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	var checks []operator.Check
 	if p.side != nil {
@@ -53,7 +53,7 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
 }
 
-// openSide opens the store of the API and makes the API, once for all who show it.
+// openSide opens the API's store and creates the API once for all its users.
 func (p *process) openSide(ctx context.Context) (side operators.Side, store *persistence.Store, err error) {
 	side = operators.Side{
 		Config: p.cfg, Catalogue: p.catalogue, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
@@ -71,7 +71,7 @@ func (p *process) openSide(ctx context.Context) (side operators.Side, store *per
 	return side, p.apiStore, nil
 }
 
-// dispatcherOf is nil where no token for its clients is configured.
+// dispatcherOf returns nil if no token for the dispatcher's clients is configured.
 func (p *process) dispatcherOf(ctx context.Context) (ingress.Dispatcher, error) {
 	if !p.cfg.Ingress.DispatcherToken.IsSet() {
 		return nil, nil
@@ -86,8 +86,8 @@ func (p *process) dispatcherOf(ctx context.Context) (ingress.Dispatcher, error) 
 	return side.Dispatcher(p.api, store)
 }
 
-// addRefusals serves why requests were refused, where nobody reaches it without a token but this machine. A process that only
-// receives is started whatever its address is: there they stay inside.
+// addRefusals serves the reasons of refused requests, if only this machine or clients with a token can reach them. An
+// ingress-only process starts with any address, so it leaves them out if the address is reachable without a token.
 func (p *process) addRefusals(o *operator.Options) {
 	if p.refusals == nil {
 		return
@@ -98,7 +98,7 @@ func (p *process) addRefusals(o *operator.Options) {
 	}
 }
 
-// startHistory keeps the last hours of the metrics in memory.
+// startHistory keeps the metrics of the last hours in memory.
 func (p *process) startHistory() *telemetry.History {
 	history := p.telemetry.History()
 	ctx, cancel := context.WithCancel(context.Background())

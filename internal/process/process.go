@@ -29,7 +29,7 @@ import (
 	"holdfast/runs"
 )
 
-// process is one running Holdfast: what its roles share, and what ends them.
+// process is a running Holdfast: what its roles share, and what stops them.
 type process struct {
 	cfg       config.Config
 	roles     Roles
@@ -37,34 +37,34 @@ type process struct {
 	catalogue *providers.Live
 	codec     *payloadcodec.Codec
 	temporal  client.Client
-	store     *persistence.Store // nil where no role needs the database
-	side      *persistence.Store // for what a process can do without; nil where no database is configured
+	store     *persistence.Store // nil if no role needs the database
+	side      *persistence.Store // for optional features; nil without a configured database
 	errors    errorSink
 	notifier  *notify.Notifier
 	operator  *operator.Server
-	api       *api.API           // nil where nobody shows it
+	api       *api.API           // nil if it isn't served
 	apiStore  *persistence.Store // the API's own
-	tickets   *access.Tickets    // of links to the console; nil where there are none
+	tickets   *access.Tickets    // of links to the console; nil without links
 
-	duplicates duplicateCounter // nil where no database is configured
+	duplicates duplicateCounter // nil without a configured database
 
-	refusals    *ingress.Refusals // nil where nothing is received
+	refusals    *ingress.Refusals // nil if nothing is received
 	breaker     *intake.Breaker
-	inbox       *persistence.Store  // nil where no database is configured
-	inboxDepth  *intake.InboxDepth  // nil where there is no inbox
+	inbox       *persistence.Store  // nil without a configured database
+	inboxDepth  *intake.InboxDepth  // nil without an inbox
 	drain       *intake.Drain       // nil until it runs
-	bulkStarter *intake.BulkStarter // nil where no workers run
+	bulkStarter *intake.BulkStarter // nil without workers
 	workers     []worker.Worker
-	dispatcher  *dispatch.Dispatcher // nil where nothing is delivered
+	dispatcher  *dispatch.Dispatcher // nil if nothing is delivered
 	// closeSenders closes the connections of the dispatcher.
 	closeSenders func()
-	watched      map[int64]time.Time // when a destination in trouble was last given its workflow
+	watched      map[int64]time.Time // when a failing destination last got its workflow
 
 	stops  []stop
 	failed chan error
 }
 
-// newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
+// newProcess creates what the roles share. It doesn't connect yet: stores may be down and come up later.
 func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
 	p := &process{
 		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
@@ -106,7 +106,8 @@ func (p *process) share(ctx context.Context, name string) (err error) {
 	return p.observeCertificate()
 }
 
-// observeCertificate: one that ends unnoticed cuts the process off from Temporal. It is read once, as the client reads it.
+// observeCertificate exports when the client certificate expires, because an expired one disconnects the process from Temporal.
+// It is read once, as the client does.
 func (p *process) observeCertificate() error {
 	end, err := p.cfg.TemporalCertificateEnd()
 	if err != nil || end.IsZero() {
@@ -147,7 +148,7 @@ func (p *process) serveOn(name, address string, serve func(net.Listener) error) 
 	return nil
 }
 
-// typeLabel is the type of an event as metrics have it.
+// typeLabel returns the label of an event type in metrics.
 func (p *process) typeLabel(provider, eventType string) string {
 	if d, ok := p.catalogue.Lookup(provider); ok {
 		return d.TypeLabel(eventType)

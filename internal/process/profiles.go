@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// startDebug serves profiles of this process, where somebody has asked for it. Nothing serves the default mux, which the import
-// fills as well.
+// startDebug serves profiles of this process if configured. It doesn't serve the default mux, to which the import also adds
+// them.
 func (p *process) startDebug() error {
 	if p.cfg.Debug.Addr == "" {
 		return nil
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // it also leads to heap, allocs, goroutine and the other named ones
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // it also serves heap, allocs, goroutine and the other named profiles
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}

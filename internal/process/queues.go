@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// queuesAge is how long a look at the task queues is given again.
+	// queuesAge is how long the sizes of task queues are cached.
 	queuesAge = 15 * time.Second
-	// lookLimit bounds a look of which nobody waits for the end.
+	// lookLimit bounds a background read.
 	lookLimit = 10 * time.Second
 )
 
-// observeQueues makes the sizes of the task queues a metric of the workers: they are there wherever events are processed.
+// observeQueues exports the sizes of the task queues from processes with workers, which exist wherever events are processed.
 func (p *process) observeQueues() error {
 	look := recently(queuesAge, runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
 	return p.telemetry.ObserveQueues(func(context.Context) (map[string]int64, map[string]time.Duration, error) {
@@ -29,10 +29,10 @@ func (p *process) observeQueues() error {
 	})
 }
 
-// schedulesAge is how long a look at the schedules is given again: each asks the workflow behind a schedule.
+// schedulesAge is how long the schedules' state is cached: each read queries the schedule's workflow.
 const schedulesAge = time.Minute
 
-// observeSchedules makes it a metric of the workers which schedules are in trouble.
+// observeSchedules exports which schedules are failing, from processes with workers.
 func (p *process) observeSchedules() error {
 	look := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: installation.ScheduleIDs(p.cfg)}.Read)
 	return p.telemetry.ObserveSchedules(func(context.Context) (map[string]bool, error) {
@@ -45,8 +45,7 @@ func (p *process) observeSchedules() error {
 	})
 }
 
-// recently gives what was read last, and has it read anew once it is old: nobody waits for that, since whoever collects metrics
-// has little time.
+// recently returns the last value and refreshes an old one in the background, because collecting metrics must not wait.
 func recently[T any](age time.Duration, read func(context.Context) (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var at time.Time
@@ -64,7 +63,7 @@ func recently[T any](age time.Duration, read func(context.Context) (T, error)) f
 		mu.Lock()
 		defer mu.Unlock()
 		if at.IsZero() || time.Since(at) >= age {
-			at = time.Now() // of the look that begins now
+			at = time.Now() // the start of the new read
 			go refresh()
 		}
 		return last, failed

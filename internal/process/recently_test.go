@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However often metrics are collected, a figure that takes long to read is read once in its age, and nobody waits for it.
+// However often metrics are collected, a slow value is read once per age, and collecting doesn't wait for it.
 func TestAFigureIsReadOnceInItsAge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAFigureIsReadOnceInItsAge(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Equal(t, 1, reads)
-		<-time.After(time.Minute) // of the bubble
+		<-time.After(time.Minute) // in the bubble's time
 		last, err := look()
 		require.NoError(t, err)
 		require.Equal(t, 1, last, "what was read last is given at once")

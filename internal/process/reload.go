@@ -14,11 +14,11 @@ import (
 	"holdfast/providers/lint"
 )
 
-// secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
-// file, and nobody who rotates a secret notices a second.
+// secretsFor is how long a read secret is cached: a forged request must not cost reading a file, and a rotation isn't affected
+// by a second.
 const secretsFor = time.Second
 
-// loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
+// loadDefinitions refuses what a reload refuses, except for failing samples, which it only logs.
 func (p *process) loadDefinitions() (err error) {
 	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
 	rate := providers.NewRate(p.cfg.Providers.Rate.Requests, p.cfg.Providers.Rate.Per)
@@ -31,7 +31,7 @@ func (p *process) loadDefinitions() (err error) {
 	return nil
 }
 
-// acceptDefinitions refuses those whose secrets or handlers are configured and cannot be read.
+// acceptDefinitions refuses definitions whose configured secrets or handlers can't be read.
 func (p *process) acceptDefinitions(c *providers.Catalogue) error {
 	err := p.cfg.CheckSecrets(c.SecretNames()...)
 	if p.roles.has(RoleIngress) {
@@ -40,11 +40,10 @@ func (p *process) acceptDefinitions(c *providers.Catalogue) error {
 	return err
 }
 
-// reloadOnHangup reads the definitions anew at every SIGHUP. A mistake keeps those that are valid. It begins before the
-// process serves, since a SIGHUP that nobody waits for ends it.
+// reloadOnHangup reloads the definitions at every SIGHUP. If one is invalid, the current ones stay. It begins before the process
+// serves, since an unhandled SIGHUP would end it.
 func (p *process) reloadOnHangup() {
-	// A terminal that is closed sends the same signal. Whoever runs Holdfast in one wants it to end then, unless nohup says
-	// otherwise.
+	// A closed terminal sends the same signal. A process started in a terminal should end then, unless nohup says otherwise.
 	mayEnd := hasTerminal() && !signal.Ignored(syscall.SIGHUP)
 	hangups := make(chan os.Signal, 1)
 	done := make(chan struct{})

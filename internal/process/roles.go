@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// Roles is a part that a process can play. Every process has the operator side, for its health and metrics.
+// Roles is a set of roles. Every process also has the operator side, for its health and metrics.
 type Roles int
 
 // The roles.
@@ -23,11 +23,11 @@ const (
 
 func (r Roles) has(other Roles) bool { return r&other != 0 }
 
-// needsDatabase says whether the roles cannot do without a database. The ingress alone can.
+// needsDatabase reports whether the roles need a database. An ingress alone doesn't.
 func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
 
-// Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then
-// the ingress, then the workers, then the clients. Tickets are those of links to the console; nil is none.
+// Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then the
+// ingress, then the workers, then the clients. Tickets are those of links to the console; nil for none.
 func Run(
 	ctx context.Context, cfg config.Config, name string, roles Roles, tickets *access.Tickets, started func(),
 ) error {
@@ -48,7 +48,7 @@ func Run(
 		case err = <-p.failed:
 		}
 	case ctx.Err() != nil:
-		err = nil // it was told to stop before it had started
+		err = nil // it was stopped before it had started
 	}
 	slog.Info("process.stopping", "role", name)
 	return errors.Join(err, p.stop())

@@ -9,7 +9,7 @@ import (
 	"holdfast/internal/telemetry"
 )
 
-// flushLog writes the last lines. A reader that stands still holds no stop up.
+// flushLog writes the last lines. A blocked reader doesn't delay the stop.
 func flushLog(lines *telemetry.Lines) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -28,10 +28,10 @@ func (p *process) onStop(name string, run func(context.Context) error) {
 	p.stops = append(p.stops, stop{name, run})
 }
 
-// stopMargin is for what has no grace of its own: closing clients, exporting the last spans.
+// stopMargin is for steps without their own grace period: closing clients, exporting the last spans.
 const stopMargin = 15 * time.Second
 
-// stop ends the parts, the one that was started last first.
+// stop stops the parts in reverse order of their start.
 func (p *process) stop() error {
 	limit := p.cfg.Ingress.DrainDelay + p.cfg.Ingress.ShutdownGrace + p.cfg.Worker.Grace + p.cfg.Deliveries.Grace + stopMargin
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was started last stops first; one that cannot stop keeps no other from it, and is named.
+// The part started last stops first; one that can't stop doesn't block the others, and is named.
 func TestPartsStopInOppositeOrder(t *testing.T) {
 	t.Parallel()
 	var stopped []string

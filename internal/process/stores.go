@@ -12,10 +12,10 @@ import (
 	"holdfast/migrations"
 )
 
-// deadLettersAge is how long a count of open dead letters is given again: it reads all of them, 100,000 in 0.1 s and more.
+// deadLettersAge is how long the count of open dead letters is cached: counting reads all of them, 100,000 in 0.1 s or more.
 const deadLettersAge = time.Minute
 
-// openStore makes the pool; it connects when it is first used.
+// openStore creates the pool, which connects on first use.
 func (p *process) openStore(ctx context.Context) error {
 	store, err := installation.OpenStore(ctx, p.cfg, p.telemetry)
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *process) openStore(ctx context.Context) error {
 		p.telemetry.ObserveFeed(store.Changes.FeedBehind))
 }
 
-// probeTemporal looks whether Temporal answers and, until it once was so, whether the namespace is prepared.
+// probeTemporal checks that Temporal answers and, until that first succeeds, that the namespace is prepared.
 func (p *process) probeTemporal() func(context.Context) error {
 	var prepared atomic.Bool
 	return func(ctx context.Context) error {
@@ -44,11 +44,11 @@ func (p *process) probeTemporal() func(context.Context) error {
 	}
 }
 
-// patience is the pause between two looks at something that has to be there.
+// patience is the pause between two probes of a dependency.
 const patience = 2 * time.Second
 
-// waitFor waits, as long as it takes, for something that a role cannot start without: the order in which the parts of an
-// installation start must not matter. Its error is only ever that of the context.
+// waitFor waits indefinitely for a dependency of a role, because the order in which the parts of an installation start must not
+// matter. It returns only the context's error.
 func waitFor(ctx context.Context, name string, probe func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, patience)
@@ -66,7 +66,7 @@ func waitFor(ctx context.Context, name string, probe func(context.Context) error
 	}
 }
 
-// requireMigrations waits for the database and refuses one whose schema is behind.
+// requireMigrations waits for the database and refuses an outdated schema.
 func (p *process) requireMigrations(ctx context.Context) error {
 	if err := waitFor(ctx, "the database", p.store.Ping); err != nil {
 		return err

@@ -26,18 +26,18 @@ const (
 	maximumPollers = 20
 )
 
-// workflowTasks is how many workflow tasks of a queue are worked on at the same time. One waits while its local activities
-// run, so there are more of them than slots for steps. With 100 every tenth start found none free at full load, and its first
-// task went by way of the queue.
+// workflowTasks is how many workflow tasks of a queue are processed concurrently. A task waits while its local activities run,
+// so there are more of them than slots for steps. With 100, every tenth start found none free at full load, and its first task
+// went through the queue.
 const workflowTasks = 300
 
-// operationSlots is how many of the jobs that belong to no event run at the same time in one process.
+// operationSlots is how many jobs that belong to no event run concurrently in one process.
 const operationSlots = 4
 
-// startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
-// a critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no
-// flood of events can delay those; one for redriven events, so that a bulk redrive leaves live ones their latency; and one for
-// what orchestrates redrives and sweeps.
+// startWorkers runs one worker for each priority, each with its own slots, so that a flood of normal events can't delay a
+// critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood
+// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; and one for the workflows
+// of redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *process) namespace() runs.Namespace {
 	return runs.Namespace{Client: p.temporal, Name: p.cfg.Temporal.Namespace}
 }
 
-// warnOfRetention says at the start if events stay longer than configured. A purge asks Temporal again.
+// warnOfRetention warns at the start if events stay longer than configured. A purge checks Temporal again.
 func (p *process) warnOfRetention(ctx context.Context) {
 	ofRuns, err := p.namespace().Retention(ctx)
 	if configured, effective := installation.RetentionOfEvents(p.cfg, ofRuns); err == nil && effective != configured {
@@ -122,7 +122,7 @@ func (p *process) operations() *operations.Activities {
 	}
 }
 
-// stopAll lets the workers finish at the same time, so that the grace is one and not one for each.
+// stopAll stops the workers concurrently, so that they share one grace period.
 func stopAll(workers []worker.Worker) {
 	var stopping sync.WaitGroup
 	for _, w := range workers {
@@ -148,7 +148,7 @@ func (p *process) workerOptions(slots int, classify interceptor.WorkerIntercepto
 	}
 }
 
-// deployment is which build of which deployment the workers are; the zero value, without versions, if they are none.
+// deployment returns the workers' build and deployment; the zero value without worker versioning.
 func deployment(cfg config.Temporal) worker.DeploymentOptions {
 	return worker.DeploymentOptions{
 		UseVersioning: cfg.Versioned(),
@@ -156,7 +156,7 @@ func deployment(cfg config.Temporal) worker.DeploymentOptions {
 	}
 }
 
-// automaticRedrive is the policy of the configuration and of the definitions as they are now. The zero value is none.
+// automaticRedrive returns the policy of the configuration and of the current definitions; zero for none.
 func (p *process) automaticRedrive() operation.AutomaticRedrive {
 	cfg := p.cfg.Redrive
 	if !cfg.Automatic {
@@ -171,7 +171,7 @@ func (p *process) automaticRedrive() operation.AutomaticRedrive {
 	return policy
 }
 
-// configuredRedrive is the policy of providers whose definitions say nothing.
+// configuredRedrive returns the policy of providers whose definitions have none.
 func configuredRedrive(cfg config.Redrive) operation.RedrivePolicy {
 	policy := operation.RedrivePolicy{
 		Base: cfg.Base, Attempts: cfg.Attempts, Classes: []event.Class{event.ClassFailed, event.ClassTransient},

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ObserveCertificate makes it a metric how long a certificate of this process is still valid, by what it is shown to.
+// ObserveCertificate exports how long a certificate of this process is still valid, labeled by the server that it is for.
 func (t *Telemetry) ObserveCertificate(shownTo string, end time.Time) error {
 	_, err := t.Meters.Meter("holdfast/telemetry").Float64ObservableGauge("holdfast_certificate_remaining_seconds",
 		metric.WithUnit("s"),

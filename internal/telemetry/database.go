@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// DatabaseTracer makes a span of each statement, with its SQL and without its parameters. Set it as the Tracer of a
+// DatabaseTracer creates a span for each statement, with its SQL but without its parameters. Set it as the Tracer of a
 // pgx.ConnConfig.
 func (t *Telemetry) DatabaseTracer() pgx.QueryTracer {
 	return databaseTracer{otelpgx.NewTracer(
@@ -21,7 +21,7 @@ func (t *Telemetry) DatabaseTracer() pgx.QueryTracer {
 	)}
 }
 
-// ObservePool makes the numbers of a connection pool part of the metrics.
+// ObservePool exports the statistics of a connection pool.
 func (t *Telemetry) ObservePool(pool *pgxpool.Pool) error {
 	if err := otelpgx.RecordStats(pool, otelpgx.WithStatsMeterProvider(t.Meters)); err != nil {
 		return fmt.Errorf("observe connection pool: %w", err)
@@ -29,7 +29,7 @@ func (t *Telemetry) ObservePool(pool *pgxpool.Pool) error {
 	return nil
 }
 
-// databaseTracer keeps the texts of PostgreSQL's errors out of the spans: they quote the values that were refused.
+// databaseTracer removes the texts of PostgreSQL's errors from spans: they quote refused values.
 type databaseTracer struct{ *otelpgx.Tracer }
 
 func (d databaseTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// PostgreSQL quotes the value that it refuses; a span must not carry it away.
+// PostgreSQL quotes a refused value in its error; a span must not contain it.
 func TestSpansOfStatementsCarryNoValues(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewInMemoryExporter()

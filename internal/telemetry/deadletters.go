@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ObserveDeadLetters makes the number of open dead letters a metric: count gives it by provider, and is asked whenever
-// metrics are collected, so it should not read them each time. Where it fails, the gauge is left out and the other metrics stay.
+// ObserveDeadLetters exports the number of open dead letters by provider. It calls count whenever metrics are collected, so
+// count should cache. If count fails, the gauge is left out and the other metrics stay.
 func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]int64, error)) error {
 	observe := func(ctx context.Context, o metric.Int64Observer) error {
 		if t.ending.Load() {

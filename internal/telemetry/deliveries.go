@@ -10,21 +10,21 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// DeliveryFigures are what waits to be delivered, and how destinations do.
+// DeliveryFigures are the waiting deliveries and the destinations' health.
 type DeliveryFigures struct {
-	// Waiting and Age are how many deliveries are open and how old the oldest is, by status.
+	// Waiting and Age are the number of open deliveries and the age of the oldest, by status.
 	Waiting map[string]int64
 	Age     map[string]time.Duration
 	// Breakers and States count destinations.
 	Breakers, States map[string]int64
-	// Troubled are some destinations in trouble: the state of the breaker, by name. Who gives them bounds how many.
+	// Troubled are some failing destinations: the state of the breaker, by name. The caller bounds their number.
 	Troubled map[string]string
-	// OldestSecret is the age of the secret that was changed least recently; nil where there is none.
+	// OldestSecret is the age of the secret that was changed least recently; nil without secrets.
 	OldestSecret *time.Duration
 }
 
-// ObserveDeliveries makes what waits to be delivered a metric. Only destinations in trouble have a series of their own: there may
-// be ten thousand of the others.
+// ObserveDeliveries exports the waiting deliveries. Only failing destinations have their own series: there may be ten thousand
+// of the others.
 func (t *Telemetry) ObserveDeliveries(read func(context.Context) (DeliveryFigures, error)) error {
 	meter := t.Meters.Meter("holdfast/telemetry")
 	var errs [6]error

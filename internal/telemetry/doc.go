@@ -1,7 +1,7 @@
-// Package telemetry starts what a process tells about itself: traces, metrics and logs, in the forms that OpenTelemetry,
-// Prometheus and slog have for them, and the pieces that tie Temporal and PostgreSQL into them.
+// Package telemetry starts a process's traces, metrics and logs, in the formats of OpenTelemetry, Prometheus and slog, and
+// connects Temporal and PostgreSQL to them.
 //
-// It must never know the domain: whoever has something to tell hands over names, numbers and durations. Nothing here may
-// hold up the work that it watches: exporters have bounded queues and drop what a back end does not take. No secret or
-// payload passes: log values are redacted, spans carry neither SQL parameters nor the texts of database errors.
+// It must not depend on the domain: callers pass names, numbers and durations. Nothing here may block the observed work:
+// exporters have bounded queues and drop what a back end doesn't accept. No secret or payload gets through: log values are
+// redacted, and spans contain neither SQL parameters nor the texts of database errors.
 package telemetry

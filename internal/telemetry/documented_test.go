@@ -25,7 +25,7 @@ var (
 	isLineName      = regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
 )
 
-// Whoever adds an instrument, a log line or a field of one, in whatever package, documents it.
+// Every instrument, log line and log field, in whatever package, is documented.
 func TestWhateverIsToldIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
@@ -42,7 +42,7 @@ func TestWhateverIsToldIsDocumented(t *testing.T) {
 	}
 }
 
-// told is what the sources of this module tell: name → a position where they do.
+// told maps each name that the sources of this module report to a position.
 type told struct {
 	instruments, lines, fields map[string]string
 	files                      *token.FileSet
@@ -119,7 +119,8 @@ func (f told) readCall(t *testing.T, call *ast.CallExpr, constants map[string]st
 	}
 }
 
-// readLine takes the arguments of a logging call: its name is the first text that looks like one, the fields follow it.
+// readLine parses the arguments of a logging call: the line's name is the first text that looks like one, and the fields follow
+// it.
 func (f told) readLine(args []ast.Expr, constants map[string]string, where string) {
 	for i, arg := range args {
 		name, ok := literal(arg, constants)

@@ -8,11 +8,11 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// quietFor is how long errors of exporters stay unsaid after one was logged: a back end that is down fails every few
-// seconds, and that must not drown what else is logged.
+// quietFor is how long errors of exporters are suppressed after one was logged: while a back end is down they occur every few
+// seconds, which must not drown other log lines.
 const quietFor = time.Minute
 
-// LogErrors logs, now and then, that telemetry could not be exported.
+// LogErrors logs export errors, at most one per quietFor.
 func LogErrors(logger *slog.Logger) {
 	var mu sync.Mutex
 	var last time.Time

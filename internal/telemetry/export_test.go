@@ -54,7 +54,7 @@ func TestTheLastExportAsksNoStore(t *testing.T) {
 	require.NoError(t, tel.Shutdown(t.Context()))
 }
 
-// A back end that accepts connections and never answers is the worst one: nothing fails, everything waits.
+// A back end that accepts connections but never answers is the worst one: nothing fails, and everything waits.
 func TestABackEndThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestABackEndThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	tel := start(t, telemetry.Options{ExportTraces: true, ExportMetrics: true})
 	received := counter(t, tel)
 	began := time.Now()
-	for range 20_000 { // ten times what the queue holds
+	for range 20_000 { // ten times the queue's capacity
 		_, span := tel.Traces.Tracer("test").Start(t.Context(), "request")
 		span.End()
 		received.Add(t.Context(), 1)

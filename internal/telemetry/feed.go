@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ObserveFeed makes it a metric how far the change feed is behind: behind says so, and is asked whenever metrics are collected.
+// ObserveFeed exports the lag of the change feed. It calls behind whenever metrics are collected.
 func (t *Telemetry) ObserveFeed(behind func(context.Context) (time.Duration, error)) error {
 	observe := func(ctx context.Context, o metric.Float64Observer) error {
 		if t.ending.Load() {

@@ -11,39 +11,39 @@ import (
 	"time"
 )
 
-// The bounds of a History: so many points of so many series, and no more, whatever is measured.
+// The bounds of a History: the number of points and series, whatever is measured.
 const (
 	historyStep   = 15 * time.Second
 	historyPoints = 6 * 60 * 4 // six hours
 	historySeries = 400
 )
 
-// historyPrefix is what the kept metrics begin with: ours. What Temporal's SDK and Go's runtime tell would fill the space.
+// historyPrefix begins the kept metrics, which are ours. Those of Temporal's SDK and Go's runtime would fill the space.
 const historyPrefix = "holdfast_"
 
-// History keeps the last hours of our own metrics in memory, at a fixed step, for those who have no Prometheus. Counters are
-// kept as they are; of histograms the count and the sum.
+// History keeps our own metrics of the last hours in memory, at a fixed step, for installations without Prometheus. Counters are
+// kept unchanged; of histograms, the count and the sum.
 type History struct {
 	gather func() []family
 	step   time.Duration
 	points int
 
 	mu    sync.Mutex
-	taken int // how many points there are, from the start
+	taken int // number of points since the start
 	last  time.Time
 	rings map[string]*ring
-	// dropped counts the series that found no place.
+	// dropped has the series that didn't fit.
 	dropped map[string]bool
 }
 
-// ring holds the last points of one series. Where there was none, or no number, it is NaN, which JSON has none for either.
+// ring has the last points of one series. A missing or invalid value is NaN, which JSON shows as null.
 type ring struct {
 	name   string
 	labels map[string]string
 	values []float64
 }
 
-// point is nil for NaN.
+// point returns nil for NaN.
 func (r *ring) point(place int) *float64 {
 	if v := r.values[place]; !math.IsNaN(v) {
 		return &v
@@ -51,14 +51,14 @@ func (r *ring) point(place int) *float64 {
 	return nil
 }
 
-// History makes a history that Run fills.
+// History returns a history that Run fills.
 func (t *Telemetry) History() *History { return newHistory(t.snapshot, historyStep, historyPoints) }
 
 func newHistory(gather func() []family, step time.Duration, points int) *History {
 	return &History{gather: gather, step: step, points: points, rings: map[string]*ring{}, dropped: map[string]bool{}}
 }
 
-// Run takes a point at every step until ctx ends.
+// Run records a point at every step until ctx ends.
 func (h *History) Run(ctx context.Context) {
 	tick := time.NewTicker(h.step)
 	defer tick.Stop()
@@ -73,7 +73,7 @@ func (h *History) Run(ctx context.Context) {
 }
 
 func (h *History) take(now time.Time) {
-	families := h.gather() // before the lock: it may take long
+	families := h.gather() // before locking, because it may take long
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	place := h.taken % h.points
@@ -125,7 +125,7 @@ func seriesKey(name string, labels map[string]string) string {
 	return b.String()
 }
 
-// HistoryResult is what the handler serves: the points of each series, oldest first; null where it had none.
+// HistoryResult is the handler's response: the points of each series, oldest first; null for missing ones.
 type HistoryResult struct {
 	StepSeconds float64         `json:"step_s"`
 	Until       time.Time       `json:"until"`
@@ -141,7 +141,7 @@ type HistorySeries struct {
 	Values []*float64        `json:"values"`
 }
 
-// ServeHTTP answers with all series, or those whose names begin with ?name=…, over all points, or ?since=30m.
+// ServeHTTP responds with all series, or those whose names begin with ?name=…, over all points, or ?since=30m.
 func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	since := h.step * time.Duration(h.points)
 	if text := r.URL.Query().Get("since"); text != "" {
@@ -158,7 +158,7 @@ func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, h.Read(r.URL.Query().Get("name"), since))
 }
 
-// Read gives the series whose names begin with a prefix, over the last time.
+// Read returns the recent points of the series whose names begin with a prefix.
 func (h *History) Read(prefix string, since time.Duration) HistoryResult {
 	points := int(min(int64(since/h.step), int64(h.points)))
 	h.mu.Lock()

@@ -21,7 +21,7 @@ func get(t *testing.T, h *History, query string) (status int, result HistoryResu
 	return w.Code, result
 }
 
-// The last points are kept, oldest first, with a gap where a series was silent.
+// The last points are kept, oldest first, with a gap where a series was missing.
 func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 	t.Parallel()
 	n := 0.0
@@ -57,7 +57,7 @@ func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
-// A gauge that is no number, such as a share of nothing, spoils no answer.
+// A gauge with NaN, such as a ratio of nothing, doesn't break the response.
 func TestAHistoryHasNoPointForWhatIsNoNumber(t *testing.T) {
 	t.Parallel()
 	gather := func() []family { return []family{{Name: "holdfast_a", Series: []series{{Value: value(math.NaN())}}}} }
@@ -67,7 +67,7 @@ func TestAHistoryHasNoPointForWhatIsNoNumber(t *testing.T) {
 	require.Equal(t, []*float64{nil}, all.Series[0].Values)
 }
 
-// However many series there are, the history stays within its bounds and says what it leaves out.
+// However many series there are, the history stays within its bounds and reports what it leaves out.
 func TestAHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	round := 0

@@ -10,23 +10,23 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// maxLines is how many lines wait for a writer that is slow: some seconds' worth.
+// maxLines is how many lines wait for a slow writer: some seconds' worth.
 const maxLines = 4096
 
-// Lines passes the lines of a log on to a writer that may stand still, such as a pipe whose reader does. Nobody who writes
-// ever waits for that: a line that finds no room is dropped, and counted.
+// Lines passes log lines to a writer that may block, such as a pipe whose reader has stopped. Writers never wait: a line that
+// doesn't fit is dropped and counted.
 type Lines struct {
 	queue   chan entry
 	dropped atomic.Int64
 }
 
-// entry is a line, or somebody who wants to know when all before it is written.
+// entry is a line, or a request for a signal when all earlier lines are written.
 type entry struct {
 	line    []byte
 	flushed chan struct{}
 }
 
-// NewLines writes to out, in the background, for as long as the process lives.
+// NewLines writes to out in the background for the lifetime of the process.
 func NewLines(out io.Writer) *Lines {
 	l := &Lines{queue: make(chan entry, maxLines)}
 	go func() {
@@ -35,13 +35,13 @@ func NewLines(out io.Writer) *Lines {
 				close(e.flushed)
 				continue
 			}
-			_, _ = out.Write(e.line) // there is nowhere to tell
+			_, _ = out.Write(e.line) // the error can't be reported anywhere
 		}
 	}()
 	return l
 }
 
-// Write takes one line. It never fails.
+// Write accepts one line. It never fails.
 func (l *Lines) Write(line []byte) (int, error) {
 	select {
 	case l.queue <- entry{line: slices.Clone(line)}:
@@ -51,7 +51,7 @@ func (l *Lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Flush returns when what was written before is passed on, or when the context ends.
+// Flush returns when all earlier lines are written, or when the context ends.
 func (l *Lines) Flush(ctx context.Context) error {
 	flushed := make(chan struct{})
 	select {
@@ -67,7 +67,7 @@ func (l *Lines) Flush(ctx context.Context) error {
 	}
 }
 
-// ObserveLines makes the number of lines that the log has lost a metric.
+// ObserveLines exports the number of lines that the log has dropped.
 func (t *Telemetry) ObserveLines(l *Lines) error {
 	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableCounter("holdfast_log_lines_dropped_total",
 		metric.WithDescription("Lines of the log that were lost because nobody read them in time."),

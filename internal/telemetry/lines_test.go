@@ -25,7 +25,7 @@ func TestLinesArePassedOnInOrder(t *testing.T) {
 	require.Equal(t, want, out.String())
 }
 
-// Nobody reads the log: whoever writes goes on, and the loss is counted.
+// If the log's reader is blocked, writers continue and the loss is counted.
 func TestALogThatNobodyReadsHoldsNothingUp(t *testing.T) {
 	reader, writer := io.Pipe()
 	t.Cleanup(func() { _ = reader.Close() })

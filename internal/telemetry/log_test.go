@@ -86,7 +86,7 @@ type resolves struct{}
 
 func (resolves) LogValue() slog.Value { return slog.GroupValue(slog.String("password", canary)) }
 
-// What operators need must not fall to the masks.
+// Redaction must keep what operators need.
 func TestWhatIsNoSecretStays(t *testing.T) {
 	t.Parallel()
 	log, out := logger()

@@ -8,14 +8,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// usualAttrs is how many a line has at most, with few exceptions.
+// usualAttrs is the maximum number of a line's attributes, with few exceptions.
 const usualAttrs = 16
 
-// LogHandler writes to next. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
+// LogHandler writes to next. It adds the trace_id and span_id of the context to every line and masks secrets.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next: next} }
 
-// logHandler redacts a line and ties it to its trace. What a logger carries is redacted with each line and not before: Temporal
-// makes a logger for every run and every step, and almost none of them writes.
+// logHandler redacts a line and adds its trace. A logger's attributes are redacted with each line instead of up front: Temporal
+// creates a logger for every run and every step, and almost none of them writes.
 type logHandler struct {
 	next    slog.Handler
 	carried []slog.Attr
@@ -38,7 +38,7 @@ func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
 		attrs = append(attrs, slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
 	}
 	clean := slog.NewRecord(line.Time, line.Level, redactText(line.Message), line.PC)
-	clean.AddAttrs(attrs...) // at once: one by one they would be moved again and again
+	clean.AddAttrs(attrs...) // all together: adding them one by one would copy them repeatedly
 	return h.next.Handle(ctx, clean)
 }
 

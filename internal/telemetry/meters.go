@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// maxSeries bounds the combinations of attributes that one instrument may have. Further ones are counted together under
-// otel.metric.overflow, so that no sender can fill the memory by inventing values.
+// maxSeries bounds the combinations of attributes of one instrument. Further ones are counted together under
+// otel.metric.overflow, so that senders can't fill the memory by inventing values.
 const maxSeries = 1000
 
-// latencyBuckets are in seconds: an acknowledgement takes milliseconds, an event in trouble minutes and more.
+// latencyBuckets are in seconds: an acknowledgement takes milliseconds, a failing event minutes and more.
 var latencyBuckets = []float64{
 	.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600, 3600,
 }
@@ -50,13 +50,13 @@ func newMeterProvider(
 			return nil, fmt.Errorf("make exporter of metrics: %w", err)
 		}
 		options = append(options, metric.WithReader(push))
-	} else { // the text format of Prometheus has no place for them
+	} else { // the text format of Prometheus has no exemplars
 		options = append(options, metric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	return metric.NewMeterProvider(options...), nil
 }
 
-// latencies gives every histogram in seconds the same buckets; those of OpenTelemetry are made for milliseconds.
+// latencies gives every histogram in seconds the same buckets; OpenTelemetry's defaults are for milliseconds.
 func latencies() metric.View {
 	return metric.NewView(
 		metric.Instrument{Kind: metric.InstrumentKindHistogram, Unit: "s"},

@@ -24,7 +24,7 @@ func start(t *testing.T, o telemetry.Options) *telemetry.Telemetry {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = tel.Shutdown(ctx) // a back end of the test may be gone by now
+		_ = tel.Shutdown(ctx) // the test's back end may already be stopped
 	})
 	return tel
 }
@@ -44,7 +44,7 @@ func scrape(t *testing.T, tel *telemetry.Telemetry) string {
 	return res.Body.String()
 }
 
-// The names that the documentation gives are the ones that Prometheus shows: no suffix is doubled, none is missing.
+// Prometheus shows the documented names: no suffix is doubled, none is missing.
 func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
@@ -102,7 +102,7 @@ func TestAGaugeThatCannotBeReadHidesNoOtherMetric(t *testing.T) {
 	require.NotContains(t, scraped, "holdfast_dead_letters_open{")
 }
 
-// What is asked of stores and files is shown under the names that are documented: schedules, secrets, certificates.
+// Metrics read from stores and files have the documented names: schedules, secrets, certificates.
 func TestTroubleThatIsToComeIsShown(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
@@ -123,7 +123,7 @@ func TestTroubleThatIsToComeIsShown(t *testing.T) {
 	require.Contains(t, scraped, "\nholdfast_destination_secret_oldest_seconds 172800\n")
 }
 
-// A Prometheus from version 3 on takes names with dots; the pages, rules and dashboards have the names that every version takes.
+// Prometheus 3 and later accepts names with dots; the pages, rules and dashboards use the names that every version accepts.
 func TestANewerPrometheusSeesTheSameNames(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})

@@ -14,17 +14,17 @@ import (
 
 const mask = "********"
 
-// secretKeys are parts of keys whose texts are never written, whatever they look like.
+// secretKeys are parts of keys whose texts are always masked.
 var secretKeys = []string{
 	"authorization", "cookie", "secret", "password", "passwd", "token", "signature", "credential", "apikey", "api_key",
 	"api-key", "private_key", "database_url", "dsn",
 }
 
-// payloadKeys are keys under which somebody could hand over what a provider has sent.
+// payloadKeys are keys that a caller could use for a provider's request.
 var payloadKeys = map[string]bool{"body": true, "raw_body": true, "payload": true, "headers": true}
 
-// secretTexts find secrets inside of other text; what the groups match stays. Text without one of the signs cannot match, and
-// most texts are IDs and names: to search each of them for every pattern took more time than to write the line.
+// secretTexts match secrets inside of other text; the groups' matches stay. Text without one of the signs can't match, and most
+// texts are IDs and names: searching each for every pattern took longer than writing the line.
 var secretTexts = []struct {
 	signs   []string // lower case
 	pattern *regexp.Regexp
@@ -51,8 +51,8 @@ func redactText(s string) string {
 	return s
 }
 
-// redact masks what an attribute must not show. Numbers, durations and truth values pass under any key: they hold no
-// secret, and "token_count" is worth reading.
+// redact masks secrets in an attribute. Numbers, durations and booleans pass under any key: they contain no secret, and
+// "token_count" is worth reading.
 func redact(a slog.Attr) slog.Attr {
 	value := a.Value.Resolve()
 	switch value.Kind() {
@@ -95,10 +95,10 @@ func isSecret(key string) bool {
 	return verdict
 }
 
-// verdicts remembers what isSecret has said: the same few keys stand in every line.
+// verdicts caches the results of isSecret: the same few keys are in every line.
 var verdicts, _ = lru.New[string, bool](1000)
 
-// redactAny takes a value apart the way that JSON shows it. Bytes are never shown: they are what providers send.
+// redactAny redacts a value as JSON shows it. Bytes are never shown: they are what providers send.
 func redactAny(key string, v any) any {
 	switch v := v.(type) {
 	case nil:

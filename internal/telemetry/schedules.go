@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ObserveSchedules makes it a metric which of Temporal's schedules are in trouble: read says it of each, by its ID, and is asked
-// whenever metrics are collected.
+// ObserveSchedules exports which Temporal schedules are failing. It calls read, which returns the state by schedule ID, whenever
+// metrics are collected.
 func (t *Telemetry) ObserveSchedules(read func(context.Context) (troubled map[string]bool, err error)) error {
 	observe := func(ctx context.Context, o metric.Int64Observer) error {
 		if t.ending.Load() {

@@ -17,8 +17,8 @@ type family struct {
 	Series []series `json:"series"`
 }
 
-// series is one combination of labels. Counters and gauges have a value, histograms and summaries a count and a sum; buckets
-// are cumulative, by their upper bound.
+// series is one combination of labels. Counters and gauges have a value, histograms and summaries a count and a sum; buckets are
+// cumulative, by their upper bound.
 type series struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 	Value   *float64          `json:"value,omitempty"`
@@ -27,7 +27,7 @@ type series struct {
 	Buckets map[string]uint64 `json:"buckets,omitempty"`
 }
 
-// JSONHandler serves the metrics as JSON: the same numbers, for those who have no Prometheus.
+// JSONHandler serves the metrics as JSON: the same numbers, for installations without Prometheus.
 func (t *Telemetry) JSONHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, map[string]any{"metrics": t.snapshot()})
@@ -41,10 +41,10 @@ func writeJSON(w http.ResponseWriter, value any) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	_, _ = w.Write(text) // the connection may be gone
+	_, _ = w.Write(text) // the connection may be closed
 }
 
-// snapshot leaves out what cannot be gathered, like Handler.
+// snapshot leaves out metrics that can't be gathered, like Handler.
 func (t *Telemetry) snapshot() []family {
 	gathered, _ := t.registry.Gather()
 	families := make([]family, 0, len(gathered))
@@ -99,7 +99,7 @@ func newSeries(m *dto.Metric) series {
 	return s
 }
 
-// number is nil for what JSON cannot hold.
+// number returns nil for values that JSON can't represent.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

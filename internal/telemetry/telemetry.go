@@ -17,28 +17,28 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options say who is telling and where to.
+// Options identify the process and its exporters.
 type Options struct {
-	// Service, Version and Instance become the resource attributes service.name, service.version and
-	// service.instance.id; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them.
+	// Service, Version and Instance become the resource attributes service.name, service.version and service.instance.id;
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them.
 	Service, Version, Instance string
-	// ExportTraces and ExportMetrics turn on the exporters that the OTEL_* variables configure. Without them spans still
-	// have ids, which the logs carry, and metrics are still scraped.
+	// ExportTraces and ExportMetrics enable the exporters that the OTEL_* variables configure. Without them spans still have IDs,
+	// which the logs contain, and metrics can still be scraped.
 	ExportTraces, ExportMetrics bool
 }
 
-// Telemetry is what Start has started.
+// Telemetry is a process's telemetry, started by Start.
 type Telemetry struct {
 	Traces *trace.TracerProvider
 	Meters *metric.MeterProvider
 
 	registry *prometheus.Registry
-	// ending: what the gauges ask is being closed, or is closed.
+	// ending reports that the stores behind the gauges are closed or being closed.
 	ending atomic.Bool
 }
 
-// Start sets the process up: the global providers of OpenTelemetry, from which every package takes its tracer and meter,
-// a propagator, and a registry for Prometheus. It connects to nothing; exporters connect in the background.
+// Start sets the process up: the global providers of OpenTelemetry, from which every package takes its tracer and meter, a
+// propagator, and a registry for Prometheus. It doesn't connect; exporters connect in the background.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	res, err := newResource(ctx, o)
 	if err != nil {
@@ -59,16 +59,16 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	return &Telemetry{Traces: traces, Meters: meters, registry: registry}, nil
 }
 
-// Propagator is W3C trace context only. Baggage is left out: it would carry what a stranger sends into every call.
+// Propagator returns W3C trace context only. Baggage would pass a stranger's data on to every call.
 func Propagator() propagation.TextMapPropagator { return propagation.TraceContext{} }
 
-// Handler serves the metrics in Prometheus' text format. A metric that cannot be gathered does not hide the others.
+// Handler serves the metrics in Prometheus' text format. A metric that can't be gathered doesn't hide the others.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Shutdown exports what is left, until ctx ends, and stops the exporters. Gauges that ask a store are left out: stores are closed
-// before.
+// Shutdown exports the remaining data until ctx ends, and stops the exporters. It leaves out gauges that read a store, because
+// stores are closed before.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	t.ending.Store(true)
 	if err := errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx)); err != nil {

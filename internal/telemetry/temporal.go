@@ -12,14 +12,14 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// TemporalInterceptor carries the trace of a caller through workflows and activities. Set on the client's options, it
-// serves the workers of that client as well.
+// TemporalInterceptor carries a caller's trace through workflows and activities. Set on the client's options, it also applies to
+// that client's workers.
 func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error) {
 	tracing, err := temporalotel.NewTracingInterceptor(temporalotel.TracerOptions{
 		Tracer:            t.Traces.Tracer("holdfast/temporal"),
 		TextMapPropagator: Propagator(),
 		DisableBaggage:    true,
-		// A run that was started by other tools has no trace of ours; it must run all the same.
+		// A run started by another tool has no trace of ours, but must run all the same.
 		AllowInvalidParentSpans: true,
 	})
 	if err != nil {
@@ -28,8 +28,8 @@ func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error)
 	return tracing, nil
 }
 
-// TemporalMetrics are the SDK's own metrics (temporal_…), among ours. The types of events that workflows tell go through label,
-// which bounds how many there are: a workflow knows no definitions, and a sender may invent types.
+// TemporalMetrics adds the SDK's own metrics (temporal_…) to ours. label maps the event types that workflows report, to bound
+// their number: workflows have no definitions, and a sender may invent types.
 func (t *Telemetry) TemporalMetrics(label func(provider, eventType string) string) client.MetricsHandler {
 	return labeled{temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
 		Meter:                t.Meters.Meter("holdfast/temporal"),
@@ -53,7 +53,7 @@ func (l labeled) WithTags(tags map[string]string) client.MetricsHandler {
 	return labeled{l.MetricsHandler.WithTags(tags), l.label}
 }
 
-// TemporalLogger lets the SDK log through logger.
+// TemporalLogger makes the SDK log through logger.
 func TemporalLogger(logger *slog.Logger) log.Logger {
 	return log.NewStructuredLogger(logger.With("component", "temporal"))
 }

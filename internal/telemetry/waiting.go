@@ -10,10 +10,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// CountWaiting gives, by the name of a place, how many wait there and for how long the oldest has.
+// CountWaiting returns, by the name of a queue, the number of waiting items and the age of the oldest.
 type CountWaiting func(context.Context) (waiting map[string]int64, age map[string]time.Duration, err error)
 
-// ObserveInbox makes what waits in the inbox a metric, by lane.
+// ObserveInbox exports the number and age of events in the inbox, by lane.
 func (t *Telemetry) ObserveInbox(count CountWaiting) error {
 	meter := t.Meters.Meter("holdfast/telemetry")
 	depth, first := meter.Int64ObservableGauge("holdfast_inbox_depth",
@@ -23,7 +23,7 @@ func (t *Telemetry) ObserveInbox(count CountWaiting) error {
 	return errors.Join(first, second, t.observeWaiting(meter, "lane", count, depth, oldest))
 }
 
-// ObserveQueues makes the sizes of Temporal's task queues a metric, by queue.
+// ObserveQueues exports the sizes of Temporal's task queues, by queue.
 func (t *Telemetry) ObserveQueues(count CountWaiting) error {
 	meter := t.Meters.Meter("holdfast/telemetry")
 	backlog, first := meter.Int64ObservableGauge("holdfast_queue_backlog",
@@ -33,7 +33,7 @@ func (t *Telemetry) ObserveQueues(count CountWaiting) error {
 	return errors.Join(first, second, t.observeWaiting(meter, "queue", count, backlog, oldest))
 }
 
-// observeWaiting counts whenever metrics are collected; where that fails, the gauges are left out and the other metrics stay.
+// observeWaiting counts whenever metrics are collected; if that fails, the gauges are left out and the other metrics stay.
 func (t *Telemetry) observeWaiting(
 	meter metric.Meter, label string, count CountWaiting, depth metric.Int64Observable, oldest metric.Float64Observable,
 ) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Choose gives the value that a text names, out of all there are. An empty text names none. The error is a *ChoiceError.
+// Choose returns the value that a text names, out of all. An empty text names none. The error is a *ChoiceError.
 func Choose[T ~string](text string, all []T) (T, error) {
 	if text == "" || slices.Contains(all, T(text)) {
 		return T(text), nil
@@ -18,18 +18,18 @@ func Choose[T ~string](text string, all []T) (T, error) {
 	return "", &ChoiceError{Text: text, Wanted: names}
 }
 
-// ChoiceError says that a text is none of a closed set of values.
+// ChoiceError reports a text that isn't one of a closed set of values.
 type ChoiceError struct {
 	Text   string
 	Wanted []string
 }
 
-// Error names the text, the values that there are, and the one that was probably meant.
+// Error has the text, the valid values, and the one that was probably meant.
 func (e *ChoiceError) Error() string {
 	return fmt.Sprintf("%q is unknown: %s", shortText(e.Text), e.Advice())
 }
 
-// Advice is Error without the text, which may be anything that somebody has sent.
+// Advice is Error without the text, which comes from a client.
 func (e *ChoiceError) Advice() string {
 	text := "want " + Alternatives(e.Wanted)
 	if near := Nearest(e.Text, e.Wanted); near != "" {
@@ -46,7 +46,7 @@ func shortText(s string) string {
 	return s
 }
 
-// Alternatives is "a, b or c".
+// Alternatives formats a list as "a, b or c".
 func Alternatives[T ~string](all []T) string {
 	names := make([]string, len(all))
 	for i, one := range all {
@@ -59,11 +59,11 @@ func Alternatives[T ~string](all []T) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Nearest is the name that was probably meant by a text: one that it begins, or the one that takes the fewest changes of letters
-// to get to; "" if nothing is near.
+// Nearest returns the name that a text probably means: one that it begins, or the one with the smallest edit distance; "" if
+// nothing is near.
 func Nearest(text string, names []string) string {
 	text = strings.ToLower(text)
-	best, least := "", min(len(text)/3+2, 4) // that many changes make another word
+	best, least := "", min(len(text)/3+2, 4) // more changes make another word
 	for _, name := range names {
 		if len(text) > 1 && strings.HasPrefix(strings.ToLower(name), text) {
 			return name
@@ -75,7 +75,7 @@ func Nearest(text string, names []string) string {
 	return best
 }
 
-// Distance is that of Levenshtein, in bytes. Names are short; of a long text no more counts than could be near.
+// Distance returns the Levenshtein distance, in bytes. Names are short; only the first 100 bytes of a long text count.
 func Distance(a, b string) int {
 	const most = 100
 	a = a[:min(len(a), most)]

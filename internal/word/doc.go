@@ -1,5 +1,5 @@
-// Package word reads what people type: a value of a closed set, with the one that was probably meant, and a time. It also writes
-// a number with its noun.
+// Package word parses users' input: a value of a closed set, with a suggestion for a typo, and a time. It also formats a number
+// with its noun.
 //
-// It must never know what the values are for: states, roles, providers and commands are chosen alike.
+// It must not depend on the meaning of the values: states, roles, providers and commands are parsed alike.
 package word

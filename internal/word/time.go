@@ -10,8 +10,8 @@ import (
 // errNoTime completes "invalid NAME:".
 var errNoTime = errors.New("use a duration (90m, 7d) or RFC 3339")
 
-// ParseTime reads a duration that counts back from now ("90m", "7d"), a time in RFC 3339, or a date in UTC. The error says what
-// to write instead, and not what was written.
+// ParseTime parses a duration that counts back from now ("90m", "7d"), an RFC 3339 time, or a date in UTC. The error says what
+// to use instead, without the text.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {

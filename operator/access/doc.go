@@ -1,4 +1,5 @@
-// Package access says who somebody is by a bearer token, and what one of a role may do; and it locks out whoever guesses.
+// Package access identifies callers by bearer token or session, defines what each role may do, and locks out addresses that
+// guess.
 //
-// It must never know a route, nor how a request is answered: that stands in package operator.
+// It must not handle requests: package operator does.
 package access

@@ -13,11 +13,11 @@ const (
 	lockoutFailures = 10
 	lockoutWindow   = 5 * time.Minute
 	lockoutTime     = 5 * time.Minute
-	// lockoutAddresses bounds the memory: of more addresses, the one whose last failure is the oldest is forgotten.
+	// lockoutAddresses bounds the memory: beyond it, the address whose last failure is the oldest is dropped.
 	lockoutAddresses = 4096
 )
 
-// Lockout counts wrong tokens by address. Guessing a token of 256 bits is hopeless anyway; this makes attempts stand out in
+// Lockout counts wrong tokens by address. Guessing a 256-bit token is hopeless anyway; the lockout makes attempts stand out in
 // the log.
 type Lockout struct {
 	now func() time.Time
@@ -27,7 +27,7 @@ type Lockout struct {
 	order   *list.List // of *offender, the latest first
 }
 
-// offender is what is known of one address.
+// offender counts the failures of one address.
 type offender struct {
 	address  netip.Prefix
 	count    int
@@ -35,12 +35,12 @@ type offender struct {
 	lockedAt time.Time
 }
 
-// NewLockout makes one that knows nobody.
+// NewLockout returns an empty Lockout.
 func NewLockout() *Lockout {
 	return &Lockout{now: time.Now, entries: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Remaining is how long the address is still locked out; 0 if it is not.
+// Remaining returns how long the address stays locked out, or 0.
 func (l *Lockout) Remaining(ip net.IP) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Lockout) Fail(ip net.IP) (locked bool) {
 	return false
 }
 
-// offender is the entry of an address, as the latest one, made where there is none.
+// offender returns the entry of an address, creating it if necessary, and moves it to the front.
 func (l *Lockout) offender(address netip.Prefix) *offender {
 	if element, ok := l.entries[address]; ok {
 		l.order.MoveToFront(element)
@@ -88,7 +88,7 @@ func (l *Lockout) offender(address netip.Prefix) *offender {
 	return o
 }
 
-// networkOf is what counts as one address: of IPv6 the /64, which is what one customer of a network gets at least.
+// networkOf maps an IP to the unit that is locked out. For IPv6 that is the /64, the least that a network's customer gets.
 func networkOf(ip net.IP) netip.Prefix {
 	address, _ := netip.AddrFromSlice(ip)
 	address = address.Unmap()

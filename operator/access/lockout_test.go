@@ -17,7 +17,7 @@ func TestALockoutEndsAndItsMemoryIsBounded(t *testing.T) {
 	for range 9 {
 		require.False(t, l.Fail(net.ParseIP("10.0.0.1")))
 	}
-	now = now.Add(6 * time.Minute) // those are too long ago
+	now = now.Add(6 * time.Minute) // too long ago to count
 	for range 9 {
 		require.False(t, l.Fail(net.ParseIP("10.0.0.1")))
 	}

@@ -2,29 +2,29 @@ package access
 
 import "slices"
 
-// Role is what the holder of a token may do. Each role may do what the ones before it may.
+// Role defines what the holder of a token may do. Each role includes the ones before it.
 type Role string
 
-// The roles, the least first.
+// The roles, from least to most privileged.
 const (
-	// RoleViewer reads: lists, events, entities, with the bodies redacted as their definitions say.
+	// RoleViewer reads lists, events and entities, with bodies redacted as their definitions require.
 	RoleViewer Role = "viewer"
 	// RoleOperator also reads raw bodies and the audit log, and replays, edits, discards and redrives; it pauses
 	// deliveries, sends them again and tries subscriptions.
 	RoleOperator Role = "operator"
-	// RoleIntegrator also makes and changes destinations and subscriptions, and rotates their secrets.
+	// RoleIntegrator also creates and changes destinations and subscriptions, and rotates their secrets.
 	RoleIntegrator Role = "integrator"
-	// RoleAdmin also removes, and names the environment variables with the secrets of destinations.
+	// RoleAdmin also deletes, and names the environment variables that hold destinations' secrets.
 	RoleAdmin Role = "admin"
 )
 
-// Roles are all roles, the least first.
+// Roles returns all roles, from least to most privileged.
 func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleIntegrator, RoleAdmin} }
 
-// known says whether there is such a role.
+// known reports whether the role exists.
 func (r Role) known() bool { return slices.Contains(Roles(), r) }
 
-// Includes says whether r may do what other may. A role that does not exist includes nothing and is included in nothing.
+// Includes reports whether r may do everything that other may. An unknown role includes nothing and is included in nothing.
 func (r Role) Includes(other Role) bool {
 	return r.known() && other.known() && slices.Index(Roles(), r) >= slices.Index(Roles(), other)
 }

@@ -2,13 +2,13 @@ package access
 
 import "maps"
 
-// Anyone is the role that a route needs of those who show no token.
+// Anyone marks routes that need no token.
 const Anyone Role = "anyone"
 
-// routes says which role each route of the API and of the console needs. The gate refuses routes that are missing here to
-// everybody, so that one that is added without a thought stays closed.
+// routes maps each route of the API and of the console to the role that it needs. The gate refuses a route that is missing here,
+// so a new route stays closed until it gets a role.
 var routes = map[string]Role{
-	// A probe and a scraper have no token. They tell nothing of an event.
+	// Probes and scrapers have no token. These routes reveal nothing about events.
 	"GET /healthz":         Anyone,
 	"GET /readyz":          Anyone,
 	"GET /metrics":         Anyone,
@@ -36,7 +36,7 @@ var routes = map[string]Role{
 	"GET /rebuilds":                             RoleViewer,
 	"GET /rebuilds/:id":                         RoleViewer,
 	"GET /audit":                                RoleOperator,
-	"GET /rebuilds/:id/diff":                    RoleOperator, // it shows states of entities as they are
+	"GET /rebuilds/:id/diff":                    RoleOperator, // shows unredacted entity states
 	"POST /rebuilds":                            RoleOperator,
 	"POST /rebuilds/:id/pause":                  RoleOperator,
 	"POST /rebuilds/:id/resume":                 RoleOperator,
@@ -175,7 +175,7 @@ var routes = map[string]Role{
 	"GET /console/audit":                                 RoleOperator,
 }
 
-// Needs returns the role that a route needs, "" if nobody may call it. The path is the one that is registered.
+// Needs returns the role that a route needs, or "" if no role may call it. The path is the one that was registered.
 func Needs(method, path string) Role { return routes[method+" "+path] }
 
 // Routes returns the roles of all routes, by "METHOD /path".

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// secretLength is that of a secret as text, in bytes: 256 random bits.
+// secretLength is the length of a secret's text in bytes: 256 random bits.
 const secretLength = 43
 
 func newSecret() string {
@@ -20,8 +20,8 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
-// Open makes a session of the holder of the token of that name, and the secret that its browser keeps. It is false where there is
-// no such token.
+// Open creates a session for the holder of the named token, and the secret that the browser keeps. ok is false if there is no
+// such token.
 func (t Tokens) Open(name string, until time.Time) (secret string, s oversight.Session, ok bool) {
 	token, ok := t.named(name)
 	if !ok {
@@ -32,7 +32,7 @@ func (t Tokens) Open(name string, until time.Time) (secret string, s oversight.S
 	return secret, oversight.Session{ID: id, Token: name, Fingerprint: token.fingerprint(), ExpiresAt: until}, true
 }
 
-// SessionID is that of the session with a secret. It is false for what is none.
+// SessionID derives the ID of a session from its secret. ok is false for malformed text.
 func SessionID(secret string) (id []byte, ok bool) {
 	if len(secret) != secretLength {
 		return nil, false
@@ -41,7 +41,7 @@ func SessionID(secret string) (id []byte, ok bool) {
 	return sum[:], true
 }
 
-// Holder is who holds a session now: nobody, if the token that it was exchanged for is gone, or is another one.
+// Holder returns the holder of a session. ok is false if the token that opened it was removed or replaced.
 func (t Tokens) Holder(s oversight.Session, now time.Time) (who Caller, ok bool) {
 	token, ok := t.named(s.Token)
 	if !ok || !hmac.Equal(token.fingerprint(), s.Fingerprint) || !now.Before(s.ExpiresAt) {
@@ -50,8 +50,8 @@ func (t Tokens) Holder(s oversight.Session, now time.Time) (who Caller, ok bool)
 	return Caller{Name: token.Name, Role: token.Role}, true
 }
 
-// ProofOf is what a page of the session with a secret sends along with what it changes; a page of another site cannot know it. ""
-// where there is none.
+// ProofOf returns the CSRF proof that pages of a session send with each change; other sites can't compute it. It is "" without a
+// session.
 func ProofOf(secret string) string {
 	if _, ok := SessionID(secret); !ok {
 		return ""
@@ -70,7 +70,7 @@ func (t Tokens) named(name string) (Token, bool) {
 	return Token{}, false
 }
 
-// fingerprint tells the token from others of its name, to those who may not see its hash.
+// fingerprint distinguishes the token from others of the same name without revealing its hash.
 func (t Token) fingerprint() []byte {
 	sum := sha256.Sum256(append([]byte("holdfast session\x00"), t.Hash[:]...))
 	return sum[:]

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// TicketTime is how long a ticket is good.
+// TicketTime is how long a ticket is valid.
 const TicketTime = 10 * time.Minute
 
-// Tickets let whoever shows one log in, once. They are known to the process that has made them, and to no other.
+// Tickets are one-time logins. A ticket is valid only in the process that made it.
 type Tickets struct {
 	mu   sync.Mutex
 	good map[[sha256.Size]byte]ticket
@@ -20,7 +20,7 @@ type ticket struct {
 	until  time.Time
 }
 
-// Make makes a ticket for the holder of the token of that name.
+// Make makes a ticket for the holder of the named token.
 func (t *Tickets) Make(holder string) string {
 	text := newSecret()
 	t.mu.Lock()
@@ -32,7 +32,7 @@ func (t *Tickets) Make(holder string) string {
 	return text
 }
 
-// Take gives the holder's name for a ticket, and voids it.
+// Take returns the holder of a ticket and voids the ticket.
 func (t *Tickets) Take(text string, now time.Time) (holder string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"holdfast/internal/word"
 )
 
-// Token is what is known of a bearer token: its name, its role and the SHA-256 of its text, never the text itself. The
-// text is random and long, so that its hash needs neither salt nor stretching.
+// Token is a bearer token without its text: its name, role and the SHA-256 of the text. The text is long and random, so its hash
+// needs neither salt nor stretching.
 type Token struct {
 	Name string
 	Role Role
@@ -27,15 +27,15 @@ type Caller struct {
 	Role Role
 }
 
-// Tokens are the tokens that are let in.
+// Tokens are the accepted tokens.
 type Tokens []Token
 
-// tokenPrefix lets scanners of secrets recognise a token that has got lost.
+// tokenPrefix lets secret scanners recognise a leaked token.
 const tokenPrefix = "holdfast_"
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$`)
 
-// NewToken makes a token of 256 random bits and gives its text, which is shown once.
+// NewToken makes a token of 256 random bits and returns its text, which is shown only once.
 func NewToken(name string, role Role) (text string, token Token, err error) {
 	if !tokenName.MatchString(name) {
 		return "", Token{}, fmt.Errorf("%q is no name for a token: up to 100 letters, digits and . _ @ -", name)
@@ -49,13 +49,13 @@ func NewToken(name string, role Role) (text string, token Token, err error) {
 	return text, Token{Name: name, Role: role, Hash: sha256.Sum256([]byte(text))}, nil
 }
 
-// String is the entry of the token in the configuration: name:role:sha256.
+// String returns the token's entry in the configuration: name:role:sha256.
 func (t Token) String() string {
 	return t.Name + ":" + string(t.Role) + ":" + hex.EncodeToString(t.Hash[:])
 }
 
-// ParseTokens reads entries that are separated by commas or white space. An error names the place of an entry and not
-// its text, which may be a token by mistake.
+// ParseTokens parses entries that are separated by commas or white space. Errors give the position of an entry rather than its
+// text, which may be a token by mistake.
 func ParseTokens(text string) (Tokens, error) {
 	var tokens Tokens
 	names := map[string]bool{}
@@ -93,8 +93,7 @@ func parseToken(entry string) (t Token, err error) {
 	return t, nil
 }
 
-// Find gives the holder of the token that an Authorization header shows. It compares with every token, whichever fits,
-// in constant time.
+// Find returns the holder of the token in an Authorization header. It compares every token in constant time.
 func (t Tokens) Find(header string) (who Caller, ok bool) {
 	scheme, text, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") || text == "" {

@@ -12,25 +12,26 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// AcceptedStore knows, from Temporal, the events that are acknowledged and wait for a worker. Each answer takes a few seconds at
-// most; a transient error says that Temporal does not answer.
+// AcceptedStore reads from Temporal the events that are acknowledged and wait for a worker. Each call takes at most a few
+// seconds; a transient error means that Temporal doesn't answer.
 type AcceptedStore interface {
-	// AcceptedEvents lists the events of the newest open runs that a query selects.
+	// AcceptedEvents lists the matching events among the newest open runs.
 	AcceptedEvents(ctx context.Context, q event.RecordQuery) (event.AcceptedEvents, error)
-	// AcceptedEvent finds the open run of an event, or gives event.ErrNotFound; isCut says that not every open run was looked at.
+	// AcceptedEvent finds the open run of an event, or returns event.ErrNotFound; isCut reports that not all open runs were
+	// checked.
 	AcceptedEvent(ctx context.Context, id string) (found event.Accepted, isCut bool, err error)
-	// AcceptedOf is the event of the open run of a workflow, or event.ErrNotFound.
+	// AcceptedOf returns the event of a workflow's open run, or event.ErrNotFound.
 	AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error)
 }
 
-// Wait says what an event without a row waits for.
+// Wait describes what an event without a row is waiting for.
 type Wait struct {
 	Reason string `json:"reason"`
-	// Advice is what to do if it goes on waiting.
+	// Advice says what to do if it keeps waiting.
 	Advice string `json:"advice"`
 }
 
-// waitOf says why an event has a run and no row.
+// waitOf explains why an event has a run but no row.
 func waitOf(a event.Accepted) *Wait {
 	show := "temporal workflow describe --workflow-id " + a.Run.WorkflowID
 	switch {
@@ -54,7 +55,7 @@ func waitOf(a event.Accepted) *Wait {
 	}
 }
 
-// inboxWait says why an event is in the inbox.
+// inboxWait explains why an event is in the inbox.
 func inboxWait(w event.Waiting) *Wait {
 	reason := "in the inbox, waiting for Temporal"
 	if w.Lane == event.LaneBulk {
@@ -65,8 +66,8 @@ func inboxWait(w event.Waiting) *Wait {
 	}
 }
 
-// FindEvents are the events that a query selects, newest first: stored ones, and those that wait for a worker. The note says
-// which the answer lacks.
+// FindEvents returns the matching events, newest first: stored ones and those that wait for a worker. The note says what is
+// missing from the answer.
 func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []event.Record, note string, err error) {
 	if q.Status != event.StatusAccepted {
 		if found, err = a.Events.Events(ctx, q); err != nil {
@@ -90,13 +91,13 @@ func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []even
 	return merged(found, accepted.Records, q.Limit), note, nil
 }
 
-// canWait says whether a query can select an event that was not parsed yet.
+// canWait reports whether a query can match an event that hasn't been parsed yet.
 func canWait(q event.RecordQuery) bool {
 	return (q.Status == "" || q.Status == event.StatusAccepted) && q.Entity == nil && q.Text == "" && !q.PossibleDuplicates &&
 		q.DeliveryStatus == ""
 }
 
-// withoutStored leaves out events that have a row: their runs are being retried, or have ended since Temporal listed them.
+// withoutStored drops events that have a row: their runs are being retried, or have ended since Temporal listed them.
 func (a *API) withoutStored(ctx context.Context, all []event.Record) ([]event.Record, error) {
 	ids := make([]string, len(all))
 	for i, r := range all {
@@ -106,7 +107,7 @@ func (a *API) withoutStored(ctx context.Context, all []event.Record) ([]event.Re
 	return slices.DeleteFunc(all, func(r event.Record) bool { return stored[r.Receipt.ID] }), err
 }
 
-// merged joins two lists, each of them newest first, and keeps the first ones.
+// merged merges two lists, each newest first, and keeps the first limit events.
 func merged(a, b []event.Record, limit int) []event.Record {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y event.Record) int { return cmp.Compare(y.Receipt.ID, x.Receipt.ID) })
@@ -116,7 +117,7 @@ func merged(a, b []event.Record, limit int) []event.Record {
 	return all
 }
 
-// acceptedEvent is an event that Temporal alone knows.
+// acceptedEvent returns an event that exists only in Temporal.
 func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	if a.Accepted == nil {
 		return event.Record{}, nil, event.ErrNotFound
@@ -145,7 +146,7 @@ func (a *API) acceptedRun(ctx context.Context, id, workflowID string) (found eve
 	return found, false, err
 }
 
-// WorkflowURL is the page of a run in the Temporal Web at an address.
+// WorkflowURL returns the page of a run in Temporal Web.
 func WorkflowURL(base, namespace string, run event.Run) string {
 	page := base + "/namespaces/" + url.PathEscape(namespace) + "/workflows/" + url.PathEscape(run.WorkflowID)
 	if run.RunID != "" {

@@ -14,10 +14,10 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// API is what the operator API reads and changes. What is nil is not served.
+// API holds what the operator API reads and changes. Routes of nil fields aren't served.
 type API struct {
 	Events EventStore
-	// Accepted knows the events that wait for a worker; nil where nobody looks for them.
+	// Accepted finds the events that wait for a worker; nil leaves them out.
 	Accepted    AcceptedStore
 	DeadLetters DeadLetterStore
 	Replays     Replayer
@@ -28,70 +28,70 @@ type API struct {
 	Stats       Statistics
 	Redrives    Redriver
 	Rebuilds    Rebuilder
-	// Imports are started from the command line, which has the file.
+	// Imports are started from the command line, which reads the file.
 	Imports exchange.Operations[operation.Import]
-	// Changes is the change feed, and Live lets many follow it.
+	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
-	// Outbound is what goes out: destinations, subscriptions, deliveries.
+	// Outbound serves destinations, subscriptions and deliveries.
 	Outbound *outgoing.API
-	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
+	// Redactor decides what viewers see of a received body; with nil they see nothing of it.
 	Redactor Redactor
-	// Payloads is the codec endpoint of Temporal Web and the command lines.
+	// Payloads is the codec endpoint for Temporal Web and the Temporal command lines.
 	Payloads PayloadCodec
 
-	// WorkflowURL is the page of a run in Temporal Web; nil where that is not configured.
+	// WorkflowURL returns the page of a run in Temporal Web; nil if that isn't configured.
 	WorkflowURL func(event.Run) string
 
-	// Patience is how long one who follows the feed and does not read is waited for; 0 is 10 seconds.
+	// Patience is how long to wait for a follower that doesn't read; 0 means 10 seconds.
 	Patience time.Duration
 }
 
 // EventStore reads stored events.
 type EventStore interface {
-	// Event is one event with its body and links, or event.ErrNotFound.
+	// Event returns an event with its body and links, or event.ErrNotFound.
 	Event(ctx context.Context, id string) (event.Record, error)
 	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
-	// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects.
+	// SearchEvents searches for q.Text in the bodies of the newest events that match the rest of the query.
 	SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error)
-	// Verdict is what an operator has decided about an event, or event.ErrNotFound.
+	// Verdict returns an operator's decision about an event, or event.ErrNotFound.
 	Verdict(ctx context.Context, eventID string) (event.Decision, error)
-	// WaitingEvent is an event that waits in the inbox, or event.ErrNotFound.
+	// WaitingEvent returns an event in the inbox, or event.ErrNotFound.
 	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
-	// ConflictOfEvent is the conflict that an event was dropped for, or event.ErrNotFound.
+	// ConflictOfEvent returns the conflict that an event was dropped for, or event.ErrNotFound.
 	ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error)
-	// Duplicates say how often an event came again.
+	// Duplicates counts the redeliveries of an event.
 	Duplicates(ctx context.Context, eventID string) (event.Duplicates, error)
-	// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.
+	// EventOfWorkflow returns the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.
 	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
-	// WaitingByWorkflow is the event of a workflow that waits in the inbox, or event.ErrNotFound.
+	// WaitingByWorkflow returns the event of a workflow in the inbox, or event.ErrNotFound.
 	WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error)
-	// StoredEvents are those of the event IDs that have a row.
+	// StoredEvents returns which of the events have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
-// DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused
-// with a *event.StateError where the state does not allow it.
+// DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused with a
+// *event.StateError if the state doesn't allow it.
 type DeadLetterStore interface {
 	DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error)
-	// DeadLetterOfEvent is the latest of an event.
+	// DeadLetterOfEvent returns the latest dead letter of an event.
 	DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error)
 	DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error)
-	// Causes groups those that wait, of one provider or, if it is empty, of all.
+	// Causes groups the waiting dead letters of a provider; "" means all providers.
 	Causes(ctx context.Context, provider string) ([]operation.Cause, error)
 	DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
-	// ReopenDeadLetter takes a discard back.
+	// ReopenDeadLetter undoes a discard.
 	ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
 	DeleteDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
 	CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error)
 }
 
-// Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError, or with a
-// *operation.RunExistsError where Temporal knows better than the row.
+// Replayer runs dead-lettered events again. It refuses one that can't run with a *event.StateError, or with a
+// *operation.RunExistsError if Temporal has a run that the row doesn't show.
 type Replayer interface {
-	// Replay starts a run of the event as it is. Of many at once one starts it; the others are refused.
+	// Replay starts a run of the unchanged event. Of several concurrent calls, one starts it and the others are refused.
 	Replay(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
-	// EditAndReplay starts a run of a new event that replaces the one of the dead letter.
+	// EditAndReplay starts a run of a new event that replaces the dead letter's event.
 	EditAndReplay(ctx context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error)
 }
 
@@ -101,11 +101,11 @@ type EntityStore interface {
 	EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error)
 	EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error)
 	TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error)
-	// Effects is a page of the timeline with what each change made of the entity.
+	// Effects returns a page of the timeline, with each change's effect on the entity.
 	Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effect, error)
 }
 
-// AuditLog reads what operators did.
+// AuditLog reads operators' actions.
 type AuditLog interface {
 	AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversight.AuditEntry, error)
 }
@@ -115,34 +115,34 @@ type ErrorLog interface {
 	Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight.ErrorEntry, error)
 }
 
-// Statistics says what there is to do and what was done.
+// Statistics counts pending and completed work.
 type Statistics interface {
 	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
 }
 
-// Redriver runs many dead letters again.
+// Redriver replays dead letters in bulk.
 type Redriver interface {
 	exchange.Operations[operation.Redrive]
-	// Plan counts the dead letters that a redrive of the filter would run again.
+	// Plan counts the dead letters that a redrive with the filter would replay.
 	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 }
 
-// Rebuilder reads stored events again.
+// Rebuilder re-reads stored events.
 type Rebuilder interface {
 	exchange.Operations[operation.Rebuild]
-	// Diff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
+	// Diff returns what a dry run would change in some entities; event.ErrNotFound unless it is the latest rebuild.
 	Diff(ctx context.Context, id string) ([]fold.EntityDiff, error)
 }
 
-// Redactor knows what the definitions of providers hide.
+// Redactor applies the redaction rules of providers' definitions.
 type Redactor interface {
-	// Redacts says whether the provider's definition hides anything. It is true for one that is not known.
+	// Redacts reports whether the provider's definition hides anything. It is true for an unknown provider.
 	Redacts(provider string) bool
-	// Redact gives a body as JSON without what is hidden; null if it cannot be decoded.
+	// Redact returns a body as JSON without its hidden parts; null if it can't be decoded.
 	Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 }
 
-// Routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
+// Routes returns the API's routes. Tests compare them with the access table and openapi.json.
 func (a *API) Routes() []exchange.Route {
 	var all []exchange.Route
 	add := func(isServed bool, routes ...exchange.Route) {

@@ -14,15 +14,15 @@ import (
 
 const eventStream = "text/event-stream"
 
-// changePage is a page of the feed. Next is always there: what comes later stands after it.
+// changePage is a page of the feed. Next is always set: later changes follow it.
 type changePage struct {
 	Items []feed.Change `json:"items"`
 	Next  feed.Cursor   `json:"next"`
-	// More says that the next page may be read at once.
+	// More reports that the next page can be read immediately.
 	More bool `json:"more"`
 }
 
-// showChanges gives a page of the feed, or follows it where the caller wants a stream.
+// showChanges returns a page of the feed, or streams it if the caller asks for a stream.
 func (a *API) showChanges(c *fiber.Ctx) error {
 	q := exchange.QueryOf(c, "after", "provider", "subject", "kind", "limit")
 	f := feed.Filter{Provider: q.Text("provider"), Subject: exchange.Choose(q, "subject", feed.Subjects()), Kind: q.Text("kind")}
@@ -60,7 +60,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	return sendEvents(c, who, patience)
 }
 
-// placeOf is the place that a text names: that of a cursor, the first one that is kept (start), the end (now), or that of a time.
+// placeOf parses a position: a cursor, "start" (the oldest kept change), "now" (the end) or a time.
 func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor, error) {
 	if text == "" {
 		text = otherwise
@@ -81,7 +81,7 @@ func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor,
 	return a.Changes.Since(ctx, at)
 }
 
-// maxLooks bounds how many pages are read for one, of which the filter leaves little.
+// maxLooks bounds how many pages are read to fill one page when the filter drops most changes.
 const maxLooks = 20
 
 func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Cursor, f feed.Filter, limit int) error {
@@ -106,8 +106,8 @@ func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Curso
 }
 
 const (
-	// streamTime is how long one answer lasts. Who follows then comes again, and is asked who it is.
+	// streamTime is the maximum length of a stream. The client then reconnects and is authenticated again.
 	streamTime = time.Hour
-	// streamPatience is how long one who does not read is waited for.
+	// streamPatience is how long to wait for a client that doesn't read.
 	streamPatience = 10 * time.Second
 )

@@ -9,7 +9,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// ConflictList reads the events that were dropped because another one has their key.
+// ConflictList reads events that were dropped because another one has their key.
 type ConflictList interface {
 	Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.Conflict, error)
 }

@@ -10,20 +10,20 @@ import (
 	"holdfast/event"
 )
 
-// Content is a body as a caller may see it.
+// Content is a body as the caller may see it.
 type Content struct {
 	Size   int    `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Raw is the body byte for byte, in base64; not for viewers.
+	// Raw holds the exact bytes, in base64; not for viewers.
 	Raw []byte `json:"raw,omitempty"`
-	// JSON or Text is the body to read, if it is one of them. What viewers get of it is redacted.
+	// JSON or Text holds the readable body. Viewers get it redacted.
 	JSON     json.RawMessage `json:"json,omitempty"`
 	Text     string          `json:"text,omitempty"`
 	Redacted bool            `json:"redacted"`
 }
 
-// content shows a body: whole to operators, and to viewers as JSON without what the provider's definition hides. What
-// cannot be redacted is not shown to viewers.
+// content returns a body as the caller may see it: whole for operators, and for viewers as JSON without the parts that the
+// provider's definition hides. A body that can't be redacted is hidden from viewers.
 func (a *API) content(viewer bool, r event.Receipt, body []byte) Content {
 	sum := sha256.Sum256(body)
 	shown := Content{Size: len(body), SHA256: hex.EncodeToString(sum[:])}
@@ -48,14 +48,14 @@ func (a *API) content(viewer bool, r event.Receipt, body []byte) Content {
 	return shown
 }
 
-// hidesState says whether the states of a provider's entities are kept from the caller: they are made of bodies, by
-// paths of their own, so a definition that hides parts of its bodies hides its states as a whole.
+// hidesState reports whether the caller may not see the states of a provider's entities. States are extracted from bodies with
+// paths of their own, so a definition that hides parts of its bodies hides its states entirely.
 func (a *API) hidesState(viewer bool, provider string) bool {
 	return viewer && (a.Redactor == nil || a.Redactor.Redacts(provider))
 }
 
-// receipt is what the ingress knew, as the caller may see it: headers, query and path hold tokens at some providers, and
-// the root is a part of the body.
+// receipt returns the receipt as the caller may see it: some providers put tokens in headers, query or path, and the root is
+// part of the body.
 func receipt(viewer bool, r event.Receipt) event.Receipt {
 	if viewer {
 		r.Headers, r.Query, r.Path, r.Root = nil, nil, nil, nil

@@ -37,14 +37,14 @@ type DeadLetterView struct {
 	ReplacedBy    string                `json:"replaced_by,omitempty"`
 	Replaces      string                `json:"replaces,omitempty"`
 	Subscription  string                `json:"subscription,omitempty"`
-	// AutoAttempts is how often it was run again by itself, NextRedriveAt when it will be the next time.
+	// AutoAttempts counts its automatic redrives; NextRedriveAt is when the next one is due.
 	AutoAttempts  int        `json:"auto_attempts,omitempty"`
 	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
-	// Rule is the field of the definition that could not be evaluated.
+	// Rule is the definition's field that couldn't be evaluated.
 	Rule string `json:"rule,omitempty"`
 }
 
-// ViewDeadLetter is a dead letter as lists show it.
+// ViewDeadLetter converts a dead letter for lists.
 func ViewDeadLetter(d event.DeadLetter) DeadLetterView {
 	return DeadLetterView{
 		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Source: d.Receipt.Source, Key: d.Receipt.Key,
@@ -56,7 +56,7 @@ func ViewDeadLetter(d event.DeadLetter) DeadLetterView {
 	}
 }
 
-// DeadLetterDetail is one dead letter with what was received.
+// DeadLetterDetail is a dead letter with the received content.
 type DeadLetterDetail struct {
 	DeadLetterView
 
@@ -76,7 +76,7 @@ func (a *API) listDeadLetters(c *fiber.Ctx) error {
 	return c.JSON(list)
 }
 
-// DeadLetterQuery is what a request for a list of dead letters asks for.
+// DeadLetterQuery parses the query of a list of dead letters.
 func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
 	q := exchange.QueryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key",
 		"event_id", "since", "until", "limit", "cursor")
@@ -89,7 +89,7 @@ func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
 	wanted.Since, wanted.Until = q.Period()
 	if key := q.Text("key"); key != "" {
 		if wanted.Provider == "" {
-			q.Refuse("key") // a key is one of a provider
+			q.Refuse("key") // keys are per provider
 		}
 		wanted.WorkflowID = event.WorkflowID(wanted.Provider, event.CanonicalKey(wanted.Provider, key))
 	}
@@ -105,11 +105,11 @@ func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
 	return wanted, q.Err
 }
 
-// ListDeadLetters is one page of the dead letters that a query asks for.
+// ListDeadLetters returns one page of the matching dead letters.
 func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list exchange.List[DeadLetterView], err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
-	q.Limit++ // one more says that there is a next page
+	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.DeadLetters.DeadLetters(ctx, q)
 	if err != nil {
 		return list, err
@@ -138,7 +138,7 @@ func (a *API) showDeadLetter(c *fiber.Ctx) error {
 	return exchange.Answer(c, a.DeadLetter)
 }
 
-// DeadLetter is the dead letter that the path of a request names, with what its caller may see of what was received.
+// DeadLetter returns the dead letter in the request's path, with the received content that the caller may see.
 func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
 	id, err := exchange.PathNumber(c)
 	if err != nil {
@@ -153,14 +153,14 @@ func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
 	return a.DeadLetterDetail(d, exchange.IsViewer(c)), nil
 }
 
-// DeadLetterDetail is a dead letter with what was received, as far as a viewer, or anybody else, may see it.
+// DeadLetterDetail adds the received content that a viewer, or a role above, may see.
 func (a *API) DeadLetterDetail(d event.DeadLetter, viewer bool) DeadLetterDetail {
 	return DeadLetterDetail{
 		DeadLetterView: ViewDeadLetter(d), Receipt: receipt(viewer, d.Receipt), Body: a.content(viewer, d.Receipt, d.Body),
 	}
 }
 
-// changeOf reads a change of one dead letter: its number and its reason.
+// changeOf parses the ID and the reason of a change of a dead letter.
 func changeOf(c *fiber.Ctx) (id int64, by oversight.Actor, err error) {
 	if id, err = exchange.PathNumber(c); err != nil {
 		return 0, by, err
@@ -189,7 +189,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 	return a.changed(c, id, by, a.DeadLetters.ReopenDeadLetter)
 }
 
-// changed makes a change of a dead letter, and answers with what that is then.
+// changed changes a dead letter and responds with its new state.
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
@@ -218,11 +218,11 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// cleanup is the body of a cleanup.
+// cleanup is the body of a cleanup request.
 type cleanup struct {
 	exchange.Reasoned
 
-	// OlderThan is a duration: how long ago a dead letter must have been closed.
+	// OlderThan selects dead letters that were closed at least this long ago.
 	OlderThan event.Duration `json:"older_than"`
 	Provider  string         `json:"provider"`
 	Limit     int            `json:"limit"`
@@ -271,7 +271,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
-// edit is the body of an edit: the new body of the event as text, or in base64 where it is none.
+// edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.
 type edit struct {
 	exchange.Reasoned
 
@@ -279,7 +279,6 @@ type edit struct {
 	BodyBase64 *string `json:"body_base64"`
 }
 
-// bytes is the new body of the event.
 func (e edit) bytes() ([]byte, error) {
 	switch {
 	case e.Body != nil && e.BodyBase64 != nil:
@@ -297,7 +296,7 @@ func (e edit) bytes() ([]byte, error) {
 	}
 }
 
-// maxEdited is the largest body of an event: what the ingress accepts at most.
+// maxEdited is the largest event body: the maximum that the ingress accepts.
 const maxEdited = 1 << 20
 
 func sized(body []byte, field string) ([]byte, error) {

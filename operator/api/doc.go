@@ -1,8 +1,8 @@
-// Package api is what the operator side says and changes of what came in: events, dead letters, entities, what is run again, the
-// logs, the feed of changes, and payloads for Temporal Web. What somebody may see of a body is decided here, by what the
-// definition of its provider hides. What goes out has a room below; package api puts both together.
+// Package api serves the operator API for received events: events, dead letters, entities, replays, the logs, the change feed,
+// and payloads for Temporal Web. It redacts bodies as their providers' definitions require. Package outgoing, below it, serves
+// deliveries; package api combines the two.
 //
-// It is given everything that it shows. It must never know PostgreSQL, the persistence package or Temporal's client: what it
-// needs of them it declares as small interfaces of its own. Nor must it know who may call what: that is one table, in package
-// operator, through whose door its routes are tested, too.
+// It must not import PostgreSQL, the persistence package or Temporal's client: it declares what it needs of them as small
+// interfaces. Nor does it decide who may call what: that table is in package access. Package operator tests its routes through
+// the HTTP server.
 package api

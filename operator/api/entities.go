@@ -16,21 +16,21 @@ import (
 // EntityView is the state of an entity.
 type EntityView struct {
 	event.EntityRef
-	// Names are its other names.
+	// Names are the entity's aliases.
 	Names   []string        `json:"names,omitempty"`
 	State   json.RawMessage `json:"state,omitempty"`
 	Deleted bool            `json:"deleted"`
-	// Version, OccurredAt and LastEvent are of the latest change in fold order; none where events have only mentioned it.
+	// Version, OccurredAt and LastEvent describe the latest change in fold order; unset if events only mention the entity.
 	Version    *int64    `json:"version,omitempty"`
 	OccurredAt time.Time `json:"occurred_at,omitzero"`
 	LastEvent  string    `json:"last_event_id,omitempty"`
-	// Revision is that of the feed of changes; not of a state as of a moment.
+	// Revision is its revision in the change feed; unset for a state at a point in time.
 	Revision int64      `json:"revision,omitempty"`
 	AsOf     *time.Time `json:"as_of,omitempty"`
-	// Incomplete: an event was expunged whose part of the state can't be told from that of others any more. The state lacks what
-	// other events did, or may still hold what that one did.
+	// Incomplete reports that an event was expunged whose part of the state can't be separated from that of other events any more.
+	// The state lacks what other events did, or may still hold what that one did.
 	Incomplete bool `json:"incomplete,omitempty"`
-	// CollapsedUntil is the first moment of which the state is known; none where all changes are kept.
+	// CollapsedUntil is the earliest time with a known state; nil if all changes are kept.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 	Redacted       bool       `json:"redacted,omitempty"`
 }
@@ -50,7 +50,7 @@ func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
 type listedEntities struct {
 	exchange.List[EntityView]
 
-	// ChangedSince is later than what was asked for where too many changes came since: the list is complete from then on.
+	// ChangedSince is later than requested if there were too many changes: the list is complete from then on.
 	ChangedSince time.Time `json:"changed_since,omitzero"`
 }
 
@@ -66,17 +66,17 @@ func (a *API) listEntities(c *fiber.Ctx) error {
 	return c.JSON(listedEntities{list, since})
 }
 
-// EntityQuery is what a request for a list of entities asks for.
+// EntityQuery parses the query of a list of entities.
 func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
 	q := exchange.QueryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
 	wanted := event.EntityQuery{
 		Provider: q.Text("provider"), Kind: q.Text("kind"), Prefix: q.Text("prefix"), Since: q.Time("since"), Limit: q.Limit(),
 	}
 	if wanted.Kind != "" && wanted.Provider == "" {
-		q.Refuse("kind") // a kind is one of a provider
+		q.Refuse("kind") // kinds are per provider
 	}
 	if wanted.Prefix != "" && wanted.Kind == "" {
-		q.Refuse("prefix") // so is the ID of an entity one of a kind
+		q.Refuse("prefix") // entity IDs are per kind
 	}
 	wanted.After = exchange.CursorOf(q, func(r event.EntityRef) bool {
 		return exchange.IsText(r.Provider) && exchange.IsText(r.Kind) && exchange.IsText(r.ExternalID)
@@ -84,15 +84,14 @@ func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
 	return wanted, q.Err
 }
 
-// ListEntities is one page of the entities that a query asks for, without their states, and since when it has all that
-// changed. Where the beginning of an ID is looked for, a page that is not full has a next one as long as there are some that
-// were not looked at.
+// ListEntities returns one page of the matching entities, without their states, and the time since which the list is complete.
+// In a search by ID prefix, a page that isn't full still has a next one while entities remain unchecked.
 func (a *API) ListEntities(
 	ctx context.Context, q event.EntityQuery,
 ) (list exchange.List[EntityView], since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
-	q.Limit++ // one more says that there is a next page
+	q.Limit++ // one more shows whether there is a next page
 	found, err := a.Entities.EntityList(ctx, q)
 	if err != nil {
 		return list, since, err
@@ -102,7 +101,7 @@ func (a *API) ListEntities(
 	return list, found.ChangedSince, nil
 }
 
-// ViewEntity is an entity as the API shows it to those who may see its state.
+// ViewEntity converts an entity for callers who may see its state.
 func ViewEntity(e event.Entity) EntityView {
 	return EntityView{
 		EntityRef: e.EntityRef, Names: e.Names, State: e.State, Deleted: e.Deleted, Version: e.Last.Version,
@@ -128,7 +127,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 	return c.JSON(view)
 }
 
-// Entity is an entity as the caller may see it, now or, unless it is zero, as of a moment.
+// Entity returns an entity as the caller may see it, at a point in time or, if that is zero, now.
 func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view EntityView, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
@@ -150,7 +149,7 @@ func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view Enti
 	return view, nil
 }
 
-// TimelineQuery is what a request for the timeline of the entity in its path asks for.
+// TimelineQuery parses the query of the timeline of the entity in the path.
 func (a *API) TimelineQuery(c *fiber.Ctx) (wanted event.TimelineQuery, err error) {
 	ref, err := entityOf(c)
 	if err != nil {
@@ -171,7 +170,7 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	wanted.Limit++ // one more says that there is a next page
+	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
 	if err == nil && len(rows) == 0 {
 		_, err = a.Entities.Entity(ctx, wanted.Entity) // it may not exist
@@ -184,11 +183,12 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	return c.JSON(exchange.Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
 }
 
-// Effects is a page of a timeline with what each change made of the entity. Who may not see the states gets the changes alone.
+// Effects returns a page of a timeline, with each change's effect on the entity. Callers who may not see states get only the
+// changes.
 func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[fold.Effect], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	q.Limit++ // one more says that there is a next page
+	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.Effects(ctx, q)
 	if err != nil {
 		return list, err

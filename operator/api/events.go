@@ -33,11 +33,11 @@ type EventView struct {
 	Replaces          string        `json:"replaces,omitempty"`
 	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
-	// DeliveryStatus stands for those of its deliveries. In lists, events that no subscription matches have none.
+	// DeliveryStatus summarizes the event's deliveries. In lists it is empty for events that no subscription matches.
 	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
 }
 
-// ViewEvent is a stored event as lists show it.
+// ViewEvent converts a stored event for lists.
 func ViewEvent(r event.Record) EventView {
 	return EventView{
 		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
@@ -47,32 +47,32 @@ func ViewEvent(r event.Record) EventView {
 	}
 }
 
-// EventDetail is one event with all that is known of it.
+// EventDetail is one event with everything recorded about it.
 type EventDetail struct {
 	EventView
 
 	Receipt     event.Receipt `json:"receipt"`
 	Body        Content       `json:"body"`
 	PayloadNote string        `json:"payload_note,omitempty"`
-	// Wait says what an event without a row waits for.
+	// Wait is set for an event without a row.
 	Wait *Wait `json:"wait,omitempty"`
-	// TemporalWeb is the page of its run.
+	// TemporalWeb is the URL of its run.
 	TemporalWeb string `json:"temporal_web,omitempty"`
-	// Verdict is what an operator has decided about it.
+	// Verdict is an operator's decision about the event.
 	Verdict  *event.Decision `json:"verdict,omitempty"`
 	Entities []Change        `json:"entities"`
-	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
+	// Attempts are the errors of its steps, overcome or not, latest first, up to maxAttempts.
 	Attempts    []oversight.ErrorEntry  `json:"attempts"`
 	DeadLetters []DeadLetterView        `json:"dead_letters"`
 	Deliveries  []outgoing.DeliveryView `json:"deliveries,omitempty"`
-	// Duplicates say how often it came again; nil where it never did.
+	// Duplicates counts its redeliveries; nil if there were none.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
 
-// maxAttempts bounds what is shown of an event that has failed for long.
+// maxAttempts bounds the errors shown for an event that has failed for a long time.
 const maxAttempts = 100
 
-// statusWaiting is that of an event which has no row yet: it waits in the inbox.
+// statusWaiting is the status of an event in the inbox, which has no row yet.
 const statusWaiting event.Status = "waiting"
 
 type idCursor struct {
@@ -91,7 +91,7 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 	return c.JSON(list)
 }
 
-// EventQuery is what a request for a list of events asks for.
+// EventQuery parses the query of a list of events.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 	q := exchange.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
 		"possible_duplicate", "delivery_status", "limit", "cursor")
@@ -106,7 +106,7 @@ func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 	kind, id := q.Text("entity_kind"), q.Text("entity_id")
 	if kind != "" || id != "" {
 		if wanted.Provider == "" || kind == "" || id == "" {
-			q.Refuse("entity_id") // an entity is named by all three
+			q.Refuse("entity_id") // an entity needs all three
 		}
 		wanted.Entity = &event.EntityRef{Provider: wanted.Provider, Kind: kind, ExternalID: id}
 	}
@@ -114,13 +114,13 @@ func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 		wanted.Before = place.ID
 	}
 	if wanted.Text != "" && exchange.IsViewer(c) && q.Err == nil {
-		return wanted, exchange.Refuse(exchange.CodeForbidden) // it would tell what is in a body
+		return wanted, exchange.Refuse(exchange.CodeForbidden) // the search would reveal what is in a body
 	}
 	return wanted, q.Err
 }
 
-// ListEvents is one page of the stored events that a query asks for. Where a text is looked for, a page that is not full has a
-// next one as long as there are events that were not looked at.
+// ListEvents returns one page of the matching stored events. In a text search, a page that isn't full still has a next one while
+// events remain unchecked.
 func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchange.List[EventView], err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
 		return list, a.addStatuses(ctx, list.Items)
 	}
-	q.Limit++ // one more says that there is a next page
+	q.Limit++ // one more shows whether there is a next page
 	rows, note, err := a.FindEvents(ctx, q)
 	if err != nil {
 		return list, err
@@ -143,7 +143,7 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 	return list, a.addStatuses(ctx, list.Items)
 }
 
-// StoredEvents returns one page of the stored events that a query asks for, as lists show them.
+// StoredEvents returns one page of the matching stored events as views for lists.
 func (a *API) StoredEvents(ctx context.Context, q event.RecordQuery) ([]EventView, error) {
 	rows, err := a.Events.Events(ctx, q)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *API) StoredEvents(ctx context.Context, q event.RecordQuery) ([]EventVie
 	return shown, a.addStatuses(ctx, shown)
 }
 
-// addStatuses adds to each event the status that stands for those of its deliveries.
+// addStatuses sets the delivery status of each event.
 func (a *API) addStatuses(ctx context.Context, shown []EventView) error {
 	if a.Outbound == nil {
 		return nil
@@ -179,7 +179,7 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 	return exchange.Answer(c, a.Event)
 }
 
-// Event is the event that the path of a request names, with all that its caller may see of it.
+// Event returns the event in the request's path, with all details that its caller may see.
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
@@ -190,12 +190,12 @@ func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
 	return a.eventDetail(ctx, id, workflowID, exchange.IsViewer(c))
 }
 
-// EventDetail is all that is known of an event, as far as a viewer, or anybody else, may see it.
+// EventDetail returns all details of an event that a viewer, or a role above, may see.
 func (a *API) EventDetail(ctx context.Context, id string, viewer bool) (EventDetail, error) {
 	return a.eventDetail(ctx, id, "", viewer)
 }
 
-// LatestOfWorkflow is EventDetail for the latest event of a workflow. It finds an event as soon as it is acknowledged.
+// LatestOfWorkflow returns EventDetail for the latest event of a workflow. It finds an event as soon as it is acknowledged.
 func (a *API) LatestOfWorkflow(ctx context.Context, workflowID string, viewer bool) (detail EventDetail, err error) {
 	id, err := a.EventOfWorkflow(ctx, workflowID)
 	if err != nil {
@@ -232,7 +232,6 @@ func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer boo
 	return detail, err
 }
 
-// addDuplicates adds how often the event came again.
 func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
 	d, err := a.Events.Duplicates(ctx, detail.ID)
 	if d.Times > 0 {
@@ -241,8 +240,8 @@ func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-// pathEvent is the ID of the event in the path, which may be named by its workflow: a redelivery of an event that was expunged is
-// accepted, and keeps no ID of its own. The workflow is "" where the path has the event's ID.
+// pathEvent returns the ID of the event in the path, which may be given by its workflow ID: a redelivery of an expunged event is
+// accepted but keeps no event ID. The workflow is "" if the path holds an event ID.
 func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID string, err error) {
 	text, err := exchange.PathText(c, "id")
 	if err != nil {
@@ -256,7 +255,7 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID strin
 	return id, "", err
 }
 
-// addVerdict adds what was decided about the event.
+// addVerdict adds the operator's decision about the event.
 func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 	verdict, err := a.Events.Verdict(ctx, detail.ID)
 	if err == nil {
@@ -268,7 +267,6 @@ func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-// addTroubles adds what went wrong with the event, then or later.
 func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 	detail.Attempts, detail.DeadLetters = []oversight.ErrorEntry{}, []DeadLetterView{}
 	if a.Errors != nil {
@@ -288,7 +286,6 @@ func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-// addDeliveries adds what goes out of the event.
 func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
 	if a.Outbound == nil {
 		return nil
@@ -315,7 +312,7 @@ func (a *API) listAttempts(c *fiber.Ctx) error {
 	return exchange.Answer(c, a.attempts)
 }
 
-// attempts are those to deliver the event in the path. Where there are none the event may not exist either.
+// attempts lists the delivery attempts of the event in the path. If there are none, it checks that the event exists.
 func (a *API) attempts(c *fiber.Ctx) (list exchange.List[outgoing.AttemptView], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()

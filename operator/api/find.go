@@ -8,8 +8,8 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// known is an event wherever it is, and what it waits for. With its workflow ID it is found as soon as it is acknowledged. By the
-// event ID alone Temporal's list is searched, which is some hundred milliseconds late.
+// known finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged. By
+// event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
 func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	record, err := a.Events.Event(ctx, id)
 	if !errors.Is(err, event.ErrNotFound) {
@@ -19,11 +19,11 @@ func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *
 	if !errors.Is(err, event.ErrNotFound) {
 		return waiting, wait, err
 	}
-	record, err = a.Events.Event(ctx, id) // it may have got its row meanwhile
+	record, err = a.Events.Event(ctx, id) // its row may have been written in the meantime
 	return record, nil, err
 }
 
-// Knows says whether anything is known of an event, be it that nothing is left of it.
+// Knows reports whether any record of an event exists, even a tombstone.
 func (a *API) Knows(ctx context.Context, id string) (bool, error) {
 	_, _, err := a.known(ctx, id, "")
 	var refused *exchange.RefusalError
@@ -32,14 +32,14 @@ func (a *API) Knows(ctx context.Context, id string) (bool, error) {
 	case errors.As(err, &verdict):
 		return true, nil
 	case errors.As(err, &refused):
-		return true, nil // its page says why
+		return true, nil // its page explains why
 	case errors.Is(err, event.ErrNotFound):
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// EventOfWorkflow is the ID of the latest event of a workflow: stored, in the inbox, or waiting for a worker.
+// EventOfWorkflow returns the ID of a workflow's latest event: stored, in the inbox, or waiting for a worker.
 func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, error) {
 	id, err := a.Events.EventOfWorkflow(ctx, workflowID)
 	if !errors.Is(err, event.ErrNotFound) {
@@ -50,14 +50,14 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 		return waiting.Receipt.ID, err
 	}
 	accepted, err := a.Accepted.AcceptedOf(ctx, workflowID)
-	if errors.Is(err, event.ErrNotFound) { // its run may have ended meanwhile
+	if errors.Is(err, event.ErrNotFound) { // its run may have ended in the meantime
 		return a.Events.EventOfWorkflow(ctx, workflowID)
 	}
 	return accepted.Receipt.ID, err
 }
 
-// eventWithoutRow is an event that waits in the inbox or for a worker, or that died before it had a row, as its latest dead
-// letter has it. Where none of them has it there may be a verdict, or the event whose key it wanted.
+// eventWithoutRow finds an event in the inbox, in an open run, or, if it failed before it had a row, in its latest dead letter.
+// Otherwise there may be an operator's decision, or the event that has its key.
 func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
@@ -82,14 +82,14 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 	return a.acceptedEvent(ctx, id, workflowID)
 }
 
-// recordOf is what is known of an event that was not parsed.
+// recordOf builds the record of an event that wasn't parsed.
 func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) event.Record {
 	return event.Record{
 		Receipt: r, Type: r.Type, Status: status, Run: run, Body: body, OccurredAt: r.ReceivedAt, OccurredAtMissing: true,
 	}
 }
 
-// whyNothingIsLeft is event.ErrNotFound where nothing has ever been.
+// whyNothingIsLeft explains a missing event; event.ErrNotFound if it never existed.
 func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
 	verdict, err := a.Events.Verdict(ctx, id)
 	if err == nil {

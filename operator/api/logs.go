@@ -30,7 +30,7 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 	return c.JSON(list)
 }
 
-// AuditQuery is what a request for a list of audit entries asks for.
+// AuditQuery parses the query of a list of audit entries.
 func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
 	q := exchange.QueryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := oversight.AuditQuery{
@@ -44,11 +44,11 @@ func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
 	return wanted, q.Err
 }
 
-// ListAudit is one page of the audit entries that a query asks for.
+// ListAudit returns one page of the matching audit entries.
 func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list exchange.List[oversight.AuditEntry], err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
-	q.Limit++ // one more says that there is a next page
+	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.Audit.AuditLog(ctx, q)
 	if err != nil {
 		return list, err
@@ -85,7 +85,7 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	}))
 }
 
-// How far back statistics look.
+// Statistics look back this far.
 const (
 	defaultWindow = time.Hour
 	maxWindow     = 7 * 24 * time.Hour

@@ -8,15 +8,15 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// PayloadCodec encrypts and decrypts payloads of Temporal. Both sides of it are temporal.api.common.v1.Payloads as JSON, which
-// is what Temporal Web, temporal and tctl send to a codec endpoint. The text of an error says what is wrong with the payloads
-// and is shown; it holds nothing of them.
+// PayloadCodec encrypts and decrypts Temporal payloads. Input and output are temporal.api.common.v1.Payloads as JSON, which is
+// what Temporal Web, temporal and tctl send to a codec endpoint. The text of an error says what is wrong with the payloads and
+// is shown to callers; it contains nothing of them.
 type PayloadCodec interface {
 	EncodeJSON(payloads []byte) ([]byte, error)
 	DecodeJSON(payloads []byte) ([]byte, error)
 }
 
-// translate answers to those who may read raw bodies: a decrypted payload is one.
+// translate serves only callers who may read raw bodies: a decrypted payload is one.
 func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {

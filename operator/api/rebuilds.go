@@ -10,15 +10,14 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// rebuildRequest is the body of a rebuild.
 type rebuildRequest struct {
 	operation.RebuildFilter
 	exchange.Reasoned
 
-	// All says that everything is meant, which an empty filter alone does not.
+	// All selects everything; an empty filter alone doesn't.
 	All    bool `json:"all"`
 	DryRun bool `json:"dry_run"`
-	// Rate is how many events are read a second; 0 is the default.
+	// Rate is the number of events read per second; 0 is the default.
 	Rate float64 `json:"rate"`
 }
 

@@ -9,18 +9,18 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// redriveRequest is the body of a redrive or of its plan.
+// redriveRequest is the body of a redrive or its plan.
 type redriveRequest struct {
 	operation.RedriveFilter
 	exchange.Reasoned
 
-	// All says that everything is meant, which an empty filter alone does not.
+	// All selects everything; an empty filter alone doesn't.
 	All bool `json:"all"`
-	// Rate is how many runs are started a second; 0 is the default. A plan has none.
+	// Rate is the number of runs started per second; 0 is the default. A plan has none.
 	Rate float64 `json:"rate"`
 }
 
-// waitingStates are those of dead letters that a redrive takes on.
+// waitingStates are the states of dead letters that a redrive accepts.
 var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
 
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
@@ -36,7 +36,7 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 		}
 	}
 	if body.Source != "" && body.Provider == "" {
-		return body, exchange.MissingField("provider") // a source is one of a provider
+		return body, exchange.MissingField("provider") // sources are per provider
 	}
 	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
 		return body, exchange.RefuseChoice(exchange.CodeBadField, "class", err)

@@ -19,13 +19,13 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// gap tells one who follows that changes were skipped, since it was slow: they stand after a place.
+// gap reports to a slow follower that changes after a position were skipped.
 type gap struct {
 	Skipped int         `json:"skipped"`
 	After   feed.Cursor `json:"after"`
 }
 
-// lost tells one who follows that the place is no more in the feed.
+// lost reports to a follower that its position is no longer in the feed.
 type lost struct {
 	Resync string `json:"resync"`
 }
@@ -35,7 +35,7 @@ type lost struct {
 func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set("X-Accel-Buffering", "no")
-	c.Context().Response.Header.SetConnectionClose() // awaitClose reads what a next request would be
+	c.Context().Response.Header.SetConnectionClose() // awaitClose would read the next request
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		ctx, cancel := context.WithTimeout(context.Background(), streamTime)
@@ -56,20 +56,20 @@ func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 		if errors.Is(err, feed.ErrResync) {
 			s.message("resync", "", lost{Resync: err.Error()})
 		}
-		_ = flush() // nobody is left to be told
+		_ = flush() // the client is gone
 	})
 	return nil
 }
 
-// awaitClose calls gone once the client has closed the connection or the server has. Without it, a disconnect shows only when
-// the second heartbeat after it can't be written, and the client's slot stays taken until then.
+// awaitClose calls gone once the client or the server has closed the connection. Otherwise a disconnect shows only when the
+// second heartbeat after it can't be written, and the client's slot stays taken until then.
 func awaitClose(conn net.Conn, gone context.CancelFunc) {
 	defer gone()
-	_ = conn.SetReadDeadline(time.Time{}) // a connection that fails here fails to read, too
+	_ = conn.SetReadDeadline(time.Time{}) // if this fails, the read fails too
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// eventWriter writes server-sent events. What fails shows when it is flushed.
+// eventWriter writes server-sent events. Errors surface on flush.
 type eventWriter struct {
 	*bufio.Writer
 
@@ -87,13 +87,13 @@ func (w *eventWriter) message(name, id string, data any) {
 	}
 	text, err := json.Marshal(data)
 	if err != nil {
-		return // text and numbers, which never fail
+		return // writing text and numbers never fails
 	}
 	w.line("data", string(text))
 	_ = w.WriteByte('\n')
 }
 
-// batch ends with its place, so that who comes again need not read once more what was not for it.
+// batch ends with its position, so that a client that reconnects doesn't read again what its filter dropped.
 func (w *eventWriter) batch(b feed.Batch) {
 	for _, c := range b.Items {
 		w.last = c.Cursor
@@ -109,25 +109,25 @@ func (w *eventWriter) batch(b feed.Batch) {
 	_, _ = w.WriteString(":\n\n")
 }
 
-// A browser can't send a header with a WebSocket. It asks for two subprotocols: changesProtocol, which it gets, and TokenProtocol
-// with a token behind it.
+// Browsers can't send headers with a WebSocket. They ask for two subprotocols instead: changesProtocol, which the server
+// selects, and TokenProtocol followed by a token.
 const (
 	changesProtocol = "holdfast.changes"
 	TokenProtocol   = "holdfast.token."
 )
 
-// upgrader leaves the origin to the gate, which has looked at it.
+// upgrader accepts any origin: the gate has checked it.
 var upgrader = websocket.FastHTTPUpgrader{
 	HandshakeTimeout: streamPatience, Subprotocols: []string{changesProtocol},
 	CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
 	Error:       func(ctx *fasthttp.RequestCtx, _ int, _ error) { ctx.SetStatusCode(fiber.StatusBadRequest) },
 }
 
-// maxFrame bounds what is read of a frame that comes: nothing is expected but answers to pings.
+// maxFrame bounds incoming frames: only replies to pings are expected.
 const maxFrame = 4 << 10
 
-// sendSocket sends what comes as messages of a WebSocket. One that breaks before it stands is never heard of, and leaves by
-// itself.
+// sendSocket sends changes as WebSocket messages. The upgrade doesn't report a connection that breaks during the handshake, so
+// its follower leaves after streamPatience.
 func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
 	late := time.AfterFunc(streamPatience, who.Leave)
 	err := upgrader.Upgrade(c.Context(), func(conn *websocket.Conn) {
@@ -175,8 +175,8 @@ func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, patience t
 
 var errGone = errors.New("nobody reads any more")
 
-// listenTo reads what comes, answers pings with it, and ends what is sent to one who has gone. It does so until it is stopped,
-// which waits for its end: the connection is somebody else's then.
+// listenTo reads incoming frames, replies to pings, and calls gone when the client disconnects. stop waits until it has ended,
+// since the connection is then reused.
 func listenTo(conn *websocket.Conn, gone context.CancelFunc) (stop func()) {
 	var stopped atomic.Bool
 	heard := make(chan struct{})

@@ -15,7 +15,6 @@ import (
 
 type auditLog = interface{ api.AuditLog }
 
-// everything is a console that has all of its pages.
 func everything() *Console {
 	return New(Options{
 		API: &api.API{
@@ -31,7 +30,7 @@ func everything() *Console {
 	})
 }
 
-// A console of everything that there is has the pages of the access table, and no others.
+// A console with all pages has exactly the routes of the access table.
 func TestEveryPageIsInTheAccessTable(t *testing.T) {
 	t.Parallel()
 	var pages, guarded []string

@@ -19,7 +19,6 @@ func (c *Console) auditRoutes() []route {
 	return []route{{"GET", auditPath, c.listAudit}}
 }
 
-// auditPage is a page of what operators did.
 type auditPage struct {
 	Filter  url.Values
 	Actions []oversight.AuditAction
@@ -42,7 +41,7 @@ func (c *Console) listAudit(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "audit", frame.Page{Title: "Audit", Section: "Audit", Data: data})
 }
 
-// objectPath is where the console shows what something was done to, with the prefix; "" where it does not.
+// objectPath returns the console's page of an audited object, with the prefix, or "" if there is none.
 func (c *Console) objectPath(object string) string {
 	kind, id, _ := strings.Cut(object, ":")
 	switch kind {

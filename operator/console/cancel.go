@@ -16,14 +16,14 @@ import (
 
 const cancelPath = deliveriesPath + "/cancel"
 
-// cancelFacts are the filters that the question repeats.
+// cancelFacts are the filters that the confirmation repeats.
 var cancelFacts = []frame.Fact{
 	{"destination", "Destination"}, {"subscription", "Subscription"}, {"event_id", "Event"}, {"status", "Status"},
 	{"since", "Accepted since"}, {"until", "Accepted until"},
 }
 
-// cancelPathOf leads from a list of deliveries to the question whether those that wait should be canceled. It is "" where the
-// list isn't one of a destination, a subscription or an event, or only has deliveries that have ended.
+// cancelPathOf returns the confirmation page for canceling the waiting deliveries of a list. It is "" unless the list is
+// filtered by a destination, a subscription or an event, and for lists of ended deliveries.
 func cancelPathOf(filter url.Values) string {
 	status := filter.Get("status")
 	if filter.Get("destination") == "" && filter.Get("subscription") == "" && filter.Get("event_id") == "" ||
@@ -39,8 +39,8 @@ func cancelPathOf(filter url.Values) string {
 	return cancelPath + "?" + kept.Encode()
 }
 
-// confirmCancelWaiting counts what would be canceled. The form names the end of the time that was counted, so that what comes
-// later is left alone.
+// confirmCancelWaiting counts what would be canceled. The form holds the end of the counted time range, so that later deliveries
+// aren't canceled.
 func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	filter := frame.QueryOf(ctx)
 	if cancelPathOf(filter) == "" {
@@ -87,7 +87,7 @@ func cancelQuestion(found outgoing.Canceled, filter url.Values) frame.Confirm {
 	return q
 }
 
-// cancelWaiting cancels no more than the question has counted, and reports what it found otherwise.
+// cancelWaiting cancels at most the confirmed number, and reports how many it canceled.
 func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 	wanted, err := c.API.Outbound.DeliveryQuery(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 		return err
 	}
 	if wanted.Until.IsZero() {
-		return exchange.MissingField("until") // what was counted has an end
+		return exchange.MissingField("until") // the count always has an end
 	}
 	canceled, err := c.API.Outbound.CancelWaiting(ctx, wanted, counted, reason)
 	if err != nil && canceled == 0 {

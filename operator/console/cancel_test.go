@@ -15,7 +15,8 @@ import (
 
 var confirmAction = regexp.MustCompile(`<form class="confirm" method="post" action="([^"]+)"`)
 
-// What waits is canceled by the filters of the list: the question repeats the count, and no more than that is canceled.
+// Waiting deliveries are canceled by the filters of the list: the confirmation shows the count, and no more than that are
+// canceled.
 func TestWaitingDeliveriesAreCanceledAsCounted(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()

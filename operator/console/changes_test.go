@@ -17,8 +17,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// everything is a console with all of its pages. Only destinations have anything behind them: a change that gets through to anything
-// else panics.
+// everything returns a console with all pages. Only destinations have a backend: any other change that gets through panics.
 func everything(behind *destinations) console.Options {
 	shown := behind.shown()
 	shown.API.Events = struct{ api.EventStore }{}
@@ -42,7 +41,7 @@ type changed struct {
 	needs        access.Role
 }
 
-// changesOf are all routes of a console that aren't read.
+// changesOf returns all routes of a console that change something.
 func changesOf(o console.Options) (all []changed) {
 	for _, p := range console.New(o).Site().Pages {
 		if p.Method == "GET" || p.Path == "/console/login" {
@@ -64,7 +63,7 @@ func changesOf(o console.Options) (all []changed) {
 	return all
 }
 
-// withCRM has one destination with secrets in its headers, and a subscription to it.
+// withCRM returns one destination with secrets in its headers, and a subscription to it.
 func withCRM() *destinations {
 	behind := newDestinations()
 	behind.all["crm"] = delivery.Destination{ID: 3, Version: 1, Name: "crm", HTTP: &delivery.HTTP{
@@ -76,7 +75,7 @@ func withCRM() *destinations {
 	return behind
 }
 
-// A change needs a session of a role that may make it, and a form of one of our pages: without either nothing changes.
+// A change needs a session of a sufficient role and a form from one of our pages; without either, nothing changes.
 func TestEveryChangeOfTheConsoleIsGuarded(t *testing.T) {
 	t.Parallel()
 	behind := withCRM()
@@ -142,7 +141,6 @@ func TestEveryChangeOfTheConsoleIsGuarded(t *testing.T) {
 	require.Len(t, behind.all, 1)
 }
 
-// expire ends all sessions.
 func (s *sessions) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +149,7 @@ func (s *sessions) expire() {
 
 var posting = regexp.MustCompile(`<form[^>]*method="post"[^>]*action="([^"]*)"`)
 
-// A viewer gets no form but the one that logs out, and nothing that can be a secret.
+// A viewer gets no form except logout, and nothing that can be a secret.
 func TestAViewerSeesNoSecretAndNoForm(t *testing.T) {
 	t.Parallel()
 	behind := withCRM()

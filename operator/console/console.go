@@ -16,34 +16,34 @@ import (
 // Home is the console's first page.
 const Home = frame.Home
 
-// Options are what the console shows.
+// Options configure the console.
 type Options struct {
-	// API is read and changed through.
+	// API serves all reads and changes.
 	API *api.API
-	// Prefix is the path under which a proxy shows the operator side, like "/holdfast"; "" is none.
+	// Prefix is the path under which a proxy serves the operator side, like "/holdfast", or "".
 	Prefix string
-	// Doctor examines the installation, and History keeps its metrics; nil leaves them out.
+	// Doctor checks the installation and History keeps its metrics; nil leaves them out.
 	Doctor  Doctor
 	History plot.History
-	// Finder finds events by what people have at hand.
+	// Finder finds events by other IDs than their own.
 	Finder Finder
-	// TemporalWeb is the origin of Temporal Web, and Namespace the one that the workflows run in; "" leaves the links out.
+	// TemporalWeb is the origin of Temporal Web, and Namespace the one with the workflows; "" leaves the links out.
 	TemporalWeb, Namespace string
-	// TraceURL is the address of a trace, with {trace_id} in it; "" leaves the links out.
+	// TraceURL is the URL of a trace, containing {trace_id}; "" leaves the links out.
 	TraceURL string
-	// Version is the build that pages name.
+	// Version is the build shown on pages.
 	Version string
 	Log     *slog.Logger
-	// Definitions are those of the providers, and Refusals why this process has refused requests; nil leaves either out.
+	// Definitions are the providers' definitions, and Refusals count this process's refused requests; nil leaves either out.
 	Definitions Definitions
 	Refusals    operator.RefusalMemory
-	// Receivers says how receivers do; nil leaves their pages out.
+	// Receivers reports the health of destinations; nil leaves their pages out.
 	Receivers Receivers
-	// PublicURL is how senders see the ingress, for requests that are tried; "" if unknown.
+	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
 }
 
-// Console is what operators see in a browser.
+// Console is the operators' web interface.
 type Console struct {
 	Options
 	*frame.Frame
@@ -52,7 +52,7 @@ type Console struct {
 //go:embed templates
 var templates embed.FS
 
-// New makes one.
+// New returns a Console.
 func New(o Options) *Console {
 	c := &Console{Options: o}
 	c.Frame = frame.New(frame.Options{Prefix: o.Prefix, Version: o.Version, Pages: templates, Functions: template.FuncMap{
@@ -61,7 +61,7 @@ func New(o Options) *Console {
 	return c
 }
 
-// Site is the console as the operator side takes it.
+// Site returns the console for the operator server.
 func (c *Console) Site() *operator.Site {
 	var all []operator.Page
 	for _, routes := range [][]route{
@@ -75,7 +75,7 @@ func (c *Console) Site() *operator.Site {
 	return c.Frame.Site(all)
 }
 
-// route is one page, or what a form of one is sent to. Package access has the role that it needs.
+// route is a page or the target of a form. Package access defines the role that it needs.
 type route struct {
 	Method, Path string
 	Handler      fiber.Handler

@@ -30,11 +30,11 @@ func (c *Console) deliveryRoutes() []route {
 	}
 }
 
-// deliveryList is what the page of deliveries shows.
+// deliveryList is the data of the page of deliveries.
 type deliveryList struct {
 	Filter   url.Values
 	Statuses []delivery.Status
-	// Subscriptions and Destinations are names that the filters suggest.
+	// Subscriptions and Destinations are suggestions for the filters.
 	Subscriptions, Destinations []string
 	Rows                        []outgoing.DeliveryView
 	Pager                       frame.Pager
@@ -42,10 +42,10 @@ type deliveryList struct {
 	Unknown bool
 }
 
-// Cancel leads to the question whether what waits should be canceled; "" where the filters name nothing.
+// Cancel returns the confirmation page for canceling the waiting deliveries; "" if no filter is set.
 func (l deliveryList) Cancel() string { return cancelPathOf(l.Filter) }
 
-// listDeliveries shows the deliveries of all events, with the filters of the API.
+// listDeliveries shows the deliveries of all events, with the API's filters.
 func (c *Console) listDeliveries(ctx *fiber.Ctx) error {
 	list, err := c.API.Outbound.ListDeliveries(ctx)
 	unknown := errors.Is(err, event.ErrNotFound)
@@ -64,7 +64,7 @@ func (c *Console) listDeliveries(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "deliveries", frame.Page{Title: deliveries, Section: deliveries, Data: data})
 }
 
-// maxNames bounds the names that a field suggests; others are typed.
+// maxNames bounds a field's suggestions; users type other names.
 const maxNames = 200
 
 func (c *Console) subscriptionNames(ctx *fiber.Ctx) (names []string, err error) {

@@ -15,7 +15,7 @@ import (
 
 const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It can't be changed later."
 
-// newDestinationPath stands outside receiversPath: a destination may be called new.
+// newDestinationPath is outside receiversPath because a destination may be called "new".
 const newDestinationPath = "/console/new-destination"
 
 // destinationForm has the fields of a destination; a new one has those of both kinds.
@@ -122,7 +122,7 @@ func retryFields(d delivery.Destination) fieldGroup {
 	}}
 }
 
-// destination is what the form says, over what it doesn't show.
+// destination applies the form to d and keeps fields that the form doesn't show.
 func (f *form) destination(d delivery.Destination) delivery.Destination {
 	if name := f.field("name"); name != nil {
 		d.Name = name.Value
@@ -163,7 +163,7 @@ func (f *form) rate() *delivery.Rate {
 	return &delivery.Rate{Requests: requests, Per: per}
 }
 
-// headers reads one header a line; nil if there is none.
+// headers parses one header per line; nil if there are none.
 func (f *form) headers() (all delivery.Headers) {
 	for line := range strings.Lines(f.text("http.headers")) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -239,7 +239,7 @@ func (c *Console) saveDestination(ctx *fiber.Ctx) error {
 	return c.showMade(ctx, madePage{What: "Destination " + made.Name, Name: made.Name, Secret: made.Secret, Warnings: made.Warnings})
 }
 
-// sayWhy shows a form again with what the API has refused.
+// sayWhy shows a form again with the API's errors.
 func (c *Console) sayWhy(ctx *fiber.Ctx, title string, f *form, err error) error {
 	if !f.explain(ctx, err) {
 		return err
@@ -247,17 +247,17 @@ func (c *Console) sayWhy(ctx *fiber.Ctx, title string, f *form, err error) error
 	return c.showForm(ctx, title, f)
 }
 
-// madePage shows a secret, once, and warnings.
+// madePage shows a new secret, once, and warnings.
 type madePage struct {
-	// Name is that of the destination.
+	// Name is the destination's name.
 	What, Name, Secret string
 	Warnings           []string
-	// IsNew leads on to the first subscription.
+	// IsNew links to the form for the first subscription.
 	IsNew bool
 }
 
-// showMade shows what was saved, where there is more to say than that: the secret is kept in no cookie and no address, so it
-// stands in the answer to the form itself.
+// showMade shows what was saved if there is a secret or a warning. Secrets are never put into cookies or URLs, so the response
+// to the form itself shows them.
 func (c *Console) showMade(ctx *fiber.Ctx, page madePage) error {
 	if page.Secret == "" && len(page.Warnings) == 0 {
 		return c.Done(ctx, receiverPath(page.Name), page.What+" is saved.")

@@ -19,7 +19,7 @@ import (
 	"holdfast/operator/console"
 )
 
-// destinations keeps destinations and subscriptions in memory, checked as the database's store checks them.
+// destinations keeps destinations and subscriptions in memory, and validates them like the database's store.
 type destinations struct {
 	outgoing.DeliveryStore
 	outgoing.Resender
@@ -35,7 +35,7 @@ type destinations struct {
 	waiting       int64
 	canceled      []delivery.Query
 	did           []oversight.Actor
-	// lost fails reads of conditions.
+	// lost is the error of reads of conditions.
 	lost error
 }
 
@@ -46,7 +46,6 @@ func newDestinations() *destinations {
 	}
 }
 
-// shown is a console of them.
 func (s *destinations) shown() console.Options {
 	changes := &desk.Desk{
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),

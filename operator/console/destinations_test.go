@@ -17,7 +17,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// send fills in the form at a path as a role, and sends it to that path.
+// send fills in the form at a path as a role and submits it there.
 func (s site) send(t *testing.T, role access.Role, path string, form url.Values) (status int, location, page string) {
 	t.Helper()
 	v := newVisitor(t)
@@ -37,7 +37,8 @@ func (s site) look(t *testing.T, role access.Role, path string) (status int, pag
 	return res.StatusCode, page
 }
 
-// A destination and a subscription are created in the console as by the API: with a secret that is shown once, and with warnings.
+// Destinations and subscriptions can be created in the console as with the API, with a secret that is shown once and with
+// warnings.
 func TestADestinationIsCreated(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -72,7 +73,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	require.NotContains(t, page, "whsec_")
 }
 
-// What is wrong stands next to the field, and the form keeps what was filled in. Nothing is saved.
+// Errors are shown next to their fields, and the form keeps its values. Nothing is saved.
 func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -116,7 +117,7 @@ func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
 	require.Empty(t, behind.subscriptions)
 }
 
-// An edit changes what the form shows, and leaves the rest: the values of headers as well, which it doesn't have.
+// An edit changes the fields of the form and keeps the rest, including header values, which the form doesn't show.
 func TestADestinationIsEdited(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -150,7 +151,7 @@ func TestADestinationIsEdited(t *testing.T) {
 	require.Equal(t, "kept", behind.secrets["crm"][0].Value)
 }
 
-// A subscription to a task queue says as JSON what is started; it is edited, paused, resumed and deleted.
+// A subscription to a task queue shows as JSON what it starts; it can be edited, paused, resumed and deleted.
 func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -186,7 +187,7 @@ func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
 	require.Empty(t, behind.all)
 }
 
-// Who may not change something sees no button for it, and is refused: the roles are those of the API.
+// Users see buttons only for what they may change, and other changes are refused: the roles are those of the API.
 func TestOnlyWhoMayChangeADestinationSeesHow(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -217,7 +218,7 @@ func TestOnlyWhoMayChangeADestinationSeesHow(t *testing.T) {
 	require.Equal(t, delivery.DestinationPaused, behind.states["crm"])
 }
 
-// The secret of a new destination is shown even if the database fails right after the commit: nothing else ever shows it.
+// The secret of a new destination is shown even if the database fails right after the commit: it can't be shown later.
 func TestASecretIsShownThoughTheConditionIsUnknown(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()

@@ -28,15 +28,14 @@ func (c *Console) entityRoutes() []route {
 	}
 }
 
-// entityPages is a list of entities.
 type entityPages struct {
 	Filter url.Values
 	Known  known
 	Rows   []api.EntityView
 	Pager  frame.Pager
-	// Complete is from when on the list has all that changed, where that is later than what was asked for.
+	// Complete is when the list starts to be complete, if that is later than requested.
 	Complete time.Time
-	// IsShort says that it looked through as many as it may, and goes on at the next page.
+	// IsShort reports that the search reached its limit and continues on the next page.
 	IsShort bool
 }
 
@@ -62,7 +61,7 @@ func (c *Console) listEntities(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "entities", frame.Page{Title: entities, Section: entities, Data: data})
 }
 
-// entityPage is one entity: what it is or was, how it came to that, and the event behind each field.
+// entityPage is one entity: its state, its timeline, and the event behind each field.
 type entityPage struct {
 	api.EntityView
 
@@ -70,13 +69,13 @@ type entityPage struct {
 	Origins []fold.Origin
 	Effects []fold.Effect
 	Pager   frame.Pager
-	// AsOfText is what was asked for.
+	// AsOfText is the requested time.
 	AsOfText string
-	// IsFirst says that this is the first page of the timeline, to which the origins belong.
+	// IsFirst reports whether this is the first page of the timeline, which shows the fields' origins.
 	IsFirst bool
 }
 
-// effectsPerPage is how many changes a page compares, and looks through for the origins of fields.
+// effectsPerPage is how many changes a page compares and searches for the origins of fields.
 const effectsPerPage = 100
 
 func (c *Console) showEntity(ctx *fiber.Ctx) error {
@@ -109,7 +108,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "entity", frame.Page{Title: view.Kind + " " + view.ExternalID, Section: entities, Data: data})
 }
 
-// withoutParameter takes a parameter of a page out of a request, so that what is left is a query of the API.
+// withoutParameter removes a page's own parameter from a request, leaving a query for the API.
 func withoutParameter(ctx *fiber.Ctx, name string) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
@@ -120,5 +119,5 @@ func withoutParameter(ctx *fiber.Ctx, name string) error {
 	return nil
 }
 
-// value is a piece of a state in a line: cut, with its numbers as they are.
+// value shortens a part of a state to one line, with numbers unchanged.
 func value(raw json.RawMessage) string { return frame.Clip(200, string(raw)) }

@@ -20,10 +20,10 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// shownBody is how much of a body a page shows unless somebody wants all of it, in bytes.
+// shownBody is how many bytes of a body a page shows unless the user asks for all.
 const shownBody = 32 << 10
 
-// eventPage is one event with all that is known of it.
+// eventPage is one event with everything recorded about it.
 type eventPage struct {
 	api.EventDetail
 
@@ -31,22 +31,22 @@ type eventPage struct {
 	Attempted []outgoing.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
-	// Waits is the dead letter that can be run again; nil where none waits.
+	// Waits is the dead letter that can be replayed, or nil.
 	Waits *api.DeadLetterView
 	Links links
-	// CanEdit says that the body is text, which a form can hold.
+	// CanEdit reports whether the body is text, so a form can hold it.
 	CanEdit  bool
 	Commands []string
 }
 
-// bodyView is a body to read.
+// bodyView is a readable body.
 type bodyView struct {
-	// Text is cut after Shown bytes where IsCut.
+	// Text is cut to Shown bytes if IsCut.
 	Text  string
 	IsCut bool
 	// As is "parsed" or "raw".
 	As string
-	// IsBinary says that it is no text.
+	// IsBinary reports that the body isn't text.
 	IsBinary bool
 }
 
@@ -88,7 +88,7 @@ func titleOfEvent(d api.EventDetail) string {
 	return d.Provider + " " + d.Type
 }
 
-// canRunAgain: a delivery that has failed is sent again instead.
+// canRunAgain returns false for a failed delivery, which is resent instead.
 func canRunAgain(d api.DeadLetterView) bool {
 	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
 }
@@ -109,7 +109,7 @@ func viewBody(content api.Content, as string, all bool) bodyView {
 	return v
 }
 
-// conflictsOf are the events that were dropped because this one has their key.
+// conflictsOf returns the events that were dropped because this one has their key.
 func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Conflict, error) {
 	if c.API.Conflicts == nil || d.Key == "" {
 		return nil, nil
@@ -117,7 +117,7 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Confli
 	return c.API.Conflicts.Conflicts(ctx.UserContext(), event.ConflictQuery{Provider: d.Provider, Key: d.Key, Limit: 50})
 }
 
-// auditOf is what operators did about the event, as far as its caller may see the log.
+// auditOf returns the operators' actions on the event, if the caller may read the log.
 func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditEntry, error) {
 	if !c.May(exchange.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
 		return nil, nil
@@ -133,7 +133,7 @@ func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditE
 	return all, nil
 }
 
-// links lead out of the console.
+// links lead to other sites.
 type links struct{ Workflow, Trace string }
 
 func (c *Console) linksOf(d api.EventDetail) (l links) {
@@ -147,7 +147,7 @@ func (c *Console) linksOf(d api.EventDetail) (l links) {
 	return l
 }
 
-// downloadBody gives the body byte for byte, as a file, so that no browser makes a page of it.
+// downloadBody returns the exact bytes as a file, so that no browser renders them.
 func (c *Console) downloadBody(ctx *fiber.Ctx) error {
 	detail, err := c.API.Event(ctx)
 	if err != nil {
@@ -162,18 +162,18 @@ func (c *Console) downloadBody(ctx *fiber.Ctx) error {
 	return ctx.Send(detail.Body.Raw)
 }
 
-// TookSince is how long after its receipt something happened to the event.
+// TookSince returns the time from the event's receipt until at.
 func (p eventPage) TookSince(at time.Time) string { return frame.ShortDuration(at.Sub(p.ReceivedAt)) }
 
-// AttemptsFailed reports whether any attempt failed: then the page shows what endpoints answered without a click.
+// AttemptsFailed reports whether any attempt failed: then the page shows the endpoints' responses without a click.
 func (p eventPage) AttemptsFailed() bool {
 	return slices.ContainsFunc(p.Attempted, func(a outgoing.AttemptView) bool { return !a.OK })
 }
 
-// maxObjects bounds how many things of one event are looked for in the audit log.
+// maxObjects bounds how many objects of one event are looked up in the audit log.
 const maxObjects = 20
 
-// objectsOf are what the audit log may have of an event: itself, its dead letters, its deliveries.
+// objectsOf returns the audited objects of an event: itself, its dead letters, its deliveries.
 func objectsOf(d api.EventDetail) []string {
 	all := []string{"event:" + d.ID}
 	for _, letter := range d.DeadLetters {
@@ -185,7 +185,7 @@ func objectsOf(d api.EventDetail) []string {
 	return all[:min(len(all), maxObjects)]
 }
 
-// commandsOf are what one would type instead.
+// commandsOf returns the equivalent commands.
 func commandsOf(p eventPage, base string) []string {
 	commands := []string{
 		"holdfast event show " + p.ID,

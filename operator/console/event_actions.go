@@ -15,10 +15,10 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// maxEdited is the largest body of an event, as the API has it.
+// maxEdited is the largest body of an event, as in the API.
 const maxEdited = 1 << 20
 
-// numberField is the number of a row that a form names.
+// numberField parses the ID of a row in a form.
 func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 	n, err := strconv.ParseInt(ctx.FormValue(name), 10, 64)
 	if err != nil || n < 1 {
@@ -27,7 +27,7 @@ func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 	return n, nil
 }
 
-// reasonOf is why somebody does it.
+// reasonOf returns the form's reason.
 func reasonOf(ctx *fiber.Ctx) (string, error) {
 	reason := strings.TrimSpace(ctx.FormValue("reason"))
 	if len(reason) > exchange.MaxText || !exchange.IsText(reason) {
@@ -54,7 +54,7 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(started.EventID), "A run of the event was started: "+started.Run.RunID)
 }
 
-// editPage is the form for another body.
+// editPage is the form to edit a body.
 type editPage struct {
 	api.EventDetail
 
@@ -79,7 +79,7 @@ func (c *Console) showEdit(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "edit", frame.Page{Title: "Edit and replay", Section: "Events", Data: page})
 }
 
-// editEvent runs a new event with another body. Browsers write the ends of lines as CR LF, whatever they were.
+// editEvent replays an event with a new body. Browsers submit all line ends as CR LF, whatever they were.
 func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	letter, err := numberField(ctx, "dead_letter")
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(started.EventID), "This is the edited event. Its run was started: "+started.Run.RunID)
 }
 
-// deliveryOf is the delivery that a form names.
+// deliveryOf returns the delivery named in a form.
 func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 	if uuid.Validate(ctx.Params("id")) != nil {
 		return k, exchange.BadField("id")

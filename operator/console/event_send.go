@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// confirmReplay asks whether an event that was processed should be delivered once more.
+// confirmReplay asks for confirmation to deliver a processed event again.
 func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 	id, err := exchange.PathUUID(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, q)
 }
 
-// replayDeliveries sends an event again to the subscriptions that the question has named.
+// replayDeliveries resends an event to the subscriptions that the confirmation named.
 func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
 	eventID, err := exchange.PathUUID(ctx)
 	if err != nil {
@@ -68,12 +68,12 @@ func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
 	return c.Lead(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, exchange.Actor(ctx, reason)))
 }
 
-// CanReplay reports whether the event was processed, and went to somebody.
+// CanReplay reports whether the event was processed and has deliveries.
 func (p eventPage) CanReplay() bool {
 	return p.Status == event.StatusProcessed && len(p.Deliveries) > 0
 }
 
-// countOf is a number with its noun.
+// countOf returns a number with its noun.
 func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -19,13 +19,13 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Finder finds events by what people have at hand.
+// Finder finds events by other IDs than their own.
 type Finder interface {
-	// EventsOfRequest are the events that a request brought, or event.ErrNotFound.
+	// EventsOfRequest returns the events received in a request, or event.ErrNotFound.
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
-	// EventsEndingWith returns the newest events whose ID ends with a text.
+	// EventsEndingWith returns the newest events whose ID ends with tail.
 	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
-	// RecentTypes are the providers and types of the newest events.
+	// RecentTypes returns the providers and types of the newest events.
 	RecentTypes(ctx context.Context) (providers, types []string, err error)
 }
 
@@ -48,28 +48,28 @@ func (c *Console) eventRoutes() []route {
 	}
 }
 
-// eventList is what the page of events shows.
+// eventList is the data of the page of events.
 type eventList struct {
 	Filter   url.Values
 	Statuses []event.Status
-	// DeliveryStatuses are those that a filter can choose; none where nothing is delivered.
+	// DeliveryStatuses are the filter's choices; empty without deliveries.
 	DeliveryStatuses []delivery.Status
 
-	// Known are what the filters suggest.
+	// Known are the filters' suggestions.
 	Known known
 	Rows  []api.EventView
-	// Accepted are the events of the page that wait for a worker. They stand apart: the tail, which changes the rows every second,
-	// would ask Temporal each time.
+	// Accepted are the page's events that wait for a worker. They are separate because the tail, which updates rows every second,
+	// would query Temporal each time.
 	Accepted []api.EventView
-	// Note says what the page lacks.
+	// Note says what is missing from the page.
 	Note  string
 	Pager frame.Pager
-	// Tail is where the page follows what happens; "" on further pages, where the time has an end, and while a text is looked for,
-	// which costs too much to be done again and again.
+	// Tail is the URL that streams updates of the page. It is "" on further pages, if the time range has an end, and in text
+	// searches, which cost too much to repeat.
 	Tail string
-	// CanSearch says that a text may be looked for in bodies.
+	// CanSearch reports whether the user may search in bodies.
 	CanSearch bool
-	// IsShort says that a search has looked through as many events as it may, and goes on at the next page.
+	// IsShort reports that the search reached its limit and continues on the next page.
 	IsShort bool
 }
 
@@ -99,7 +99,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
 }
 
-// apart parts the events that wait for a worker from the others.
+// apart separates the events that wait for a worker from the others.
 func apart(all []api.EventView) (accepted, rows []api.EventView) {
 	for _, e := range all {
 		if e.Status == event.StatusAccepted {
@@ -111,8 +111,8 @@ func apart(all []api.EventView) (accepted, rows []api.EventView) {
 	return accepted, rows
 }
 
-// findEvent leads to the event that somebody means by an ID of any kind: its own or the end of it, its workflow's, its
-// dead letter's, its request's; what is none is looked for as a key.
+// findEvent redirects to an event by an ID of any kind: its own or the end of it, its workflow's, its dead letter's or its
+// request's. Anything else is searched for as a key.
 func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	id := strings.TrimSpace(ctx.Query("q"))
 	if id == "" {
@@ -164,11 +164,11 @@ func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 	return c.Finder.EventsEndingWith(ctx, tail)
 }
 
-// shownTail matches the end of an event's ID, which is what lists show of it.
+// shownTail matches the end of an event's ID, as shown in lists.
 var shownTail = regexp.MustCompile(`^[0-9a-f]{6,12}$`)
 
-// tailEvents sends the rows of the list whenever they have changed, as server-sent events. Under load that is once a second, and
-// each time all rows of the first page: what comes faster than anybody can read is not sent.
+// tailEvents streams the rows of the list as server-sent events whenever they change. Under load, it sends all rows of the first
+// page once per second and skips what came faster.
 func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 	wanted, err := c.API.EventQuery(ctx)
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 	return c.Stream(ctx, came, beside, func(ctx context.Context) ([]byte, error) { return c.eventRows(ctx, wanted) })
 }
 
-// wakes follows what happens to the events of a provider from now on, and tells when there is something. It ends at once where as
-// many follow the feed as may, or the feed cannot be read: then a page looks now and then.
+// wakes follows the change feed for a provider's events and signals came on changes. It returns immediately if the feed has too
+// many followers or can't be read; the page then polls.
 func (c *Console) wakes(ctx context.Context, provider string, came chan<- struct{}) {
 	now, err := c.API.Changes.Now(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *Console) wakes(ctx context.Context, provider string, came chan<- struct
 	if err != nil {
 		return
 	}
-	wake(came) // what came before that, and after the page was drawn
+	wake(came) // for changes between drawing the page and following
 	_ = follower.Run(ctx, func(b feed.Batch) error {
 		if len(b.Items) > 0 || b.Skipped > 0 {
 			wake(came)
@@ -205,11 +205,11 @@ func (c *Console) wakes(ctx context.Context, provider string, came chan<- struct
 func wake(came chan<- struct{}) {
 	select {
 	case came <- struct{}{}:
-	default: // it is awake
+	default: // a signal is already pending
 	}
 }
 
-// eventRows are the rows of a list as they are now.
+// eventRows renders the current rows of a list.
 func (c *Console) eventRows(ctx context.Context, wanted event.RecordQuery) ([]byte, error) {
 	shown, err := c.API.StoredEvents(ctx, wanted)
 	if err != nil {

@@ -15,41 +15,41 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// field is one entry of a form. Its name is the path that the API gives the field.
+// field is one input of a form. Its name is the field's path in the API.
 type field struct {
 	Name, Label, Hint string
 	Kind              fieldKind
 	Value, Error      string
-	// Covers are further fields of the API whose errors are shown here.
+	// Covers are more API fields whose errors are shown here.
 	Covers []string
 }
 
 type fieldKind string
 
-// The kinds of fields beside a line of text.
+// The kinds of fields other than a line of text.
 const (
 	fieldArea   fieldKind = "area"
 	fieldSecret fieldKind = "password"
 	fieldCheck  fieldKind = "check"
 )
 
-// fieldGroup is a part of a form; one with a title is folded unless something in it is set.
+// fieldGroup is a part of a form; one with a title is collapsed unless a field in it is set.
 type fieldGroup struct {
 	Title  string
 	Fields []*field
 }
 
-// Open reports whether somebody should see the fields.
+// Open reports whether the group starts expanded.
 func (g fieldGroup) Open() bool {
 	return slices.ContainsFunc(g.Fields, func(f *field) bool { return f.Value != "" || f.Error != "" })
 }
 
-// form is a page on which something is created or edited. Its parsers note what is wrong next to the field.
+// form is a page that creates or edits something. Its parsers record errors next to the field.
 type form struct {
 	Lead, Action, Button, Back string
 	Groups                     []fieldGroup
 	Hidden                     []frame.Fact
-	// Problems are those that belong to none of the fields.
+	// Problems are errors that belong to no field.
 	Problems []string
 }
 
@@ -69,7 +69,7 @@ func (f *form) field(name string) *field {
 	return nil
 }
 
-// read takes over what was filled in. A field that wasn't sent stays what it is.
+// read reads the submitted values. Fields that weren't sent stay unchanged.
 func (f *form) read(ctx *fiber.Ctx) {
 	sent := ctx.Request().PostArgs()
 	for _, one := range f.fields() {
@@ -85,12 +85,11 @@ func (f *form) read(ctx *fiber.Ctx) {
 	}
 }
 
-// failed reports whether something is wrong.
 func (f *form) failed() bool {
 	return len(f.Problems) > 0 || slices.ContainsFunc(f.fields(), func(one *field) bool { return one.Error != "" })
 }
 
-// text is the value of a field; "" if the form has none of the name.
+// text returns the value of a field; "" if the form has no such field.
 func (f *form) text(name string) string {
 	if one := f.field(name); one != nil {
 		return one.Value
@@ -98,7 +97,7 @@ func (f *form) text(name string) string {
 	return ""
 }
 
-// words are the values of a field that takes several; nil if it is empty.
+// words splits a field into several values; nil if it is empty.
 func (f *form) words(name string) []string {
 	words := strings.FieldsFunc(f.text(name), isSeparator)
 	if len(words) == 0 {
@@ -109,7 +108,7 @@ func (f *form) words(name string) []string {
 
 func isSeparator(r rune) bool { return strings.ContainsRune(", \n\t", r) }
 
-// number reads a whole number; an empty field is 0.
+// number parses a whole number; an empty field is 0.
 func (f *form) number(name string) int {
 	text := f.text(name)
 	if text == "" {
@@ -122,7 +121,7 @@ func (f *form) number(name string) int {
 	return n
 }
 
-// duration reads a duration; an empty field is 0.
+// duration parses a duration; an empty field is 0.
 func (f *form) duration(name string) event.Duration {
 	text := f.text(name)
 	if text == "" {
@@ -139,7 +138,7 @@ func (f *form) durationOf(name, text string) event.Duration {
 	return event.Duration(d)
 }
 
-// object reads a JSON object; an empty field leaves the value as it is.
+// object parses a JSON object; an empty field leaves the value unchanged.
 func (f *form) object(name string, into any) {
 	text := f.text(name)
 	if text == "" {
@@ -163,7 +162,7 @@ func (f *form) refuse(name, why string) {
 	f.Problems = append(f.Problems, strings.TrimSpace(name+" "+why))
 }
 
-// owner is the field of the form that stands for a path of the API; nil if there is none.
+// owner returns the form's field for a path in the API, or nil.
 func (f *form) owner(path string) *field {
 	within := func(inner, outer string) bool {
 		rest, ok := strings.CutPrefix(inner, outer)
@@ -183,8 +182,7 @@ func (f *form) owner(path string) *field {
 	return nil
 }
 
-// explain puts an error of the API next to the fields that it is about. It reports false for one that filling in the form
-// differently doesn't change.
+// explain puts an API error next to the fields that it concerns. It returns false if no other input would avoid the error.
 func (f *form) explain(ctx *fiber.Ctx, err error) bool {
 	var refused *event.Error
 	if errors.As(err, &refused) && len(refused.Fields) > 0 {
@@ -215,7 +213,7 @@ func (f *form) explain(ctx *fiber.Ctx, err error) bool {
 	return true
 }
 
-// leadingField cuts the field off a sentence that begins with one.
+// leadingField splits a leading field name off a sentence.
 func (f *form) leadingField(sentence string) (path, rest string) {
 	first, rest, _ := strings.Cut(sentence, " ")
 	first = strings.TrimSuffix(first, ":")
@@ -225,7 +223,7 @@ func (f *form) leadingField(sentence string) (path, rest string) {
 	return first, rest
 }
 
-// showForm shows a form; one with problems keeps what was filled in, except for secrets.
+// showForm shows a form; one with problems keeps the input, except for secrets.
 func (c *Console) showForm(ctx *fiber.Ctx, title string, f *form) error {
 	if f.failed() {
 		ctx.Status(fiber.StatusUnprocessableEntity)
@@ -243,7 +241,7 @@ func (f *form) forgetSecrets() {
 	}
 }
 
-// changedMeanwhile notes that what a form edits is not what it showed.
+// changedMeanwhile reports that the edited object has changed since the form was shown.
 func (f *form) changedMeanwhile(ctx *fiber.Ctx, version int64) {
 	if ctx.FormValue("version") != strconv.FormatInt(version, 10) {
 		f.Problems = append(f.Problems, "Somebody has changed it since this form was opened. Nothing was saved: open the form again.")
@@ -254,7 +252,7 @@ func versionOf(version int64) []frame.Fact {
 	return []frame.Fact{{"version", strconv.FormatInt(version, 10)}}
 }
 
-// textOfNumber is "" for 0, which is a default.
+// textOfNumber returns "" for 0, which stands for the default.
 func textOfNumber(n int) string {
 	if n == 0 {
 		return ""
@@ -269,7 +267,7 @@ func textOfDuration(d event.Duration) string {
 	return shortText(d)
 }
 
-// shortText leaves out the zeros at the end of a duration: 72h, not 72h0m0s.
+// shortText drops trailing zero units of a duration: 72h, not 72h0m0s.
 func shortText(d event.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

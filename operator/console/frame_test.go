@@ -24,7 +24,7 @@ import (
 	"holdfast/operator/console"
 )
 
-// vendored are the scripts that are not ours, as npm has them in htmx.org 4.0.1 (dist/htmx.min.js, dist/ext/hx-sse.min.js).
+// vendored are third-party scripts, as npm has them in htmx.org 4.0.1 (dist/htmx.min.js, dist/ext/hx-sse.min.js).
 var vendored = map[string]string{
 	"htmx.min.js":   "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
 	"hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
@@ -71,7 +71,7 @@ func startShowing(t *testing.T, shown console.Options, prefix string, withTokens
 	return s.serve(t)
 }
 
-// serve starts a process of the site, with what all of them share.
+// serve starts another process of the site with the shared state.
 func (s site) serve(t *testing.T) site {
 	t.Helper()
 	o := s.shown
@@ -94,7 +94,7 @@ func (s site) serve(t *testing.T) site {
 	return s
 }
 
-// visitor is a browser without eyes: it keeps cookies, and follows no redirect.
+// visitor is a browser that keeps cookies and doesn't follow redirects.
 type visitor struct {
 	*http.Client
 	t *testing.T
@@ -178,7 +178,7 @@ func TestASessionIsATokenExchanged(t *testing.T) {
 	require.Equal(t, 303, res.StatusCode)
 }
 
-// A request that nobody could read, or for what is not there, meets no page of ours, and no process ends for it.
+// An invalid request or an unknown path gets an error page, and no process crashes.
 func TestEveryFailureIsAPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -227,7 +227,7 @@ func TestASessionChangesNothingThatItsPageDoesNotAskFor(t *testing.T) {
 	require.Equal(t, 303, res.StatusCode)
 }
 
-// otherProof is that of another session of the same token.
+// otherProof returns the proof of another session of the same token.
 func otherProof(t *testing.T, s site) string {
 	t.Helper()
 	v := newVisitor(t)
@@ -295,7 +295,7 @@ func TestATicketLogsInOnceAndLeadsNowhereElse(t *testing.T) {
 	}
 }
 
-// Behind a proxy the console stands under a path, whether the proxy takes that off or not.
+// Behind a proxy the console has a path prefix, whether the proxy removes it or not.
 func TestAPrefixIsInEveryAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, "/tools/holdfast", true)
@@ -356,7 +356,7 @@ func TestEachRouteSaysWhoMayUseIt(t *testing.T) {
 	}
 }
 
-// Whoever opens many pages that stay open keeps nobody from the others, nor the probes.
+// Many open pages with streams don't block other pages or the probes.
 func TestPagesThatStayOpenLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", false)

@@ -15,7 +15,7 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// A destination whose breaker is open isn't ready on any page, and its own says what to do next.
+// A destination with an open breaker isn't ready on any page, and its own page says what to do next.
 func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{}})
@@ -39,7 +39,7 @@ func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	}
 }
 
-// A cause on the first page leads to its own dead letters.
+// A cause on the first page links to its own dead letters.
 func TestACauseLeadsToItsDeadLetters(t *testing.T) {
 	t.Parallel()
 	counted := []oversight.DeadLetterCount{{Provider: "stripe", State: "exhausted", Class: event.ClassFailed, Code: "23514", Count: 3}}

@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// hostile are texts that somebody may send for any field.
+// hostile are texts that a client may send in any field.
 var hostile = map[string]string{
 	"HTML":         `"><script>alert(1)</script><img src=x onerror=alert(1)>`,
 	"quotes":       `' " ` + "`" + ` </textarea><form action="https://evil.example">`,
@@ -26,7 +26,7 @@ var hostile = map[string]string{
 	"many numbers": strings.Repeat("1s ", 15_000),
 }
 
-// Whatever is put into a field comes back escaped, with an error next to it or saved; no page fails over it.
+// Any input is escaped, and either saved or shown with an error next to its field; no page fails.
 func TestNoInputBreaksAForm(t *testing.T) {
 	t.Parallel()
 	behind := withCRM()
@@ -82,7 +82,7 @@ func TestNoInputBreaksAForm(t *testing.T) {
 	}
 }
 
-// A form that leaves out fields changes nothing of them, nor of what no field shows.
+// Fields that a form leaves out keep their values, as do fields that no form shows.
 func TestWhatAFormLeavesOutStays(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
@@ -131,7 +131,7 @@ func TestWhatAFormLeavesOutStays(t *testing.T) {
 	require.Contains(t, page, "use the API")
 }
 
-// An integrator who changes the URL gives the secret and the values of headers again; the form says so and has a field for it.
+// An integrator who changes the URL must enter the secret and header values again; the form says so and has fields for them.
 func TestANewURLNeedsTheSecretAgain(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// known are the providers and types that exist, which filters suggest: {{template "known" .Known}}.
+// known are the existing providers and types, which filters suggest: {{template "known" .Known}}.
 type known struct{ Providers, Types []string }
 
-// known returns those of the definitions and of the newest events.
+// known returns the providers and types of the definitions and of the newest events.
 func (c *Console) known(ctx context.Context) (k known, err error) {
 	if c.Finder != nil {
 		if k.Providers, k.Types, err = c.Finder.RecentTypes(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 
 func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
 
-// letterOf is the number of the dead letter in the path, and why it is changed.
+// letterOf returns the ID of the dead letter in the path, and the reason for the change.
 func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
 	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
 	if err != nil || id < 1 {
@@ -30,7 +30,7 @@ func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, e
 	return id, exchange.Actor(ctx, reason), err
 }
 
-// replayLetter leads to the event, which shows what comes of it.
+// replayLetter redirects to the event, which shows the outcome.
 func (c *Console) replayLetter(ctx *fiber.Ctx) error {
 	id, by, err := letterOf(ctx, false)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
 	}, "/delete")
 }
 
-// deleteLetter leads to the event, which may be there still.
+// deleteLetter redirects to the event, which may still exist.
 func (c *Console) deleteLetter(ctx *fiber.Ctx) error {
 	id, by, err := letterOf(ctx, false)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Console) deleteLetter(ctx *fiber.Ctx) error {
 	return c.Done(ctx, lettersPath, fmt.Sprintf("Dead letter %d is removed.", id))
 }
 
-// cleanupOf is what a form wants removed: what was closed so long ago, of one provider or of all.
+// cleanupOf parses which closed dead letters to delete: their minimum age, and one provider or all.
 func cleanupOf(ctx *fiber.Ctx) (age time.Duration, provider string, err error) {
 	if age, err = time.ParseDuration(strings.TrimSpace(ctx.FormValue("older_than"))); err != nil || age <= 0 {
 		return 0, "", exchange.BadField("older_than")

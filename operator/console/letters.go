@@ -50,7 +50,7 @@ func (c *Console) letterRoutes() []route {
 		route{"POST", lettersPath + "/:id/delete", c.deleteLetter})
 }
 
-// causePage is what waits, by why it failed.
+// causePage groups the waiting dead letters by cause.
 type causePage struct {
 	Provider string
 	Known    known
@@ -59,11 +59,11 @@ type causePage struct {
 	Waiting, Redriving int64
 }
 
-// causeRow is a cause with where one goes from it.
+// causeRow is a cause with its links.
 type causeRow struct {
 	operation.Cause
 
-	// Filter is its query, without a state.
+	// Filter is the cause's query without a state.
 	Filter string
 }
 
@@ -84,7 +84,6 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "causes", frame.Page{Title: letters, Section: letters, Data: data})
 }
 
-// filterValues is a filter as the query of an address.
 func filterValues(f operation.RedriveFilter) url.Values {
 	values := url.Values{}
 	for _, fact := range factsOf(f) {
@@ -93,7 +92,7 @@ func filterValues(f operation.RedriveFilter) url.Values {
 	return values
 }
 
-// factsOf are the parts of a filter that restrict.
+// factsOf returns the parts of a filter that are set.
 func factsOf(f operation.RedriveFilter) (facts []frame.Fact) {
 	for _, fact := range []frame.Fact{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"step", string(f.Step)}, {"class", string(f.Class)},
@@ -107,7 +106,6 @@ func factsOf(f operation.RedriveFilter) (facts []frame.Fact) {
 	return facts
 }
 
-// letterPages is a list of dead letters.
 type letterPages struct {
 	Filter  url.Values
 	States  []event.DeadLetterState
@@ -116,10 +114,10 @@ type letterPages struct {
 	Known   known
 	Rows    []api.DeadLetterView
 	Pager   frame.Pager
-	// Query is that of the list, for the way back to it.
+	// Query is the list's query, for the way back to it.
 	Query string
-	// All is how many a redrive would take on that match the filter, of which Redrive is the query; 0 where the list has
-	// others as well.
+	// All counts the dead letters that match the filter and that a redrive would replay; Redrive is its query. 0 if the list also
+	// has others.
 	All     int64
 	Redrive string
 }
@@ -150,7 +148,7 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "letters", frame.Page{Title: letters, Section: letters, Data: data})
 }
 
-// redriveOf is the redrive of what a list shows, if there is one that takes exactly that.
+// redriveOf returns the redrive that covers exactly what a list shows, if there is one.
 func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 	waits := q.State == event.DeadLetterOpen || q.State == event.DeadLetterExhausted
 	return operation.RedriveFilter{
@@ -159,7 +157,6 @@ func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 	}, waits && q.EventID == "" && q.WorkflowID == ""
 }
 
-// letterPage is one dead letter.
 type letterPage struct {
 	api.DeadLetterDetail
 
@@ -167,18 +164,18 @@ type letterPage struct {
 	Links    links
 	Errors   []oversight.ErrorEntry
 	Audit    []oversight.AuditEntry
-	// Waits says that it can be run again or discarded, CanEdit that its body is text, which a form can hold.
+	// Waits reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
 	Waits, CanEdit bool
-	// CanReopen says that a discard can be taken back, IsClosed that it may be removed.
+	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
 
-// NeedsComparison reports whether the dead letter may repeat another event, so that an operator has to compare the two.
+// NeedsComparison reports whether the dead letter may repeat another event, so that an operator must compare the two.
 func (p letterPage) NeedsComparison() bool {
 	return p.Failure.Class == event.ClassInDoubt || p.Failure.Class == event.ClassConflict
 }
 
-// maxErrors is how many errors of its event a page shows.
+// maxErrors is how many of its event's errors a page shows.
 const maxErrors = 50
 
 func (c *Console) showLetter(ctx *fiber.Ctx) error {

@@ -23,7 +23,7 @@ import (
 
 var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
 
-// Whatever stands in a destination, an event or the configuration, no link of a page runs a script.
+// Whatever a destination, an event or the configuration contains, no link of a page runs a script.
 func TestNoLinkRunsAScript(t *testing.T) {
 	t.Parallel()
 	const script = "javascript:alert(document.cookie)"
@@ -60,7 +60,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 	}
 }
 
-// What a rebuild has found and its like again are for operators: a viewer is not led to pages that refuse.
+// A viewer gets no links to pages that refuse viewers, such as a rebuild's diff or a form to repeat it.
 func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{Rebuilds: &redrive.Rebuilds{}}})
@@ -75,8 +75,8 @@ func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	}
 }
 
-// Addresses of links are made by functions of ours, which escape what they are given, or come from the configuration, in which
-// html/template lets no other scheme than http and https pass.
+// URLs of links are built by our functions, which escape their arguments, or come from the configuration, for which
+// html/template allows only http and https.
 func TestEveryAddressIsMadeByUs(t *testing.T) {
 	t.Parallel()
 	dynamic := regexp.MustCompile(`(?:href|src|action)="(\{\{[^"]*)`)

@@ -21,14 +21,14 @@ type Finding struct {
 	Check string
 	// Verdict is "ok", "warn", "fail" or "skip".
 	Verdict string
-	// Detail is what was found, Advice what to do about it, Since since when it is so, as far as this process knows.
+	// Detail is the result, Advice says what to do, and Since is when this process first saw it.
 	Detail, Advice string
 	Since          time.Time
-	// Page is the address where one sees what it is about, without the prefix; the console says it, and "" is none.
+	// Page is the related page's path without the prefix, or ""; the console sets it.
 	Page string
 }
 
-// pagesOf are the pages that help with a check, by its name or the first word of that.
+// pagesOf maps a check, by its name or the name's first word, to the page that helps with it.
 var pagesOf = map[string]string{
 	"inbox":         "/console#inbox",
 	"queue":         "/console#queues",
@@ -43,7 +43,7 @@ var pagesOf = map[string]string{
 	"samples":       "/console/providers",
 }
 
-// pageOf is the page that helps with a check, if this console has it.
+// pageOf returns the page that helps with a check, if this console has it.
 func (c *Console) pageOf(check string) string {
 	first, _, _ := strings.Cut(check, " ")
 	page := cmp.Or(pagesOf[check], pagesOf[first])
@@ -57,14 +57,14 @@ func (c *Console) pageOf(check string) string {
 	return page
 }
 
-// Doctor gives the findings of the last look, and when that was; zero if it has not ended yet. It waits no longer than ctx lasts.
+// Doctor returns the findings of the last run and its time; zero if none has ended yet. It returns when ctx ends at the latest.
 type Doctor func(ctx context.Context) (at time.Time, findings []Finding)
 
 const (
-	// findingsTimeout is how long a page waits for the first look of the doctor, statsTimeout for the counts.
+	// findingsTimeout is how long a page waits for the doctor's first run; statsTimeout, for the counts.
 	findingsTimeout = time.Second
 	statsTimeout    = 3 * time.Second
-	// maxTroubled bounds the receivers in trouble that are shown.
+	// maxTroubled bounds the failing destinations that are shown.
 	maxTroubled = 10
 )
 
@@ -75,7 +75,7 @@ func (c *Console) nowRoutes() []route {
 	}
 }
 
-// nowPage says whether it is well.
+// nowPage is the data of the health page.
 type nowPage struct {
 	At time.Time
 	// Looked is when the findings were made.
@@ -83,22 +83,22 @@ type nowPage struct {
 	Bad, Good   []Finding
 	Window      time.Duration
 	Plots       []plot.Plot
-	Stats       *oversight.Stats // nil where they cannot be had
+	Stats       *oversight.Stats // nil if unavailable
 	DeadLetters int64
 	Troubled    []troubled
 	Tail        string
 }
 
-// Checks is how many there were.
+// Checks returns the number of checks.
 func (p nowPage) Checks() int { return len(p.Bad) + len(p.Good) }
 
-// troubled is a receiver in trouble.
+// troubled is a failing destination.
 type troubled struct {
 	Name string
 	delivery.Condition
 }
 
-// windowOf is the time that the plots show.
+// windowOf returns the time range of the plots.
 func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
 	text := ctx.Query("window", "1h")
 	window, err := time.ParseDuration(text)
@@ -128,7 +128,7 @@ func (c *Console) tailNow(ctx *fiber.Ctx) error {
 	})
 }
 
-// now shows what it can: what is down is just what somebody wants to see here.
+// now collects what is available, because operators open this page when something is down.
 func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	page := nowPage{At: time.Now(), Window: window, Plots: plot.All(c.History, window)}
 	c.addFindings(ctx, &page)
@@ -179,7 +179,7 @@ func (c *Console) troubled(ctx context.Context, names []string) (all []troubled)
 	for _, name := range names[:min(len(names), maxTroubled)] {
 		d, err := c.API.Outbound.Destinations.Destination(ctx, name)
 		if err != nil {
-			continue // it was deleted meanwhile
+			continue // it was deleted in the meantime
 		}
 		if condition, err := c.API.Outbound.Destinations.Condition(ctx, d.ID); err == nil {
 			all = append(all, troubled{d.Name, condition})

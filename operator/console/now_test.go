@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/console"
 )
 
-// The commands of an advice are set as such, and a card leads to the page that helps, if there is one.
+// Commands in advice are shown as code, and a card links to the page that helps, if there is one.
 func TestAFindingLeadsToItsPage(t *testing.T) {
 	t.Parallel()
 	s := startShowing(t, console.Options{Doctor: func(context.Context) (time.Time, []console.Finding) {
@@ -41,7 +41,7 @@ func TestAFindingLeadsToItsPage(t *testing.T) {
 	}
 }
 
-// People write a slash at the end, and proxies add one.
+// Users and proxies append a slash.
 func TestASlashAtTheEndIsNoOtherPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, "/tools", true)
@@ -61,7 +61,7 @@ func TestASlashAtTheEndIsNoOtherPage(t *testing.T) {
 	}
 }
 
-// What is told to programs is not told to people.
+// API clients and browsers get different error responses.
 func TestAPageThatIsNotThereSaysSoToPeople(t *testing.T) {
 	t.Parallel()
 	res, page := newVisitor(t).get(start(t, "", false).url + "/console/nothing")

@@ -24,37 +24,37 @@ const (
 
 func operationPath(kind, id string) string { return operationsPath + "/" + kind + "/" + pathEscape(id) }
 
-// operationView is an operation of any kind, as pages show it.
+// operationView is an operation of any kind, for pages.
 type operationView struct {
 	operation.Base
 
 	// Kind is "redrives", "rebuilds", "resends" or "imports".
 	Kind, About string
-	// Percent is how far it has come, 0 to 100.
+	// Percent is the progress, 0 to 100.
 	Percent  int
 	Filter   []frame.Fact
 	Counts   []frame.Fact
 	Problems []operation.RebuildProblem
-	// Lines are those of an import that could not be applied.
+	// Lines are an import's lines that couldn't be applied.
 	Lines []operation.ImportProblem
 	// BlockedBy names destinations that its deliveries wait for.
 	BlockedBy []string
-	// Links lead to what it works on.
+	// Links lead to what the operation works on.
 	Links []lead
 }
 
-// lead is a link for those who may open the route.
+// lead is a link for users who may open the route.
 type lead struct{ Name, To, Route string }
 
-// IsOpen says that it can be paused, resumed or canceled.
+// IsOpen reports whether the operation can be paused, resumed or canceled.
 func (o operationView) IsOpen() bool {
 	return o.State == operation.Running || o.State == operation.Paused
 }
 
-// CanResume says that it is paused.
+// CanResume reports whether the operation is paused.
 func (o operationView) CanResume() bool { return o.State == operation.Paused }
 
-// Lasts says that it still changes: one that was canceled ends once its runs have.
+// Lasts reports whether the operation can still change: a canceled one ends once its runs have ended.
 func (o operationView) Lasts() bool {
 	inFlight := func(f frame.Fact) bool { return f.Name() == "In flight" && f.Value() != "0" }
 	return o.IsOpen() || slices.ContainsFunc(o.Counts, inFlight)
@@ -85,7 +85,7 @@ func (c *Console) operationRoutes() []route {
 	}...)
 }
 
-// operationKind is where the operations of one kind are seen and changed.
+// operationKind is the API of one kind of operations.
 type operationKind struct {
 	kind   operation.Kind
 	latest func(ctx context.Context, limit int) ([]operationView, error)
@@ -93,7 +93,7 @@ type operationKind struct {
 	change func(ctx context.Context, id string, to operation.State, by oversight.Actor) error
 }
 
-// operationKinds are those that the API has.
+// operationKinds returns the kinds that the API has.
 func (c *Console) operationKinds() (all []operationKind) {
 	if c.API.Redrives != nil {
 		all = append(all, kindOf(operation.KindRedrive, c.API.Redrives, ofRedrive))
@@ -133,12 +133,12 @@ func kindOf[T operation.Any](
 	}
 }
 
-// viewOf is the view of what operations of all kinds have.
+// viewOf converts the fields that all kinds of operations have.
 func viewOf(kind operation.Kind, o operation.Any) operationView {
 	return operationView{Base: o.Common(), Kind: kind.Plural(), Percent: percent(o.Share())}
 }
 
-// percent rounds down, and does so for 0.29 as well.
+// percent rounds down, without the rounding error of 0.29*100.
 func percent(share float64) int { return int(share*100 + 1e-9) }
 
 func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Number(n)} }
@@ -203,10 +203,10 @@ func ofImport(i operation.Import) operationView {
 	return o
 }
 
-// maxOperations is how many of each kind a page shows.
+// maxOperations is how many operations of each kind a page shows.
 const maxOperations = 20
 
-// operationGroup are the latest of a kind.
+// operationGroup are the latest operations of a kind.
 type operationGroup struct {
 	Title string
 	Rows  []operationView
@@ -224,7 +224,7 @@ func (c *Console) listOperations(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "operations", frame.Page{Title: operations, Section: operations, Data: groups})
 }
 
-// operationKindIn is the operationKind of the kind in the path, and the ID there.
+// operationKindIn returns the kind and the ID in the path.
 func (c *Console) operationKindIn(ctx *fiber.Ctx) (k operationKind, id string, err error) {
 	kinds := c.operationKinds()
 	i := slices.IndexFunc(kinds, func(k operationKind) bool { return k.kind.Plural() == ctx.Params("kind") })
@@ -254,13 +254,13 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "operation", frame.Page{Title: nameOf(o), Section: operations, Data: o})
 }
 
-// nameOf is an operation in words: "Redrive 20261122-…".
+// nameOf returns an operation's title: "Redrive 20261122-…".
 func nameOf(o operationView) string { return titleOf(strings.TrimSuffix(o.Kind, "s")) + " " + o.ID }
 
-// titleOf is a noun as headings have it.
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
-// start starts an operation for the caller of a form. One whose workflow was not signaled is stored, and counts as started.
+// start starts an operation for the caller of a form. One that is stored counts as started, even if signaling its workflow
+// failed.
 func start[T operation.Any](ctx *fiber.Ctx, all exchange.Operations[T], wanted T) (started T, err error) {
 	reason, err := reasonOf(ctx)
 	if err != nil {

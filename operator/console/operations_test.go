@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// A resend may reach back for years, which are many nanoseconds.
+// A resend may span years, which are many nanoseconds.
 func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 	require.Equal(t, 29, percent(0.29))
 }
 
-// The difference of a rebuild goes with the next one, and the page says so.
+// The next rebuild replaces a rebuild's diff, and the page says so.
 func TestADifferenceThatIsGone(t *testing.T) {
 	t.Parallel()
 	v := frame.View{Page: frame.Page{Data: diffPage{ID: "20261123-070000-abcd", Gone: true}}}

@@ -15,10 +15,10 @@ import (
 	"holdfast/providers/lint"
 )
 
-// Definitions are those that are valid at this moment, with the secrets that this process has.
+// Definitions returns the current definitions with this process's secrets.
 type Definitions interface {
 	Catalogue() *providers.Catalogue
-	// Loading is what the last reload came to.
+	// Loading returns the result of the last reload.
 	Loading() providers.Loading
 }
 
@@ -34,7 +34,7 @@ func (c *Console) providerRoutes() []route {
 	}
 }
 
-// secret says whether anybody can be authenticated, and why nobody can.
+// secret reports whether requests can be authenticated, and if not, why.
 type secret struct {
 	Secret  auth.SecretState
 	Because denial.Reason
@@ -50,23 +50,23 @@ type providerRow struct {
 	*providers.Provider
 
 	secret
-	// Events, Dead and Refused count the last hour.
+	// Events, Dead and Refused count over the last hour.
 	Events, Dead, Refused int64
-	// Cause is that of most refusals.
+	// Cause is the most frequent cause of refusals.
 	Cause string
 }
 
-// providerList is what the page of providers shows.
+// providerList is the data of the page of providers.
 type providerList struct {
 	Rows []providerRow
-	// Receives says whether refusals are known here: another process may be the one that receives.
+	// Receives reports whether this process receives events and so counts refusals.
 	Receives bool
-	// NoCounts says that the database did not tell how many events there were.
+	// NoCounts reports that the database didn't return counts of events.
 	NoCounts bool
-	// Loading is what the last reload came to; Own are the definitions that aren't built in.
+	// Loading is the result of the last reload; Own are the definitions that aren't built in.
 	Loading providers.Loading
 	Own     []string
-	// Unknown are the refusals of paths that are nobody's.
+	// Unknown are refusals on paths of no provider.
 	Unknown []oversight.RefusalCause
 }
 
@@ -97,10 +97,9 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "providers", frame.Page{Title: "Providers", Section: "Providers", Data: data})
 }
 
-// eventCount is how many events of a provider there were.
 type eventCount struct{ all, dead int64 }
 
-// eventCounts are those of the last hour.
+// eventCounts counts each provider's events of the last hour.
 func (c *Console) eventCounts(ctx *fiber.Ctx) (map[string]eventCount, error) {
 	counts := map[string]eventCount{}
 	if c.API.Stats == nil {
@@ -127,7 +126,7 @@ func (c *Console) refusalsOf(provider string) []oversight.ProviderRefusals {
 	return c.Refusals.Refusals(provider)
 }
 
-// providerPage is what the page of one provider shows. Definitions name secrets; values of secrets are nowhere.
+// providerPage is the data of the page of one provider. Definitions name secrets; no page shows a secret's value.
 type providerPage struct {
 	*providers.Provider
 
@@ -157,7 +156,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
 }
 
-// providerOf is the provider that a path names, or event.ErrNotFound.
+// providerOf returns the provider in the path, or event.ErrNotFound.
 func (c *Console) providerOf(ctx *fiber.Ctx) (*providers.Provider, error) {
 	name, err := exchange.PathText(ctx, "name")
 	if err != nil {

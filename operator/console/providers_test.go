@@ -18,16 +18,15 @@ import (
 	"holdfast/providers"
 )
 
-// secretOfTests is what the providers of these tests have; no page may show it.
+// secretOfTests is the secret of these tests' providers; no page may show it.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// startWith is a console that shows what the options name.
 func startWith(t *testing.T, o console.Options) site {
 	t.Helper()
 	return startShowing(t, o, "", true)
 }
 
-// as is a visitor who has logged in.
+// as returns a visitor who has logged in.
 func (s site) as(t *testing.T, role access.Role) visitor {
 	t.Helper()
 	v := newVisitor(t)
@@ -35,7 +34,7 @@ func (s site) as(t *testing.T, role access.Role) visitor {
 	return v
 }
 
-// send posts a form as the page has it, with the proof that is on the page.
+// send posts a form of a page, with the proof that the page holds.
 func (v visitor) send(s site, from, to string, form url.Values) (status int, location, page string) {
 	v.t.Helper()
 	_, page = v.get(s.url + from)
@@ -46,8 +45,8 @@ func (v visitor) send(s site, from, to string, form url.Values) (status int, loc
 	return res.StatusCode, res.Header.Get("Location"), page
 }
 
-// definitions are the built-in ones, and one of the tests' own; only stripe and acme have a secret, and github one that is of no
-// use.
+// definitions returns the built-in ones and one of the tests' own; only stripe and acme have a secret, and github has an
+// unusable one.
 func definitions(t *testing.T) *providers.Live {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +84,8 @@ func (refusals) Refusals(provider string) (all []oversight.ProviderRefusals) {
 	return all
 }
 
-// The list says which provider can be used, and which had requests refused, why; one has all of it with the definition as it is.
+// The list shows which providers can be used and why requests were refused; the page of a provider shows all details with the
+// definition.
 func TestProvidersAreShown(t *testing.T) {
 	t.Parallel()
 	s := startWith(t, console.Options{Definitions: definitions(t), Refusals: refusals{}})
@@ -124,7 +124,7 @@ func TestProvidersAreShown(t *testing.T) {
 	require.Contains(t, page, "This process receives no webhooks")
 }
 
-// After a reload the page of providers says what was loaded, or that the reload was rejected, and why.
+// After a reload the page of providers shows what was loaded, or why the reload was rejected.
 func TestAReloadIsConfirmed(t *testing.T) {
 	t.Parallel()
 	live := definitions(t)
@@ -140,7 +140,7 @@ func TestAReloadIsConfirmed(t *testing.T) {
 	require.NotContains(t, page(), "rejected")
 }
 
-// A request that somebody pastes is judged as the ingress and the parse step would, and nothing of a secret is shown.
+// A pasted request gets the same result as from the ingress and the parse step, and no part of a secret is shown.
 func TestARequestIsTried(t *testing.T) {
 	t.Parallel()
 	live := definitions(t)
@@ -194,7 +194,7 @@ func TestARequestIsTried(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
-// A sample fills the form, and is authentic as the form stands.
+// A sample fills the form and is authentic without further changes.
 func TestASampleIsTried(t *testing.T) {
 	t.Parallel()
 	live := definitions(t)
@@ -218,7 +218,7 @@ func TestASampleIsTried(t *testing.T) {
 	require.Equal(t, 400, res.StatusCode)
 }
 
-// What somebody pastes to be tried may be as large as an event, and no more is read.
+// A pasted request may be as large as an event, and no more is read.
 func TestALargeRequestIsTried(t *testing.T) {
 	t.Parallel()
 	s := startWith(t, console.Options{Definitions: definitions(t)})

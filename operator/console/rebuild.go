@@ -19,7 +19,6 @@ const (
 	diffRoute   = operationsPath + "/rebuilds/:id/diff"
 )
 
-// rebuildForm is what somebody wants read again.
 type rebuildForm struct {
 	Filter operation.RebuildFilter
 	Rate   float64
@@ -41,7 +40,7 @@ func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
 	return f, err
 }
 
-// rateField is a rate that a form names; where it names none, the usual one.
+// rateField returns the rate in a form, or the default.
 func rateField(ctx *fiber.Ctx, kind operation.Kind) (float64, error) {
 	text := strings.TrimSpace(ctx.FormValue("rate"))
 	if text == "" {
@@ -54,7 +53,7 @@ func rateField(ctx *fiber.Ctx, kind operation.Kind) (float64, error) {
 	return rate, nil
 }
 
-// newRebuild is the form, and then the question.
+// newRebuild shows the form and then the confirmation.
 func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	if ctx.Query("dry_run") == "" {
 		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: rebuildForm{
@@ -106,7 +105,7 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
 }
 
-// diffPage is what a dry run would make of some entities. It is gone as soon as another rebuild was made.
+// diffPage is what a dry run would change in some entities. It is deleted by the next rebuild.
 type diffPage struct {
 	ID    string
 	Gone  bool

@@ -15,22 +15,22 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// receiverPage is what the page of one receiver shows.
+// receiverPage is the data of the page of one destination.
 type receiverPage struct {
 	receiverRow
 
 	Subscriptions []delivery.Subscription
-	// Waiting are some that are open, Ended some that have ended, the newest events first.
+	// Waiting are some open deliveries and Ended some ended ones, newest events first.
 	Waiting, Ended []outgoing.DeliveryView
 }
 
-// Cancel leads to the question whether all that wait should be canceled.
+// Cancel returns the confirmation page for canceling all waiting deliveries.
 func (p receiverPage) Cancel() string { return cancelPath + "?" + frame.Query("destination", p.Name) }
 
-// deliveriesOnPage is how many of a kind the page has.
+// deliveriesOnPage is how many deliveries of each kind the page shows.
 const deliveriesOnPage = 20
 
-// Limits are what it gets at most, with what holds where nothing is declared.
+// Limits lists the destination's limits, with the defaults of unset ones.
 func (p receiverPage) Limits() []frame.Fact {
 	rate := "as fast as it takes them"
 	if r := p.Rate; r != nil {
@@ -63,7 +63,7 @@ func (p receiverPage) NextStep(mayResume, mayDelete bool) string {
 	return p.Condition.NextStep(how)
 }
 
-// selected is what a subscription wants, in words.
+// selected describes the events that a subscription selects.
 func selected(e delivery.Events) string {
 	var parts []string
 	if len(e.Providers) > 0 {
@@ -129,7 +129,7 @@ func (c *Console) someDeliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outg
 	return shown, err
 }
 
-// subscriptionOf is the subscription of this receiver that a form names.
+// subscriptionOf returns the destination in the path and the subscription in the form.
 func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
 	if receiver, err = exchange.PathText(ctx, "name"); err != nil {
 		return "", "", err

@@ -17,7 +17,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// stateVerb is what somebody does to a receiver.
+// stateVerb is an action that changes a destination's state.
 type stateVerb struct {
 	to                      delivery.DestinationState
 	title, question, button string
@@ -79,7 +79,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 	return c.Done(ctx, receiverPath(name), verb.done)
 }
 
-// change is the receiver that a form changes, and why.
+// change returns the destination that a form changes, and the reason.
 func change(ctx *fiber.Ctx) (name, reason string, err error) {
 	if name, err = exchange.PathText(ctx, "name"); err != nil {
 		return "", "", err
@@ -88,7 +88,7 @@ func change(ctx *fiber.Ctx) (name, reason string, err error) {
 	return name, reason, err
 }
 
-// setRate bounds what a receiver gets from now on, or takes the bound away.
+// setRate sets or removes a destination's rate limit.
 func (c *Console) setRate(ctx *fiber.Ctx) error {
 	name, reason, err := change(ctx)
 	if err != nil {
@@ -113,11 +113,11 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 	return c.Done(ctx, receiverPath(name), "It gets at most "+bound+", until you remove the limit.")
 }
 
-// rateOf is in requests a second, as the flat form of the API has it; "" is no bound.
+// rateOf parses requests per second, as in the API's flat form; "" is no limit.
 func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
 	text := strings.TrimSpace(ctx.FormValue("rate"))
 	if text == "" {
-		return nil, nil //nolint:nilnil // no bound is a value of its own
+		return nil, nil //nolint:nilnil // nil means no limit
 	}
 	perSecond, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	})
 }
 
-// rotatedPage shows a secret, once: it is kept in no cookie and no address, so it stands in the answer to the form itself.
+// rotatedPage shows a new secret once, in the response to the form, because secrets are never put into cookies or URLs.
 type rotatedPage struct {
 	Name, Secret string
 	Grace        time.Duration
@@ -164,8 +164,8 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 	})
 }
 
-// trialPage shows what became of an event that was sent to try a subscription. Nothing of it is kept, so it stands in the answer
-// to the form itself.
+// trialPage shows the result of sending a trial event to a subscription. The result isn't stored, so it is shown in the response
+// to the form.
 type trialPage struct {
 	Receiver, Subscription string
 	delivery.Trial
@@ -173,7 +173,7 @@ type trialPage struct {
 	Answer string
 }
 
-// testLimit bounds a trial: an attempt may take longer than other work on a request.
+// testLimit bounds a trial: an attempt may take longer than other requests.
 const testLimit = 25 * time.Second
 
 func (c *Console) testReceiver(ctx *fiber.Ctx) error {
@@ -196,10 +196,10 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 	}})
 }
 
-// checkPage shows what a check of a subscription has found, and takes an event for the next one.
+// checkPage shows the result of checking a subscription, and has the form for the next check.
 type checkPage struct {
 	Receiver, Subscription string
-	// Event is the ID of a stored event; Body is one that Provider could send.
+	// Event is the ID of a stored event; Body is an event that Provider could send.
 	Event, Provider, Body string
 	Findings              []delivery.Finding
 }

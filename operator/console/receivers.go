@@ -13,9 +13,9 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Receivers says how receivers do.
+// Receivers reports the health of destinations.
 type Receivers interface {
-	// RecentDeliveries say how the last deliveries of destinations went, by the destination's ID.
+	// RecentDeliveries summarizes the last deliveries of each destination, by its ID.
 	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
 }
 
@@ -44,7 +44,7 @@ func (c *Console) receiverRoutes() []route {
 		{"POST", one + "/active", c.setActive},
 		{"GET", one + "/unsubscribe", c.confirmUnsubscribe},
 		{"POST", one + "/unsubscribe", c.unsubscribe},
-		// The verb stands in the path as it does in the API.
+		// The verb is part of the path, as in the API.
 		{"GET", one + "/:verb", c.confirmState},
 		{"POST", one + "/:verb", c.setState},
 	}
@@ -57,7 +57,7 @@ type receiverRow struct {
 	Recent delivery.Recent
 }
 
-// Target is where it is, in a few words.
+// Target describes the endpoint in a few words.
 func (r receiverRow) Target() string { return targetOf(r.Destination) }
 
 func targetOf(d delivery.Destination) string {
@@ -77,26 +77,26 @@ const (
 	destinations  = "Destinations"
 )
 
-// receiverList is what the page of receivers shows.
+// receiverList is the data of the page of destinations.
 type receiverList struct {
 	Name, Only string
 	Rows       []receiverRow
 	Pager      frame.Pager
-	// Troubled, Paused and All count all that there are.
+	// Troubled, Paused and All count all destinations.
 	Troubled, Paused, All int
 }
 
 // receiversOnPage is how many rows a page has.
 const receiversOnPage = 50
 
-// The choices of the list beside all.
+// The list's filters other than "all".
 const (
 	onlyTroubled = "trouble"
 	onlyPaused   = "paused"
 	onlyWaiting  = "waiting"
 )
 
-// listReceivers leads to the receiver of a subscription, where one is named.
+// listReceivers redirects to the destination of a subscription if the query names one.
 func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	if name := ctx.Query("subscription"); name != "" {
 		s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), name)

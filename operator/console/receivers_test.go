@@ -20,7 +20,7 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// What is wrong with a receiver stands with its state: at the end of the row, a narrow window hides it.
+// A destination's error is shown with its state: at the end of the row, a narrow window hides it.
 func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
@@ -39,7 +39,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	require.Equal(t, bytes.Count(drawn, []byte("<th scope=\"col\"")), bytes.Count(drawn, []byte("<td"))+1)
 }
 
-// subscriptions has one, and is asked for nothing else.
+// subscriptions has one subscription; only its lookup works.
 type subscriptions struct {
 	outgoing.SubscriptionStore
 
@@ -53,7 +53,7 @@ func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Su
 	return s.one, nil
 }
 
-// The page of a resend knows its subscription, and not where that goes.
+// The page of a resend has its subscription but not the destination, so the link resolves it.
 func TestAResendLeadsToItsReceiver(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{Outbound: &outgoing.API{

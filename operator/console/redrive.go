@@ -17,16 +17,16 @@ import (
 type redrivePage struct {
 	Plan  operation.RedrivePlan
 	Facts []frame.Fact
-	// Action is where the form goes: the same filter.
+	// Action is the form's target, with the same filter.
 	Action, Back string
 	Rate         float64
-	// Takes is how long it takes at that rate, at least.
+	// Takes is the minimum duration at that rate.
 	Takes string
-	// Was is what the plan said when the form was shown, where it says something else now; else 0.
+	// Was is the count that the form showed, if the plan has a different one now; otherwise 0.
 	Was int64
 }
 
-// planRedrive shows what a redrive of a filter would take on.
+// planRedrive shows what a redrive with a filter would replay.
 func (c *Console) planRedrive(ctx *fiber.Ctx) error {
 	filter, err := c.redriveFilter(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Console) planRedrive(ctx *fiber.Ctx) error {
 	return c.showPlan(ctx, filter, 0)
 }
 
-// redriveFilter reads the query, which is that of a list of dead letters.
+// redriveFilter parses the query, which is that of a list of dead letters.
 func (c *Console) redriveFilter(ctx *fiber.Ctx) (f operation.RedriveFilter, err error) {
 	q, err := c.API.DeadLetterQuery(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f operation.RedriveFilter, was int64)
 	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: letters, Data: data})
 }
 
-// startRedrive starts what was shown: where the number is another by now, it is shown again.
+// startRedrive starts the confirmed redrive; if the count has changed, it shows the plan again.
 func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	filter, err := c.redriveFilter(ctx)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// grownPlan counts one dead letter more than the form has shown.
+// grownPlan counts one dead letter more than the form showed.
 type grownPlan struct{ api.Redriver }
 
 func (grownPlan) Plan(context.Context, operation.RedriveFilter) (operation.RedrivePlan, error) {
 	return operation.RedrivePlan{Count: 2}, nil
 }
 
-// A reason that can't be kept is refused before anything is counted, and not only once the count is right.
+// An invalid reason is refused before anything is counted.
 func TestARedriveChecksItsFormFirst(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{Redrives: grownPlan{}}})

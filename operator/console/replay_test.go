@@ -12,7 +12,7 @@ import (
 
 const replayed = "01980f4e-7b1c-7c4e-9f52-3d1b0a6b9e11"
 
-// The question says how many deliveries go out, and exactly those do: what has come since is not sent.
+// The confirmation shows how many deliveries go out, and exactly those are sent: later ones aren't.
 func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()

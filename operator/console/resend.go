@@ -18,17 +18,17 @@ type resendPage struct {
 	Subscription, Since, Until string
 	Everything                 bool
 	Rate                       float64
-	// Names are those of the subscriptions that there are.
+	// Names are the existing subscriptions.
 	Names []string
-	// Plan is nil until it is known what is meant.
+	// Plan is nil until the form is filled in.
 	Plan *operation.ResendPlan
 }
 
-// DefaultRate applies where the form has no rate.
+// DefaultRate applies if the form has no rate.
 func (resendPage) DefaultRate() float64 { return operation.KindResend.Rates().Default }
 
-// newResend is the form, and then the plan with the form that starts it. Its end is a moment, so that what is started is what was
-// shown.
+// newResend shows the form, and then the plan with the form that starts it. The range's end is a fixed time, so that the resend
+// covers exactly the plan.
 func (c *Console) newResend(ctx *fiber.Ctx) error {
 	page := resendPage{
 		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
@@ -54,7 +54,7 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "resend", frame.Page{Title: "Resend", Section: operations, Data: page})
 }
 
-// resendOf is what a form wants sent.
+// resendOf parses the resend in a form.
 func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), strings.TrimSpace(ctx.FormValue("subscription")))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// selection is what somebody has ticked on a page of dead letters, and what to do about it.
+// selection is a set of ticked dead letters, and the action on them.
 type selection struct {
 	IDs []int64
 	Do  string
@@ -26,7 +26,7 @@ type selection struct {
 // maxSelected is how many rows a page can have.
 const maxSelected = 200
 
-// selectionOf reads the query of an address or a form.
+// selectionOf parses a query or a form.
 func selectionOf(values url.Values) (s selection, err error) {
 	if s.IDs, err = idsOf(values); err != nil {
 		return s, err
@@ -45,7 +45,7 @@ func selectionOf(values url.Values) (s selection, err error) {
 	return s, nil
 }
 
-// idsOf are the numbers that a form names.
+// idsOf parses the IDs in a form.
 func idsOf(values url.Values) (ids []int64, err error) {
 	for _, text := range values["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -57,10 +57,9 @@ func idsOf(values url.Values) (ids []int64, err error) {
 	return ids, nil
 }
 
-// back is the list that it was made on.
 func (s selection) back() string { return letterList + "?" + s.List }
 
-// confirmSelected asks about what was ticked on one page, by its number.
+// confirmSelected asks for confirmation and shows how many are selected.
 func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
@@ -121,7 +120,7 @@ func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) erro
 	return err
 }
 
-// applied makes a change of each of some dead letters, and says what came of it.
+// applied applies a change to each dead letter and reports the results.
 func applied(
 	ctx *fiber.Ctx, ids []int64, did string, change func(context.Context, int64, oversight.Actor) error, by oversight.Actor,
 ) frame.Flash {

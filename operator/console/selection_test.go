@@ -39,7 +39,7 @@ func TestASelectionIsReadStrictly(t *testing.T) {
 	}
 }
 
-// All that match is offered only where a redrive takes exactly what the list shows.
+// Redriving all matches is offered only if a redrive covers exactly what the list shows.
 func TestAListIsARedriveWhereBothMeanTheSame(t *testing.T) {
 	t.Parallel()
 	open := event.DeadLetterQuery{Provider: "acme", Type: "t", Rule: "type", State: event.DeadLetterOpen, Since: time.Unix(1, 0)}

@@ -12,7 +12,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// with is a visitor that shows somebody's cookie.
+// with returns a visitor with another visitor's cookie.
 func (v visitor) with(s site, cookie *http.Cookie) visitor {
 	v.t.Helper()
 	at, err := url.Parse(s.url)
@@ -29,7 +29,7 @@ func proofIn(t *testing.T, page string) url.Values {
 	return url.Values{"csrf": {found[1]}}
 }
 
-// Whoever logs out has logged out everywhere: the cookie, wherever a copy of it is, is worth nothing then.
+// Logging out ends the session everywhere: copies of the cookie become invalid.
 func TestALogoutEndsTheSessionWhereverItsCookieIs(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -47,8 +47,8 @@ func TestALogoutEndsTheSessionWhereverItsCookieIs(t *testing.T) {
 	require.Equal(t, []oversight.AuditAction{oversight.AuditLogin, oversight.AuditLogout}, s.sessions.audited())
 }
 
-// A session is of the installation: another process knows it, and so does this one once it is started again. What its holder may
-// do is what the token may do there and then.
+// A session belongs to the installation: other processes accept it, and so does this one after a restart. What its holder may do
+// follows the token in each process.
 func TestASessionIsKnownToEveryProcess(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -78,8 +78,8 @@ func TestASessionIsKnownToEveryProcess(t *testing.T) {
 	}
 }
 
-// While the database does not answer, those who were seen not long ago see what is down; nobody comes in, and nobody is told that
-// he has logged out who has not.
+// While the database doesn't answer, sessions seen recently still see what is down; new ones are refused, and users who are
+// logged in aren't shown as logged out.
 func TestWhoIsLoggedInStaysWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -98,7 +98,7 @@ func TestWhoIsLoggedInStaysWhileTheDatabaseIsAway(t *testing.T) {
 	require.Equal(t, 401, newVisitor(t).logIn(s, "wrong").StatusCode)
 }
 
-// Who guesses behind an address that many share keeps nobody from the page where one logs in.
+// An attacker behind a shared address doesn't block the login page for others.
 func TestWhoComesFromWhereOthersGuessMayLogIn(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -115,7 +115,7 @@ func TestWhoComesFromWhereOthersGuessMayLogIn(t *testing.T) {
 	require.Equal(t, 429, res.StatusCode, "programs are told to wait")
 }
 
-// However many try, the audit log has a row for it once a minute, and nothing of what they have shown.
+// For failed logins, the audit log gets at most one row per minute, and none of the submitted tokens.
 func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
@@ -130,7 +130,7 @@ func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
 	require.Equal(t, "nobody", s.sessions.audit[0].Actor)
 }
 
-// A proxy in front that wants a password passes it on with each request.
+// A proxy that asks for a password passes it on with each request.
 func TestAPasswordForAProxyIsNoWrongToken(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)

@@ -14,7 +14,7 @@ const (
 	tick    = 5 * time.Millisecond
 )
 
-// sessions are kept in memory, and fail when they are told to. Those of PostgreSQL are tested in package persistence.
+// sessions are kept in memory and fail on demand. Package persistence tests those of PostgreSQL.
 type sessions struct {
 	mu    sync.Mutex
 	open  map[string]oversight.Session
@@ -70,7 +70,7 @@ func (s *sessions) fail(err error) {
 	s.err = err
 }
 
-// audited are the actions that were written, in their order.
+// audited returns the written actions in order.
 func (s *sessions) audited() (actions []oversight.AuditAction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// A body that is nested deep and long inside would take gigabytes to indent.
+// A long body with deep nesting would take gigabytes to indent.
 func TestABodyIsIndentedOnlyWhereThatIsOfItsSize(t *testing.T) {
 	t.Parallel()
 	const depth = 5000

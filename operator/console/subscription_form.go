@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// workflowForm is how a subscription for a task queue says what is started or signaled.
+// workflowForm describes what a subscription to a task queue starts or signals.
 type workflowForm struct {
 	Start           *delivery.Start           `json:"start,omitempty"`
 	Signal          *delivery.Signal          `json:"signal,omitempty"`
@@ -53,7 +53,7 @@ func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 	return f
 }
 
-// formOf is the field for the form in which events leave.
+// formOf returns the field for the format of delivered events.
 func formOf(s delivery.Subscription, to delivery.Destination) *field {
 	if to.Temporal == nil {
 		return &field{
@@ -81,7 +81,7 @@ func textOfCheck(on bool) string {
 	return ""
 }
 
-// subscription is what the form says, over what it doesn't show.
+// subscription applies the form to s and keeps fields that the form doesn't show.
 func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 	if name := f.field("name"); name != nil {
 		s.Name = name.Value
@@ -102,7 +102,7 @@ func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 	return s
 }
 
-// names reads the names in a field. Those with a space or a comma, which the field would split, stay together until somebody
+// names parses the names in a field. Names with a space or a comma, which the field would split, stay together until a user
 // edits the field.
 func (f *form) names(field string, stored []string) []string {
 	if f.text(field) == strings.TrimSpace(strings.Join(stored, " ")) {
@@ -114,7 +114,7 @@ func (f *form) names(field string, stored []string) []string {
 	return f.words(field)
 }
 
-// subscriptionAt is the destination of a path, and the subscription to it that is edited; a new one where none is named.
+// subscriptionAt returns the destination in the path and the subscription being edited; a new one if the path names none.
 func (c *Console) subscriptionAt(ctx *fiber.Ctx) (s delivery.Subscription, to delivery.Destination, title string, err error) {
 	name, err := exchange.PathText(ctx, "name")
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Console) applySubscription(ctx *fiber.Ctx, wanted outgoing.Subscription
 	return c.API.Outbound.ApplySubscription(within, ctx, wanted)
 }
 
-// setActive makes a subscription deliver new events, or not.
+// setActive activates or deactivates a subscription for new events.
 func (c *Console) setActive(ctx *fiber.Ctx) error {
 	s, to, _, err := c.subscriptionAt(ctx)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// shown is a view whose data have their type, so that a template can be held against it.
+// shown is a view whose data have their type, so that a template can be checked against it.
 type shown[T any] struct {
 	frame.View
 
 	Data T
 }
 
-// What a template reads is there: the compiler does not see a field or a method that only a template uses.
+// Every field and method that a template reads exists: the compiler doesn't check those.
 func TestTemplatesReadWhatIsThere(t *testing.T) {
 	t.Parallel()
 	pages := New(Options{API: &api.API{}}).Templates()
@@ -58,7 +58,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		page := pages[name]
 		require.NotNil(t, page, name)
 		delete(pages, name)
-		// These two take the view, which is of another type here.
+		// These two take the view, which has another type here.
 		page.Funcs(template.FuncMap{
 			"csrf": func(any) template.HTML { return "" },
 			"may":  func(_ any, _, _ string) bool { return true },

@@ -19,19 +19,18 @@ import (
 	"holdfast/providers/lint"
 )
 
-// maxPasted bounds a request that is tried, in bytes: an event is smaller.
+// maxPasted bounds a pasted request, in bytes; events are smaller.
 const maxPasted = 2 << 20
 
-// tryForm is what somebody has filled in.
 type tryForm struct {
-	// Request is the text; Sign has it signed first, as the provider would.
+	// Request is the request's text; Sign signs it first, as the provider would.
 	Request string
 	Sign    bool
-	// At is the time of arrival, RemoteIP the address of the sender; "" is now, and nobody's.
+	// At is the time of arrival, "" for now; RemoteIP is the sender's address, "" for none.
 	At, RemoteIP string
 }
 
-// tryPage is the form, and below it what would happen.
+// tryPage is the form and the result.
 type tryPage struct {
 	*providers.Provider
 
@@ -40,12 +39,12 @@ type tryPage struct {
 	Result *tried
 }
 
-// tried is what would happen to a request. Nothing has.
+// tried is what would happen to a request.
 type tried struct {
 	lint.Explanation
 
 	Facts []frame.Fact
-	// As says how the text was taken; "" where it was signed here.
+	// As describes how the text was parsed; "" if it was signed here.
 	As     string
 	Events []triedEvent
 }
@@ -56,7 +55,7 @@ type triedEvent struct {
 	Facts []frame.Fact
 }
 
-// showTry is the form, with a sample where one is asked for.
+// showTry shows the form, filled with a sample if requested.
 func (c *Console) showTry(ctx *fiber.Ctx) error {
 	p, err := c.providerOf(ctx)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *Console) showTried(ctx *fiber.Ctx, data tryPage) error {
 	return c.Show(ctx, "try", frame.Page{Title: "Try " + data.Name(), Section: "Providers", Data: data})
 }
 
-// sampleText is a sample as somebody would paste it: headers and body.
+// sampleText returns a sample with its headers and body, as a user would paste it.
 func sampleText(p *providers.Provider, eventType string) (string, error) {
 	r, err := p.Sample(eventType, strings.ToLower(rand.Text()[:8]), time.Now())
 	if err != nil {
@@ -89,7 +88,7 @@ func sampleText(p *providers.Provider, eventType string) (string, error) {
 	return text.String() + "\n" + string(r.Body), nil
 }
 
-// tryRequest says what would happen to the request. It changes nothing, so that its answer is the page itself.
+// tryRequest shows what would happen to the request. It changes nothing, so it responds with the page itself.
 func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 	p, err := c.providerOf(ctx)
 	if err != nil {
@@ -109,7 +108,7 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 	return c.showTried(ctx, data)
 }
 
-// try takes a request as far as the parse step. An error says what cannot be read of the form.
+// try runs a request through authentication and parsing. An error says what is wrong with the form.
 func (c *Console) try(p *providers.Provider, f tryForm) (*tried, error) {
 	pasted, err := lint.ReadPasted(f.Request)
 	if err != nil {
@@ -150,8 +149,8 @@ const (
 	errSign    formError = "the definition has no scheme that this request can be signed with"
 )
 
-// sign makes the request authentic, with a secret that is thrown away: whether one is configured makes no difference to what the
-// request means, and none is used for what somebody has pasted.
+// sign signs the request with a temporary secret, because no configured secret may sign what a user has pasted, and whether one
+// is configured doesn't change what the request means.
 func sign(p *providers.Provider, r *auth.Request, now time.Time) (*providers.Provider, error) {
 	with := p.Bound(func(string) []string { return auth.TrialSecrets() }).Certified(auth.TrialCertificates)
 	r.Body = bytes.TrimSuffix(r.Body, []byte("\n"))
@@ -169,7 +168,7 @@ func newTried(p *providers.Provider, e lint.Explanation, as string) *tried {
 	return t
 }
 
-// pairsOf takes names and values in turn, and leaves out what is empty.
+// pairsOf takes alternating names and values, and leaves out empty values.
 func pairsOf(texts []string) (facts []frame.Fact) {
 	for i := 0; i+1 < len(texts); i += 2 {
 		if texts[i+1] != "" {

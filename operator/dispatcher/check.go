@@ -8,9 +8,9 @@ import (
 	"holdfast/event"
 )
 
-// Check says what is wrong with the events that one of the dispatcher's clients publishes, so that the publisher gets an error
-// and nothing is stored. It is "" if nothing is wrong with them, or if another client publishes. Events that the definition can't
-// process for another reason, such as a deadline, aren't at fault: they are accepted like any other.
+// Check returns what is wrong with the events that one of the dispatcher's clients publishes, so that the publisher gets an
+// error and nothing is stored. It returns "" for valid events and for other clients. Events that fail for another reason, such
+// as the definition's deadline, are accepted.
 func (s *Server) Check(provider, header string, body []byte) (problem string) {
 	if provider != Provider || s.Authenticate(header) != nil {
 		return ""
@@ -31,14 +31,14 @@ func (s *Server) Check(provider, header string, body []byte) (problem string) {
 	return ""
 }
 
-// published is what a publisher says of an event.
+// published has the fields that a publisher sets.
 type published struct {
 	ID, Type, Source string
 	Data             json.RawMessage
 }
 
-// readPublished reads an event by the exact names of its fields, as definitions do: json.Unmarshal would also take "ID" for "id".
-// With an error it returns what can be read.
+// readPublished parses an event by the exact names of its fields, as definitions do: json.Unmarshal would also accept "ID" for
+// "id". With an error it returns what it could parse.
 func readPublished(body []byte) (p published, err error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil || fields == nil {
@@ -61,7 +61,7 @@ func readPublished(body []byte) (p published, err error) {
 
 var errNoEvents = errors.New("the body is not a JSON object, or a list of them")
 
-// publishedIn reads one event, or a list of them.
+// publishedIn parses an event or a list of events.
 func publishedIn(body []byte) ([]published, error) {
 	var parts []json.RawMessage
 	if json.Unmarshal(body, &parts) != nil {

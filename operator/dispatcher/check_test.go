@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 )
 
-// A client gets an error for what is wrong with its event, and for nothing else: if the definition failed, or took too long, the
-// event is accepted like any other and becomes a dead letter or is processed later.
+// A client gets an error only for an invalid event: if the definition fails or takes too long, the event is accepted and becomes
+// a dead letter or is processed later.
 func TestOnlyAMalformedEventIsRefused(t *testing.T) {
 	t.Parallel()
 	for class, refused := range map[event.Class]bool{event.ClassRejected: true, event.ClassFailed: false, event.ClassTransient: false} {

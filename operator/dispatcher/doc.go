@@ -1,6 +1,6 @@
-// Package dispatcher serves the clients of an outbound dispatcher that Holdfast replaces: they publish, read events by the IDs
-// that publishers gave them, and manage subscriptions, behind one base URL and with one token. The ingress has the base URL and
-// accepts what is published; this package checks it first, and answers everything else.
+// Package dispatcher serves the clients of an outbound dispatcher that Holdfast replaces: they publish events, read them by the
+// publishers' IDs, and manage subscriptions, behind one base URL and with one token. The ingress serves the base URL and accepts
+// published events after this package has checked them; this package serves everything else.
 //
-// It must never show or change what is not the dispatcher's: events of another provider, and subscriptions that select more.
+// It must never show or change events of another provider, or subscriptions that select such events.
 package dispatcher

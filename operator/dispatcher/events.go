@@ -17,17 +17,17 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// eventView is an event as a dispatcher keeps it: one row for all of its deliveries.
+// eventView is an event in the dispatcher's format: one row for all of its deliveries.
 type eventView struct {
 	ID string `json:"id"`
-	// EventID is the one of Holdfast, which receivers get as holdfast-event-id.
+	// EventID is Holdfast's ID, which destinations get as holdfast-event-id.
 	EventID string          `json:"event_id"`
 	Type    string          `json:"type"`
 	Source  string          `json:"source,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
 	// Status is pending, processing, retrying, delivered or failed.
 	Status delivery.Status `json:"status"`
-	// Attempts and MaxAttempts are those of the delivery that has had the most.
+	// Attempts and MaxAttempts belong to the delivery with the most attempts.
 	Attempts      int        `json:"attempts"`
 	MaxAttempts   int        `json:"max_attempts"`
 	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
@@ -66,7 +66,7 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	return c.JSON(viewEvent(found, attempts, most))
 }
 
-// maxAttempts is the most that the policies of its destinations allow; before there are any, the default.
+// maxAttempts returns the highest maximum among the policies of its destinations, or the default before there are any.
 func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, err error) {
 	var ids []int64
 	for _, d := range e.Deliveries {
@@ -85,7 +85,7 @@ func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, 
 }
 
 func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) eventView {
-	said, _ := readPublished(e.Body.JSON) // what cannot be read is a dead letter
+	said, _ := readPublished(e.Body.JSON) // an unparsable event is a dead letter
 	view := eventView{
 		ID: cmp.Or(said.ID, e.ID), EventID: e.ID, Type: cmp.Or(said.Type, e.Type), Source: said.Source, Data: said.Data,
 		Status: cmp.Or(e.DeliveryStatus, delivery.Pending), MaxAttempts: maxAttempts,
@@ -136,7 +136,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// attemptView is an attempt as a dispatcher keeps it.
+// attemptView is an attempt in the dispatcher's format.
 type attemptView struct {
 	ID            string    `json:"id"`
 	EventID       string    `json:"event_id"`
@@ -176,7 +176,7 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 func viewAttempt(eventID string, a outgoing.AttemptView) attemptView {
 	status, err := strconv.Atoi(a.Code)
 	text := a.Error
-	if err != nil && !a.OK { // no answer came
+	if err != nil && !a.OK { // there was no response
 		text = cmp.Or(text, a.Code)
 	}
 	return attemptView{

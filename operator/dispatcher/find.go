@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// maxSources bounds how many sources an ID is looked for under. Publishers are services of one company.
+	// maxSources bounds under how many sources an ID is looked up. Publishers are services of one company.
 	maxSources = 200
-	// maxAsked bounds how many workflows Temporal is asked for, one by one.
+	// maxAsked bounds how many workflows are queried in Temporal one by one.
 	maxAsked = 20
 )
 
-// recentSources are those that were published to this process lately: no event of a new one is stored yet.
+// recentSources are the sources that this process has recently seen: a new source has no stored event yet.
 type recentSources struct {
 	mu  sync.Mutex
-	all []string // the latest first
+	all []string // latest first
 }
 
-// add ignores a source that no request can name.
+// add ignores a source that no request can contain.
 func (r *recentSources) add(source string) {
 	if source == "" || len(source) > exchange.MaxText || !exchange.IsText(source) {
 		return
@@ -44,8 +44,8 @@ func (r *recentSources) list() []string {
 	return slices.Clone(r.all)
 }
 
-// event returns the event that a path names, by the ID that its publisher has given it. An event that came without one has
-// Holdfast's ID. Of an event that another provider has sent it says no more than event.ErrNotFound.
+// event returns the event that a path names by its publisher's ID, or by Holdfast's ID if the publisher gave none. For an event
+// of another provider it returns event.ErrNotFound.
 func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	id, err := exchange.PathText(c, "id")
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	return detail, err
 }
 
-// find looks for an event by its own ID. Its key starts with its source, which few requests name: without one, it looks under
-// each source that there is.
+// find looks up an event by its own ID. Its key starts with its source, which few requests name: without one, find tries each
+// known source.
 func (s *Server) find(ctx context.Context, id, source string) (detail api.EventDetail, err error) {
 	sources := []string{source}
 	if source == "" {
@@ -93,7 +93,7 @@ func (s *Server) find(ctx context.Context, id, source string) (detail api.EventD
 	found, err := s.EventsOfWorkflows(ctx, workflows)
 	if err == nil && len(found) == 0 && s.API.Accepted != nil {
 		found, err = s.accepted(ctx, id, source, workflows)
-		if err == nil && len(found) == 0 { // its run may have ended meanwhile
+		if err == nil && len(found) == 0 { // its run may have ended in the meantime
 			found, err = s.EventsOfWorkflows(ctx, workflows)
 		}
 	}
@@ -111,8 +111,8 @@ func (s *Server) find(ctx context.Context, id, source string) (detail api.EventD
 	return detail, event.ErrNotFound
 }
 
-// accepted returns the events that wait for a worker, by their workflows. It asks Temporal for the first workflows, and then for
-// a list of open runs, where events of other sources are a moment later.
+// accepted returns the events that wait for a worker, by workflow. It queries Temporal for the first workflows one by one, and
+// then lists the open runs, where events of other sources appear with a delay.
 func (s *Server) accepted(ctx context.Context, id, source string, workflows []string) (found map[string]string, err error) {
 	found = map[string]string{}
 	for _, workflow := range workflows[:min(len(workflows), maxAsked)] {

@@ -17,7 +17,7 @@ import (
 
 const eventID = "01920000-0000-7000-8000-000000000001"
 
-// known stands in for PostgreSQL and Temporal, so that it can be seen how often they are asked.
+// known stands in for PostgreSQL and Temporal, and counts queries.
 type known struct {
 	api.EventStore
 	api.AcceptedStore
@@ -94,7 +94,7 @@ func get(s *Server, path string) (status int, body string) {
 	return c.Response.StatusCode(), string(c.Response.Body())
 }
 
-// An unknown ID costs a few questions, however many sources have published.
+// Looking up an unknown ID takes a few queries, however many sources have published.
 func TestAnUnknownIDIsAFewQuestions(t *testing.T) {
 	t.Parallel()
 	var sources []string
@@ -108,7 +108,7 @@ func TestAnUnknownIDIsAFewQuestions(t *testing.T) {
 	require.LessOrEqual(t, k.describe, maxAsked)
 }
 
-// By the ID of another provider's event nothing is learned of it: neither what was decided about it, nor which event has its key.
+// The ID of another provider's event reveals nothing about it: neither an operator's decision nor the event that has its key.
 func TestOthersEventsDoNotExist(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]*known{
@@ -128,7 +128,7 @@ func TestOthersEventsDoNotExist(t *testing.T) {
 	}
 }
 
-// A field counts by its exact name, as it does for the definition.
+// Field names are matched exactly, as in the definition.
 func TestNamesOfFieldsAreExact(t *testing.T) {
 	t.Parallel()
 	s := (&known{}).serve(t, nil)
@@ -140,7 +140,7 @@ func TestNamesOfFieldsAreExact(t *testing.T) {
 	require.Empty(t, view.Data)
 }
 
-// A source that no request can name is not kept, whatever its size.
+// A source that no request can contain isn't kept.
 func TestHugeSourcesAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := (&known{}).serve(t, nil)

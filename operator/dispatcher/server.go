@@ -16,26 +16,26 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Provider is the definition by which the dispatcher's events are published.
+// Provider is the definition of the dispatcher's events.
 const Provider = "events"
 
-// Options are what the dispatcher is made of. Only Log may be nil.
+// Options configure the dispatcher. Only Log may be nil.
 type Options struct {
 	API *api.API
-	// Sources lists sources of the published events, at most limit.
+	// Sources lists up to limit sources of the published events.
 	Sources func(ctx context.Context, limit int) ([]string, error)
-	// EventsOfWorkflows returns the IDs of the latest events of some workflows, by workflow ID, as far as PostgreSQL has any.
+	// EventsOfWorkflows returns the IDs of the latest events in PostgreSQL, by workflow ID.
 	EventsOfWorkflows func(ctx context.Context, workflowIDs []string) (eventIDs map[string]string, err error)
-	// Authenticate is nil for an Authorization header that shows the dispatcher's token.
+	// Authenticate returns nil for an Authorization header with the dispatcher's token.
 	Authenticate func(header string) error
-	// Key is the idempotency key of an event by its own ID and its source; "" if the definition gives such an event none.
+	// Key returns the idempotency key of an event from its own ID and its source; "" if the definition sets none for it.
 	Key func(id, source string) string
-	// Parse is nil for a body whose events the definition can process.
+	// Parse returns nil for a body whose events the definition can process.
 	Parse func(body []byte) error
 	Log   *slog.Logger
 }
 
-// Server answers the clients of a dispatcher. The ingress hands it their requests.
+// Server serves a dispatcher's clients. The ingress passes their requests on.
 type Server struct {
 	Options
 
@@ -44,10 +44,10 @@ type Server struct {
 	recent  recentSources
 }
 
-// caller stands in the audit log for whoever has the token.
+// caller is the actor in the audit log for clients with the token.
 var caller = access.Caller{Name: "dispatcher", Role: access.RoleIntegrator}
 
-// New makes a server.
+// New returns a Server.
 func New(o Options) *Server {
 	s := &Server{Options: o, lockout: access.NewLockout()}
 	if s.Log == nil {
@@ -70,15 +70,15 @@ func New(o Options) *Server {
 	return s
 }
 
-// Serves says whether a path is one of the dispatcher's own. POST /events is the ingress's.
+// Serves reports whether a path belongs to the dispatcher. The ingress serves POST /events.
 func (s *Server) Serves(path string) bool {
 	return path == "/subscriptions" || strings.HasPrefix(path, "/subscriptions/") || strings.HasPrefix(path, "/events/")
 }
 
-// Handle answers a request.
+// Handle serves a request.
 func (s *Server) Handle(c *fasthttp.RequestCtx) { s.handle(c) }
 
-// admit lets in who has the token, from everywhere. Whoever has shown many wrong ones is locked out for a while.
+// admit admits clients with the token from any address, and locks an address out for a while after many wrong tokens.
 func (s *Server) admit(c *fiber.Ctx) error {
 	header := c.Get(fiber.HeaderAuthorization)
 	if s.Authenticate(header) == nil {
@@ -97,7 +97,7 @@ func (s *Server) admit(c *fiber.Ctx) error {
 	return exchange.Refuse(exchange.CodeUnauthenticated)
 }
 
-// fail answers as the operator API does.
+// fail responds as the operator API does.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	shown := exchange.FailureOf(c, err)
 	if shown.Status >= fiber.StatusInternalServerError {

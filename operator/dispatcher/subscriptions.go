@@ -16,25 +16,26 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// signature is what receivers of the dispatcher check, as docs/moving/dispatcher.sql has it: the hex HMAC-SHA256 of the body.
+// signature is the scheme that the dispatcher's destinations check, as in docs/moving/dispatcher.sql: the hex HMAC-SHA256 of the
+// body.
 var signature = json.RawMessage(
 	`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
 
-// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql imports: no name may look like the number
-// of a row.
+// importedPrefix begins the names of subscriptions imported by docs/moving/dispatcher.sql, because a name must not look like a
+// row ID.
 const importedPrefix = "old-"
 
-// idOf is the ID of a subscription, by its name: the one that it had before the move.
+// idOf returns the ID of a subscription from its name: the one that it had before the move.
 func idOf(name string) string { return strings.TrimPrefix(name, importedPrefix) }
 
-// subscriptionView is a subscription as a dispatcher keeps it.
+// subscriptionView is a subscription in the dispatcher's format.
 type subscriptionView struct {
 	ID         string   `json:"id"`
 	URL        string   `json:"url"`
 	EventTypes []string `json:"event_types"`
 	RateLimit  float64  `json:"rate_limit"`
 	Active     bool     `json:"active"`
-	// Secret is shown once, to whoever has made it.
+	// Secret is shown once, in the response to its creation.
 	Secret string `json:"secret,omitempty"`
 }
 
@@ -45,7 +46,7 @@ func viewSubscription(s delivery.Subscription, to delivery.Destination) subscrip
 	}
 }
 
-// isOurs says whether a subscription is the dispatcher's: it selects published events and no others, and has its own endpoint.
+// isOurs reports whether a subscription belongs to the dispatcher: it selects only published events and has its own endpoint.
 func isOurs(s delivery.Subscription, to delivery.Destination) bool {
 	return slices.Equal(s.Events.Providers, []string{Provider}) && s.Events.Filter == "" && s.To == s.Name && to.HTTP != nil
 }
@@ -68,7 +69,7 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 	return c.JSON(all)
 }
 
-// each calls do with every subscription of the installation and its destination.
+// each calls do for every subscription of the installation with its destination.
 func (s *Server) each(ctx context.Context, do func(delivery.Subscription, delivery.Destination)) error {
 	after := ""
 	for {
@@ -93,7 +94,7 @@ func (s *Server) each(ctx context.Context, do func(delivery.Subscription, delive
 	}
 }
 
-// own has the names of the dispatcher's subscriptions. Its clients see deliveries to these and to no others.
+// own returns the names of the dispatcher's subscriptions. Its clients see deliveries only to these.
 func (s *Server) own(ctx context.Context) (map[string]bool, error) {
 	own := map[string]bool{}
 	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) { own[one.Name] = isOurs(one, to) })
@@ -116,11 +117,11 @@ func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) e
 	return err
 }
 
-// subscription returns the dispatcher's subscription with an ID, and its destination. Event.ErrNotFound: it has none.
+// subscription returns the dispatcher's subscription with an ID, and its destination; event.ErrNotFound if there is none.
 func (s *Server) subscription(ctx context.Context, id string) (found delivery.Subscription, to delivery.Destination, err error) {
 	for _, name := range []string{importedPrefix + strings.ToLower(id), strings.ToLower(id)} {
 		found, err = s.API.Outbound.Subscriptions.Subscription(ctx, name)
-		if err == nil && found.Name == name { // and not the number of another one
+		if err == nil && found.Name == name { // and not one whose row ID matches
 			to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
 			if err == nil && isOurs(found, to) {
 				return found, to, nil
@@ -143,7 +144,7 @@ func (s *Server) showSubscription(c *fiber.Ctx) error {
 	})
 }
 
-// subscriptionRequest is the body of a change. What is missing stays as it is.
+// subscriptionRequest is the body of a change. Missing fields stay unchanged.
 type subscriptionRequest struct {
 	exchange.Reasoned
 
@@ -151,7 +152,7 @@ type subscriptionRequest struct {
 	URL        *string   `json:"url"`
 	EventTypes *[]string `json:"event_types"`
 	Secret     string    `json:"secret"`
-	// RateLimit is in requests a second; 0 is none.
+	// RateLimit is in requests per second; 0 is unlimited.
 	RateLimit *float64 `json:"rate_limit"`
 	Active    *bool    `json:"active"`
 }
@@ -192,7 +193,7 @@ func (s *Server) createSubscription(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
-// mustBeFree refuses the ID of a subscription that exists, also under the name that its import has given it.
+// mustBeFree refuses the ID of an existing subscription, also under the name of an imported one.
 func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 	if id == "" {
 		return nil
@@ -228,7 +229,7 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 		return err
 	}
 	if body.ID != "" && body.ID != id {
-		return exchange.BadField("id") // an ID is for good
+		return exchange.BadField("id") // IDs are permanent
 	}
 	if body.EventTypes != nil {
 		found.Events.Types = *body.EventTypes
@@ -249,7 +250,7 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	return c.JSON(viewSubscription(found, to))
 }
 
-// changeDestination changes the endpoint, where the request says anything of it.
+// changeDestination changes the endpoint if the request has any of its fields.
 func (s *Server) changeDestination(
 	ctx context.Context, found delivery.Subscription, to delivery.Destination, body subscriptionRequest, by oversight.Actor,
 ) (delivery.Destination, error) {

@@ -21,7 +21,7 @@ type Reasoned struct {
 	Reason string `json:"reason"`
 }
 
-// CheckReason refuses a reason that cannot be kept.
+// CheckReason refuses a reason that can't be stored.
 func (r Reasoned) CheckReason() error {
 	if len(r.Reason) > MaxText || !IsText(r.Reason) {
 		return BadField("reason")
@@ -29,7 +29,7 @@ func (r Reasoned) CheckReason() error {
 	return nil
 }
 
-// ReadChange reads the body of a change, which has a reason, over what is there.
+// ReadChange decodes the body of a change with its reason, keeping the values of missing fields.
 func ReadChange(c *fiber.Ctx, body interface{ CheckReason() error }) error {
 	if q := QueryOf(c); q.Err != nil {
 		return q.Err
@@ -40,7 +40,7 @@ func ReadChange(c *fiber.Ctx, body interface{ CheckReason() error }) error {
 	return body.CheckReason()
 }
 
-// decode reads the body, one JSON object, into a struct. An empty body leaves the struct as it is.
+// decode decodes the body, a single JSON object, into a struct. An empty body leaves the struct unchanged.
 func decode(c *fiber.Ctx, into any) error {
 	body := c.BodyRaw()
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -63,7 +63,7 @@ func decode(c *fiber.Ctx, into any) error {
 	return nil
 }
 
-// decodeFailure says what is wrong with a body. The decoder has no type for an unknown field, only a text.
+// decodeFailure explains an invalid body. The decoder reports an unknown field only as text.
 func decodeFailure(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -83,11 +83,11 @@ func decodeFailure(err error) error {
 	if errors.As(err, &noTime) {
 		return &RefusalError{Code: CodeBadField, Detail: "use RFC 3339 for times (2026-01-02T15:04:05Z)"}
 	}
-	return Refuse(CodeBadField) // of another type that reads itself
+	return Refuse(CodeBadField) // a type with its own decoder
 }
 
-// asWritten is a field as its author wrote it: the decoder puts the Go names of embedded structs before what is in them. They
-// begin with a capital letter, and no field of a body does.
+// asWritten returns a field's path as in the body: the decoder puts the Go names of embedded structs in front. They begin with a
+// capital letter, unlike the fields of bodies.
 func asWritten(field string) string {
 	isEmbedded := func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) }
 	return strings.Join(slices.DeleteFunc(strings.Split(field, "."), isEmbedded), ".")

@@ -1,6 +1,6 @@
-// Package exchange is the form of all requests to the operator side and of their answers: how a request is read, strictly; who
-// makes it; how a list is cut into pages; which routes every kind of operation has; which errors there are, and what they say.
+// Package exchange has the common parts of the operator side's requests and responses: strict parsing, the caller, pagination,
+// the routes of every kind of operation, and errors with their messages.
 //
-// It must never know what is asked for, nor decide who may ask: the rooms of the API and of the console know the one, and
-// package operator the other.
+// It must not depend on what a request is about, which the packages of the API and the console define, nor decide who may make
+// it, which package operator does.
 package exchange

@@ -13,10 +13,10 @@ import (
 	"holdfast/internal/word"
 )
 
-// Code names an error for programs. What it says to people, and its HTTP status, stand in one table.
+// Code identifies an error for programs. One table has its message and HTTP status.
 type Code string
 
-// The codes of all errors that are shown.
+// The codes of all errors in responses.
 const (
 	CodeBadRequest       Code = "bad_request"
 	CodeMalformedJSON    Code = "malformed_json"
@@ -48,7 +48,7 @@ const (
 	CodeUnavailable      Code = "unavailable"
 )
 
-// failures are all errors that are shown. The text of an error itself never is.
+// failures are all errors in responses. The text of the underlying error is never shown.
 var failures = map[Code]struct {
 	status  int
 	message string
@@ -83,7 +83,7 @@ var failures = map[Code]struct {
 	CodeUnavailable:      {fiber.StatusServiceUnavailable, "This cannot be answered now. Try again."},
 }
 
-// ofFiber are the codes of errors that Fiber makes, by status.
+// ofFiber maps the status of Fiber's own errors to codes.
 var ofFiber = map[int]Code{
 	fiber.StatusBadRequest:                  CodeBadRequest,
 	fiber.StatusNotFound:                    CodeNotFound,
@@ -94,32 +94,31 @@ var ofFiber = map[int]Code{
 	fiber.StatusServiceUnavailable:          CodeUnavailable,
 }
 
-// RefusalError is an error of the table. Its field and detail are of the request itself or of the vocabulary of events.
+// RefusalError is an error of the table. Its field and detail come from the request itself or from the vocabulary of events.
 type RefusalError struct {
 	Code          Code
 	Field, Detail string
-	// KnownFrom is the first moment of which is known what was asked for; zero: there is none.
+	// KnownFrom is the earliest time with known data; zero if there is none.
 	KnownFrom time.Time
 }
 
-// Error is the code.
 func (r *RefusalError) Error() string { return string(r.Code) }
 
-// Refuse is a refusal that its code says all about.
+// Refuse returns an error that consists of its code.
 func Refuse(c Code) *RefusalError { return &RefusalError{Code: c} }
 
 func refuseField(c Code, field string) *RefusalError { return &RefusalError{Code: c, Field: field} }
 
-// BadField refuses a request for the value of one field or parameter.
+// BadField refuses the value of a field.
 func BadField(field string) error { return refuseField(CodeBadField, field) }
 
-// BadParameter refuses a request for the value of one parameter.
+// BadParameter refuses the value of a parameter.
 func BadParameter(field string) error { return refuseField(CodeBadParameter, field) }
 
 // MissingField refuses a request that lacks a field.
 func MissingField(field string) error { return refuseField(CodeMissingField, field) }
 
-// RefuseChoice says which values there are.
+// RefuseChoice refuses a value and lists the valid ones.
 func RefuseChoice(c Code, field string, err error) *RefusalError {
 	r := &RefusalError{Code: c, Field: field}
 	var choice *word.ChoiceError
@@ -129,7 +128,7 @@ func RefuseChoice(c Code, field string, err error) *RefusalError {
 	return r
 }
 
-// shown is the entry of the table that stands for an error.
+// shown maps an error to its entry in the table.
 func shown(err error) *RefusalError {
 	var own *RefusalError
 	var state *event.StateError
@@ -158,7 +157,7 @@ func shown(err error) *RefusalError {
 	case errors.As(err, &classed) && classed.Class == event.ClassTransient:
 		return Refuse(CodeUnavailable)
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected && strings.HasPrefix(classed.Code, "invalid_"):
-		return &RefusalError{Code: CodeBadField, Detail: classed.Text} // it names fields, and why they cannot be so
+		return &RefusalError{Code: CodeBadField, Detail: classed.Text} // it names the fields and why they are invalid
 	case errors.As(err, &classed) && classed.Code == event.CodeNeedsAdmin:
 		return &RefusalError{Code: CodeForbidden, Detail: classed.Text}
 	case errors.As(err, &classed) && classed.Code == event.CodeChangedMeanwhile:
@@ -173,19 +172,18 @@ func shown(err error) *RefusalError {
 	return Refuse(CodeInternal)
 }
 
-// Failure is an error as it is shown.
+// Failure is an error as shown in responses.
 type Failure struct {
-	Status  int
-	Code    Code
-	Message string
-	// Field and Detail may be empty.
+	Status        int
+	Code          Code
+	Message       string
 	Field, Detail string
 	RequestID     string
-	// KnownFrom is the first moment of which is known what was asked for; zero: there is none.
+	// KnownFrom is the earliest time with known data; zero if there is none.
 	KnownFrom time.Time
 }
 
-// FailureOf is an error as programs are told of it.
+// FailureOf converts an error for API clients.
 func FailureOf(c *fiber.Ctx, err error) Failure {
 	s := shown(err)
 	entry := failures[s.Code]
@@ -195,7 +193,7 @@ func FailureOf(c *fiber.Ctx, err error) Failure {
 	}
 }
 
-// Body is the answer to a program: {"error":{"code","message","request_id"}}, with the rest where there is any.
+// Body returns the response: {"error":{"code","message","request_id"}}, with optional fields.
 func (f Failure) Body() fiber.Map {
 	answer := fiber.Map{"code": f.Code, "message": f.Message, "request_id": f.RequestID}
 	if f.Field != "" {

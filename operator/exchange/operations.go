@@ -10,7 +10,7 @@ import (
 )
 
 // Operations starts, changes and reads the operations of one kind. Each change writes one audit entry in its transaction. An
-// operation that is returned next to an error is stored, and its workflow will see it a little later.
+// operation returned with an error is stored, and its workflow will see it a little later.
 type Operations[T operation.Any] interface {
 	// Start stores an operation, which has an ID and a rate, and starts it.
 	Start(ctx context.Context, wanted T, by oversight.Actor) (T, error)
@@ -18,11 +18,11 @@ type Operations[T operation.Any] interface {
 	Read(ctx context.Context, id string) (T, error)
 	// Latest returns the latest operations, newest first.
 	Latest(ctx context.Context, limit int) ([]T, error)
-	// Change pauses, resumes (running) or cancels an operation that has not ended.
+	// Change pauses, resumes (running) or cancels an operation that hasn't ended.
 	Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (T, error)
 }
 
-// OperationRoutes are the routes that the operations of every kind have.
+// OperationRoutes returns the routes of a kind of operations.
 func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []Route {
 	noun, path := string(kind), "/"+kind.Plural()
 	change := func(to operation.State) fiber.Handler {
@@ -52,7 +52,7 @@ func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
 	return c.JSON(List[T]{Items: append([]T{}, rows...)})
 }
 
-// SendOperation answers with what read returns for the ID in the path.
+// SendOperation responds with what read returns for the ID in the path.
 func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
 	return LookAt(c, "id", func(ctx context.Context, id string) error {
 		r, err := read(ctx, id)
@@ -73,7 +73,7 @@ func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.
 	})
 }
 
-// StartOperation starts an operation, and answers with it.
+// StartOperation starts an operation and responds with it.
 func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
 	ctx, cancel := Within(c)
 	defer cancel()
@@ -84,7 +84,7 @@ func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, 
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
-// Rate is the rate in a body: without one, the default of the kind.
+// Rate returns the rate in a body, or the default of the kind.
 func Rate(rate float64, kind operation.Kind) (float64, error) {
 	rates := kind.Rates()
 	if rate == 0 {
@@ -96,8 +96,7 @@ func Rate(rate float64, kind operation.Kind) (float64, error) {
 	return rate, nil
 }
 
-// CheckAll refuses a filter that restricts nothing, unless the field "all" of the body says that this is meant. It also refuses
-// that field next to a filter that restricts something.
+// CheckAll refuses an empty filter unless the body has "all", and "all" together with a filter.
 func CheckAll(all, restrictsNothing bool) error {
 	switch {
 	case restrictsNothing && !all:

@@ -10,14 +10,14 @@ import (
 // List is one page of a list.
 type List[T any] struct {
 	Items []T `json:"items"`
-	// Next is the cursor of the next page; empty on the last one.
+	// Next is the cursor of the next page; empty on the last page.
 	Next string `json:"next,omitempty"`
-	// Note says what the page lacks.
+	// Note says what is missing from the page.
 	Note string `json:"note,omitempty"`
 }
 
-// Cut makes a page of limit rows out of one row more than that, if there is one: that row says that there is a next page.
-// A cursor is a place in the order of the list and not a number of rows, so that what comes in meanwhile moves nothing.
+// Cut makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a position
+// in the list's order rather than a row count, so new rows shift nothing.
 func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
 	p := List[V]{Items: make([]V, 0, len(rows))}
 	if len(rows) > limit {
@@ -30,7 +30,7 @@ func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) Lis
 	return p
 }
 
-// GoOn gives the page the cursor of a place, if there is more behind it.
+// GoOn sets the page's cursor to a place if more follows.
 func (l *List[T]) GoOn(isMore bool, place any) {
 	if isMore {
 		l.Next = encodeCursor(place)
@@ -40,12 +40,12 @@ func (l *List[T]) GoOn(isMore bool, place any) {
 func encodeCursor(place any) string {
 	text, err := json.Marshal(place)
 	if err != nil {
-		panic(err) // text, numbers and times, which never fail
+		panic(err) // marshaling text, numbers and times never fails
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// CursorOf reads the cursor of a request; nil where there is none.
+// CursorOf parses the cursor of a request; nil without one.
 func CursorOf[C any](q *Query, valid func(C) bool) *C {
 	text := q.Text("cursor")
 	if text == "" || q.Err != nil {
@@ -59,7 +59,7 @@ func CursorOf[C any](q *Query, valid func(C) bool) *C {
 	return place
 }
 
-// DecodeCursor is the place that a page has named as its next.
+// DecodeCursor decodes the cursor of a page.
 func DecodeCursor[C any](text string) (*C, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func DecodeCursor[C any](text string) (*C, error) {
 	return place, json.Unmarshal(raw, place)
 }
 
-// Answer gives what was read as JSON.
+// Answer responds with the read value as JSON.
 func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	shown, err := read(c)
 	if err != nil {
@@ -78,5 +78,5 @@ func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	return c.JSON(shown)
 }
 
-// Same is the view of a row that is shown as it is.
+// Same returns the row unchanged, as its own view.
 func Same[T any](v T) T { return v }

@@ -11,14 +11,14 @@ import (
 	"holdfast/internal/word"
 )
 
-// Query are the parameters of a request, each at most once.
+// Query are the parameters of a request, each given at most once.
 type Query struct {
 	values url.Values
-	// Err is the first thing that is wrong with them.
+	// Err is the first error in the parameters.
 	Err error
 }
 
-// QueryOf refuses parameters that the list does not know.
+// QueryOf parses the parameters and refuses unknown ones.
 func QueryOf(c *fiber.Ctx, known ...string) *Query {
 	values, err := url.ParseQuery(string(c.Request().URI().QueryString()))
 	if err != nil {
@@ -36,17 +36,17 @@ func QueryOf(c *fiber.Ctx, known ...string) *Query {
 	return q
 }
 
-// Refuse says that the value of a parameter cannot be, unless something was wrong before.
+// Refuse records an invalid value of a parameter, unless there was an earlier error.
 func (q *Query) Refuse(name string) {
 	if q.Err == nil {
 		q.Err = BadParameter(name)
 	}
 }
 
-// Text is a parameter as it is, or "".
+// Text returns a parameter unchanged, or "".
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
-// Source is a sender within the provider that stands beside it, or "".
+// Source returns a source within the "provider" parameter, or "".
 func (q *Query) Source() string {
 	source := q.Text("source")
 	if source != "" && q.Text("provider") == "" {
@@ -55,7 +55,7 @@ func (q *Query) Source() string {
 	return source
 }
 
-// Choose is a value out of a closed set, or "".
+// Choose returns a value out of a closed set, or "".
 func Choose[T ~string](q *Query, name string, all []T) T {
 	value, err := word.Choose(q.values.Get(name), all)
 	if err != nil && q.Err == nil {
@@ -64,7 +64,7 @@ func Choose[T ~string](q *Query, name string, all []T) T {
 	return value
 }
 
-// Time is a time in RFC 3339, or a duration that counts back from now ("24h", "7d"). It is zero where there is none.
+// Time parses an RFC 3339 time or a duration that counts back from now ("24h", "7d"). It returns zero without one.
 func (q *Query) Time(name string) time.Time {
 	text := q.values.Get(name)
 	if text == "" {
@@ -77,7 +77,7 @@ func (q *Query) Time(name string) time.Time {
 	return at
 }
 
-// Period is a stretch of time that has something in it.
+// Period parses a time range, which must not be empty.
 func (q *Query) Period() (since, until time.Time) {
 	since, until = q.Time("since"), q.Time("until")
 	if !HoldsTime(since, until) && q.Err == nil {
@@ -88,10 +88,10 @@ func (q *Query) Period() (since, until time.Time) {
 
 const defaultLimit = 50
 
-// MaxLimit is how many rows a page has at most.
+// MaxLimit is the maximum number of rows on a page.
 const MaxLimit = 200
 
-// Limit is the size of the page.
+// Limit returns the page size.
 func (q *Query) Limit() int {
 	text := q.values.Get("limit")
 	if text == "" {

@@ -24,7 +24,7 @@ const MaxText = 1024
 
 const deadlineKey = "deadline"
 
-// Within returns the context of the work on a request. Every call of a request returns the same deadline, set by the first.
+// Within returns the context for a request's work. The first call sets the deadline for all calls of a request.
 func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	deadline, ok := c.Locals(deadlineKey).(time.Time)
 	if !ok {
@@ -34,7 +34,7 @@ func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.UserContext(), deadline)
 }
 
-// LookAt answers a request for the one thing that its path names, in a parameter of this name.
+// LookAt responds with the object that the named path parameter identifies.
 func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
 	text, err := PathText(c, name)
 	if err != nil {
@@ -48,7 +48,7 @@ func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) erro
 	return answer(ctx, text)
 }
 
-// Decide is LookAt for what somebody decides about it, with a reason in the body.
+// Decide is LookAt for an operator's decision about the object, with a reason in the body.
 func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
 	text, err := PathText(c, name)
 	if err != nil {
@@ -63,7 +63,7 @@ func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, over
 	return answer(ctx, text, Actor(c, body.Reason))
 }
 
-// Shortened is the beginning of a text that somebody sent, to be shown to them.
+// Shortened returns the beginning of a client's text, to be shown in the response.
 func Shortened(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -72,10 +72,10 @@ func Shortened(s string) string {
 	return s
 }
 
-// IsText is false for what PostgreSQL cannot hold.
+// IsText reports whether PostgreSQL can store the text.
 func IsText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// ParseTime is a time in RFC 3339, or a duration that counts back from now ("24h", "7d").
+// ParseTime parses an RFC 3339 time or a duration that counts back from now ("24h", "7d").
 func ParseTime(text string) (time.Time, error) {
 	at, err := word.ParseTime(text, time.Now())
 	if err == nil && !IsStorable(at) {
@@ -86,7 +86,7 @@ func ParseTime(text string) (time.Time, error) {
 
 var errUnstorable = errors.New("use a time between the years 1970 and 9998")
 
-// TimeField is a time that a form names, or a duration back from now; zero where it names none.
+// TimeField parses a form's time, or a duration back from now; zero if the field is empty.
 func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
 	text := strings.TrimSpace(c.FormValue(name))
 	if text == "" {
@@ -99,15 +99,15 @@ func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
 	return at, nil
 }
 
-// HoldsTime is false for bounds that nothing can be between. Zero does not bound.
+// HoldsTime reports whether the range isn't empty. A zero time is no bound.
 func HoldsTime(since, until time.Time) bool {
 	return since.IsZero() || until.IsZero() || since.Before(until)
 }
 
-// IsStorable keeps times within what both a timestamptz and an ID can hold.
+// IsStorable limits times to what both a timestamptz and an ID can hold.
 func IsStorable(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 9999 }
 
-// PathText is a part of the path, decoded.
+// PathText returns a decoded path parameter.
 func PathText(c *fiber.Ctx, name string) (string, error) {
 	value, err := url.PathUnescape(c.Params(name))
 	if err != nil || value == "" || len(value) > MaxText || !IsText(value) {
@@ -116,7 +116,7 @@ func PathText(c *fiber.Ctx, name string) (string, error) {
 	return value, nil
 }
 
-// PathNumber is the number of a row in the path.
+// PathNumber returns the row ID in the path.
 func PathNumber(c *fiber.Ctx) (int64, error) {
 	n, err := strconv.ParseInt(c.Params("id"), 10, 64)
 	if err != nil || n < 1 {
@@ -125,7 +125,7 @@ func PathNumber(c *fiber.Ctx) (int64, error) {
 	return n, nil
 }
 
-// PathUUID is the ID in the path, as it is written.
+// PathUUID returns the ID in the path, as written.
 func PathUUID(c *fiber.Ctx) (string, error) {
 	id, err := uuid.Parse(c.Params("id"))
 	if err != nil || len(c.Params("id")) != len(id.String()) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The steps of a request share one budget, however many there are.
+// All steps of a request share one time limit.
 func TestARequestHasOneBudget(t *testing.T) {
 	t.Parallel()
 	app := fiber.New()

@@ -2,7 +2,7 @@ package exchange
 
 import "github.com/gofiber/fiber/v2"
 
-// Route is one entry of the index, and the way in which routes are registered: what is served is listed.
+// Route is an entry of the index; every route is registered through one, so the index is complete.
 type Route struct {
 	Method  string        `json:"method"`
 	Path    string        `json:"path"`
@@ -10,27 +10,27 @@ type Route struct {
 	Handler fiber.Handler `json:"-"`
 }
 
-// Get is a route that reads.
+// Get returns a route that reads.
 func Get(path, about string, handler fiber.Handler) Route {
 	return Route{fiber.MethodGet, path, about, handler}
 }
 
-// Post is a route that makes something, or has something done.
+// Post returns a route that creates something or triggers an action.
 func Post(path, about string, handler fiber.Handler) Route {
 	return Route{fiber.MethodPost, path, about, handler}
 }
 
-// Put is a route that takes something as a whole.
+// Put returns a route that replaces something.
 func Put(path, about string, handler fiber.Handler) Route {
 	return Route{fiber.MethodPut, path, about, handler}
 }
 
-// Patch is a route that takes the fields that change.
+// Patch returns a route that changes the given fields.
 func Patch(path, about string, handler fiber.Handler) Route {
 	return Route{fiber.MethodPatch, path, about, handler}
 }
 
-// Delete is a route that removes something.
+// Delete returns a route that deletes something.
 func Delete(path, about string, handler fiber.Handler) Route {
 	return Route{fiber.MethodDelete, path, about, handler}
 }

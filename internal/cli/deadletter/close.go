@@ -38,11 +38,10 @@ func deleteCommand() *cobra.Command {
 		func(t *cli.Tools) change { return t.Store.DeadLetters.DeleteDeadLetter })
 }
 
-// change changes one dead letter.
 type change func(ctx context.Context, id int64, by oversight.Actor) error
 
-// changeCommand makes a change and says that it is done. As JSON it shows the dead letter as it is then, or only its number if it
-// is no more.
+// changeCommand returns a command that changes a dead letter and confirms it. As JSON it prints the changed dead letter, or only
+// its number if it was deleted.
 func changeCommand(use, short, example, done string, of func(*cli.Tools) change) *cobra.Command {
 	command := &cobra.Command{
 		Use:     use,
@@ -68,7 +67,7 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 	return command
 }
 
-// removal is what the API answers to a cleanup. There is never more: a command goes on until all is done.
+// removal is the API's response to a cleanup. It never has more: a command continues until all are deleted.
 type removal struct {
 	Removed int64 `json:"removed"`
 	More    bool  `json:"more"`

@@ -1,4 +1,4 @@
-// Package deadletter holds the commands about dead letters and about redrives, which run many of them again.
+// Package deadletter has the commands for dead letters and for redrives, which replay them in bulk.
 //
-// It must never decide what may be run again, or when: that is package redrive's, for the API as well.
+// It must not decide what may be replayed, or when: package redrive does, for the API as well.
 package deadletter

@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/api"
 )
 
-// Command is `holdfast dlq`.
+// Command returns `holdfast dlq`.
 func Command() *cobra.Command {
 	return cli.Group("dlq", "See dead letters; run them again, edit or discard them",
 		"  holdfast dlq causes\n  holdfast dlq show 7\n  holdfast dlq replay 7 --wait",
@@ -23,7 +23,7 @@ func Command() *cobra.Command {
 		deleteCommand(), cleanupCommand())
 }
 
-// anyState does not restrict a list.
+// anyState doesn't restrict a list.
 const anyState event.DeadLetterState = "all"
 
 func listCommand() *cobra.Command {
@@ -68,7 +68,7 @@ func listCommand() *cobra.Command {
 	return command
 }
 
-// addFailureFlags adds the filters by what failed, and why. --error-class and --error-code are what they were called before.
+// addFailureFlags adds the filters by what failed and why. --error-class and --error-code are old names.
 func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *event.Step, rule, subscription *string) {
 	cli.AddFailureFlags(c, class, code)
 	cli.Alias(c, "error-class", "class")
@@ -78,7 +78,7 @@ func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *e
 	c.Flags().StringVar(subscription, "subscription", "", "only those for this subscription")
 }
 
-// withNumber gives a command the number of the dead letter that its argument names.
+// withNumber passes the number of the dead letter that the argument names to a command.
 func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.Command, []string) error {
 	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 		id, err := t.FindDeadLetter(c.Context(), args[0])
@@ -106,13 +106,13 @@ func showCommand() *cobra.Command {
 	})
 }
 
-// Print shows one dead letter.
+// Print prints one dead letter.
 func Print(c *cobra.Command, d event.DeadLetter) error {
 	var api api.API
 	return cli.Print(c, api.DeadLetterDetail(d, false), func(w io.Writer) error { return writeDeadLetter(w, d) })
 }
 
-// WriteWhole writes one dead letter, as Print does in text.
+// WriteWhole writes one dead letter, like Print as text.
 func WriteWhole(ctx context.Context, w io.Writer, t *cli.Tools, id int64) error {
 	d, err := t.Store.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
@@ -155,7 +155,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 	return err
 }
 
-// advice says what helps a dead letter; nothing where it waits for nobody.
+// advice returns the next step for a dead letter; "" if none is needed.
 func advice(d event.DeadLetter) string {
 	replay := fmt.Sprintf("holdfast dlq replay %d --wait\n", d.ID)
 	switch waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted; {
@@ -193,7 +193,7 @@ func automaticAttempts(d event.DeadLetter) string {
 	}
 }
 
-// WriteShort lists the dead letters of an event, if there are any.
+// WriteShort lists an event's dead letters, if there are any.
 func WriteShort(w io.Writer, letters []api.DeadLetterView) error {
 	if len(letters) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"holdfast/event"
 )
 
-// A dead letter that may repeat another event is compared first; what is rejected, or has failed, has other next steps.
+// A dead letter that may repeat another event must be compared first; rejected or failed ones have other next steps.
 func TestADeadLetterInDoubtIsComparedFirst(t *testing.T) {
 	t.Parallel()
 	for _, class := range event.Classes() {
@@ -23,7 +23,7 @@ func TestADeadLetterInDoubtIsComparedFirst(t *testing.T) {
 	}
 }
 
-// An operator ended the run: the next step is that operator's, not a schedule's.
+// If an operator ended the run, the next step is an operator's decision, not an automatic redrive.
 func TestADeadLetterOfAnEndedRunSaysWhoDecides(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{event.CodeTerminated, event.CodeCanceled} {

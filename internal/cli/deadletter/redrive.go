@@ -69,7 +69,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	return cli.Report(c, r, nil, err)
 }
 
-// checkScope wants everything to be asked for by name: a filter that was forgotten must not run it.
+// checkScope refuses an empty filter unless --all is given: a forgotten filter must not replay everything.
 func (o *redriveOptions) checkScope() error {
 	switch {
 	case o.all && !o.filter.IsAll():

@@ -13,7 +13,7 @@ import (
 	"holdfast/redrive"
 )
 
-// RedriveCommand is `holdfast redrive`.
+// RedriveCommand returns `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
 	return cli.Group("redrive", "See, pause and cancel what `dlq redrive` has started",
 		"  holdfast redrive list\n  holdfast redrive watch 20261122-161500-k3xq",
@@ -51,7 +51,7 @@ func writeRedrive(w io.Writer, r operation.Redrive) error {
 	)
 }
 
-// blockedText names the destinations that a redrive's deliveries wait for, and the command that says why.
+// blockedText names the destinations that a redrive's deliveries wait for, and the command that shows the cause.
 func blockedText(r operation.Redrive) string {
 	if len(r.BlockedBy) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func blockedMark(r operation.Redrive) string {
 	return ", blocked by " + strings.Join(r.BlockedBy, ", ")
 }
 
-// endOfRedrive: it has ended when each run that it started has.
+// endOfRedrive reports whether each run that the redrive started has ended, and an error if some failed.
 func endOfRedrive(r operation.Redrive) (bool, error) {
 	if !r.State.Ended() || r.InFlight > 0 {
 		return false, nil

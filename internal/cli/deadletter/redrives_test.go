@@ -11,7 +11,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// Whatever a filter asks for is told: a redrive of a part must not read like one of everything.
+// Every filter is printed: a partial redrive must not read like a complete one.
 func TestEveryFilterIsTold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "all that wait", filterText(operation.RedriveFilter{}))
@@ -33,7 +33,7 @@ func TestEveryFilterIsTold(t *testing.T) {
 	}
 }
 
-// A redrive whose deliveries wait for a destination says so where its progress is shown.
+// The progress of a redrive shows when it waits for a destination.
 func TestABlockedRedriveSaysSo(t *testing.T) {
 	t.Parallel()
 	r := operation.Redrive{Total: 3, InFlight: 3, BlockedBy: []string{"crm", "erp"}}

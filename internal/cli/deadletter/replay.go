@@ -44,7 +44,7 @@ func addWaitFlag(c *cobra.Command, wait *bool) {
 	c.Flags().BoolVar(wait, "wait", false, "wait for the end, and fail if it fails")
 }
 
-// follow shows what was started, and its outcome if somebody waits for that.
+// follow prints what was started and, if wait is set, its outcome.
 func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) (err error) {
 	shown := struct {
 		operation.Replayed
@@ -59,7 +59,7 @@ func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait boo
 	return cli.Report(c, shown, nil, err)
 }
 
-// followDelivery is follow for a delivery, which is sent again without a run.
+// followDelivery is follow for a delivery, which is resent without a run.
 func followDelivery(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) error {
 	var err error
 	if wait {
@@ -68,7 +68,7 @@ func followDelivery(c *cobra.Command, t *cli.Tools, started operation.Replayed, 
 	return cli.Report(c, started, nil, err)
 }
 
-// awaitDelivery waits until a dead letter is no longer being redriven. The error says why its event was not delivered.
+// awaitDelivery waits until a dead letter's redrive has ended. The error says why its event wasn't delivered.
 func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
 	ticker := time.NewTicker(cli.ProgressInterval)
 	defer ticker.Stop()
@@ -104,7 +104,7 @@ func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (event.Outco
 	return result.Outcome, nil
 }
 
-// ownWords are what a run says of its end, without the frame that Temporal's client puts around it.
+// ownWords returns a run's own error message without what Temporal's client wraps around it.
 func ownWords(err error) error {
 	var own interface{ Message() string }
 	if errors.As(err, &own) {

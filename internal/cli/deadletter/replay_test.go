@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Who waits for a replay reads why it failed, and nothing of how a client of Temporal wraps that.
+// A failed replay prints its cause without what Temporal's client wraps around it.
 func TestAReplayThatFailsSaysWhy(t *testing.T) {
 	t.Parallel()
 	why := temporal.NewNonRetryableApplicationError("dead letter 1: parse rejected: malformed_json", "EventDeadLettered", nil)

@@ -43,7 +43,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 	if err != nil {
 		return err
 	}
-	checked.Findings = append([]lint.Finding{}, checked.Findings...) // none is [] in JSON
+	checked.Findings = append([]lint.Finding{}, checked.Findings...) // encode none as [] in JSON
 	err = cli.Print(c, checked, func(w io.Writer) error {
 		for _, f := range checked.Findings {
 			fmt.Fprintln(w, cli.Printable(f.String()))
@@ -62,7 +62,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 	return err
 }
 
-// secretsToCheck gives a secret that is configured and cannot be read as an empty one, where a role would see none.
+// secretsToCheck returns a configured but unreadable secret as an empty one; a role would see none.
 func secretsToCheck(cfg config.Config) auth.Secrets {
 	return func(name string) []string {
 		if secrets := cfg.Secrets(name); secrets != nil || !cfg.HasSecret(name) {

@@ -8,7 +8,7 @@ import (
 	"holdfast/providers"
 )
 
-// Command is `holdfast provider`.
+// Command returns `holdfast provider`.
 func Command() *cobra.Command {
 	return cli.Group("provider", "List, show, check, try and begin definitions of providers",
 		"  holdfast provider list\n  holdfast provider check my-providers\n"+
@@ -16,7 +16,7 @@ func Command() *cobra.Command {
 		listCommand(), showCommand(), checkCommand(), explainCommand(), refusalsCommand(), newCommand())
 }
 
-// withCatalogue gives a command the definitions and their secrets, as a role started here would have them.
+// withCatalogue passes the definitions and secrets to a command, as a role started here would have them.
 func withCatalogue(
 	run func(*cobra.Command, *providers.Catalogue, []string) error,
 ) func(*cobra.Command, []string) error {

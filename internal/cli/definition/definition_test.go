@@ -16,7 +16,7 @@ import (
 	"holdfast/providers/lint"
 )
 
-// A definition is begun, checked, listed and tried before any server has seen it.
+// A definition can be created, checked, listed and tried without any server.
 func TestWriteADefinition(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
@@ -57,7 +57,7 @@ func TestWriteADefinition(t *testing.T) {
 	require.ErrorContains(t, err, "there are: acme, adyen")
 }
 
-// What is wrong is told with its place, and fails.
+// Errors have a position, and the command fails.
 func TestCheckFails(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
@@ -86,7 +86,7 @@ func TestCheckFails(t *testing.T) {
 	require.Contains(t, checked.Findings[0].Message, "is empty or cannot be read")
 }
 
-// A recorded request is explained: the batch of GoCardless, event by event.
+// A recorded request is explained: a GoCardless batch, event by event.
 func TestExplainARequest(t *testing.T) {
 	now := time.Unix(1_760_000_000, 0)
 	catalogue, err := providers.Load("")
@@ -127,7 +127,7 @@ func TestExplainARequest(t *testing.T) {
 	require.Regexp(t, `(?m)^next +set the variable that the definition names`, out)
 }
 
-// A definition has rates and an automatic redrive of its own, or those that are configured for all: show and explain say so.
+// show and explain print a definition's rate limits and automatic redrive, its own or the configured defaults.
 func TestLimitsAndRedriveAreStated(t *testing.T) {
 	t.Setenv("HOLDFAST_PROVIDERS_RATE", "100/1m")
 	for name, want := range map[string][2]string{
@@ -152,7 +152,7 @@ func TestLimitsAndRedriveAreStated(t *testing.T) {
 	}
 }
 
-// Path, query, address and time of a request count as they would on arrival; --sign is for looking at the mapping alone.
+// A request's path, query, address and time count as on arrival; --sign is for testing only the mapping.
 func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	const body = `{"event":"car_update","payload":"{\"id\"=>65001}"}`
 	explain := func(args ...string) (string, error) {
@@ -185,7 +185,7 @@ func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	}
 }
 
-// A secret that everybody knows does not hide whether the signature was right, and --json says whether the request is authentic.
+// A placeholder secret doesn't hide whether the signature matches, and --json says whether the request is authentic.
 func TestAPlaceholderDoesNotHideTheSignature(t *testing.T) {
 	now := time.Unix(1_760_000_000, 0)
 	catalogue, err := providers.Load("")
@@ -215,7 +215,7 @@ func TestAPlaceholderDoesNotHideTheSignature(t *testing.T) {
 	require.True(t, e.Authentic)
 }
 
-// A list of one's own takes the place of the whole list that it extends: check and show say so, and neither calls it wrong.
+// A definition's list replaces the whole list that it extends: check and show say so without calling it an error.
 func TestWhatIsReplacedIsTold(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)

@@ -1,4 +1,4 @@
-// Package definition holds the commands for whoever writes a provider's definition: list, show, check, explain, new.
+// Package definition has the commands for authors of provider definitions: list, show, check, explain, new.
 //
-// It must never open a store: a definition can be tried out without any server.
+// It must not open a store: a definition can be tried without any server.
 package definition

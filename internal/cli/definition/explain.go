@@ -14,9 +14,8 @@ import (
 	"holdfast/providers/lint"
 )
 
-// explainOptions describe a request.
 type explainOptions struct {
-	body     string // a file, "-" is standard input
+	body     string // a file; "-" is standard input
 	headers  []string
 	url      string
 	secrets  []string

@@ -15,13 +15,13 @@ import (
 	"holdfast/providers/definition"
 )
 
-// listedProvider is a line of the list.
+// listedProvider is a row of the list.
 type listedProvider struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
 	Paths   []string `json:"paths"`
 	Secrets []string `json:"secrets"`
-	// Secret says whether anybody can be authenticated, and Because why nobody can.
+	// Secret reports whether requests can be authenticated; Because is the reason if not.
 	Secret  auth.SecretState  `json:"secret"`
 	Because denial.Reason     `json:"because,omitempty"`
 	Source  definition.Origin `json:"source"`

@@ -50,10 +50,10 @@ func newCommand() *cobra.Command {
 	return command
 }
 
-// guess is a definition that is made of a captured request. What was found, and what is not known, is told beside it.
+// guess makes a definition from a captured request, and reports what it found and what is unknown.
 func guess(c *cobra.Command, name, from, secret string) (string, error) {
 	if _, err := providers.Skeleton(name); err != nil {
-		return "", err // it is no name
+		return "", err // not a name
 	}
 	text, err := cli.ReadBody(c.InOrStdin(), from)
 	if err != nil {

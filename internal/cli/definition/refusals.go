@@ -77,7 +77,7 @@ func writeRefusals(w io.Writer, all []oversight.ProviderRefusals) error {
 	return nil
 }
 
-// bodyOf is how long a body was, and the beginning of its digest.
+// bodyOf returns a body's length and the beginning of its digest.
 func bodyOf(r oversight.Refusal) string {
 	text := strconv.Itoa(r.BodyBytes) + " B"
 	if r.BodySHA256 != "" {

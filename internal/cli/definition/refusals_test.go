@@ -24,7 +24,7 @@ func (r remembered) Refusals(provider string) []oversight.ProviderRefusals {
 	return r
 }
 
-// The command asks the operator port of the process that receives, with its token, and tells causes and the last requests.
+// The command queries the operator port of the receiving process with its token, and prints causes and the last requests.
 func TestRefusalsAreTold(t *testing.T) {
 	text, token, err := access.NewToken("ada", access.RoleViewer)
 	require.NoError(t, err)

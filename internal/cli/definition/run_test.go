@@ -10,7 +10,7 @@ import (
 
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// run runs a command of this package and gives what it prints to standard output.
+// run runs a command of this package and returns its standard output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer

@@ -31,7 +31,7 @@ func showCommand() *cobra.Command {
 	})
 }
 
-// writeProvider writes a definition that could be used as it is, below comments.
+// writeProvider writes a usable definition below comments.
 func writeProvider(w io.Writer, p *providers.Provider) error {
 	listed := newListedProvider(p)
 	source := string(listed.Source)

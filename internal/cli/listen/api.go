@@ -16,7 +16,7 @@ import (
 // answerTimeout bounds each request to the developer's server.
 const answerTimeout = 30 * time.Second
 
-// sent is an event as it came.
+// sent is an event as received.
 type sent struct {
 	event.Receipt
 
@@ -26,7 +26,6 @@ type sent struct {
 
 var errNoBody = errors.New("the token may not see bodies: this needs an operator's")
 
-// readEvent fetches an event.
 func readEvent(ctx context.Context, api *cli.API, id string) (s sent, err error) {
 	var shown struct {
 		Type    string        `json:"type"`
@@ -46,7 +45,7 @@ func readEvent(ctx context.Context, api *cli.API, id string) (s sent, err error)
 	return sent{Receipt: shown.Receipt, Type: shown.Type, Body: shown.Body.Raw}, nil
 }
 
-// openChanges opens the stream of changes from a place on.
+// openChanges opens the stream of changes from a position.
 func openChanges(ctx context.Context, api *cli.API, after string, f feed.Filter) (*http.Response, error) {
 	query := url.Values{"after": {after}}
 	if f.Subject != "" {

@@ -27,7 +27,6 @@ const example = `  # all events of Stripe, as they come, to a server on this mac
   # those of the last hour first; no server, only to look
   holdfast listen --provider github --type push --since 1h --print`
 
-// options are the flags.
 type options struct {
 	api                        cli.APIFlags
 	provider, kind             string
@@ -36,7 +35,7 @@ type options struct {
 	shows                      bool
 }
 
-// Command is `holdfast listen`.
+// Command returns `holdfast listen`.
 func Command() *cobra.Command {
 	var o options
 	command := &cobra.Command{
@@ -80,7 +79,6 @@ Where it runs in a terminal, r and Enter send the last event again.`,
 	return command
 }
 
-// listener makes what the flags ask for.
 func (o *options) listener(c *cobra.Command) (*listener, error) {
 	if o.forward == "" && !o.shows {
 		return nil, cli.Misuse(c, errors.New("want --forward URL, or --print to look only"))
@@ -117,7 +115,7 @@ func (o *options) listener(c *cobra.Command) (*listener, error) {
 	return one, nil
 }
 
-// obey sends the last event again for each line that says so.
+// obey resends the last event for each input line that asks for it.
 func (l *listener) obey(ctx context.Context, in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if strings.TrimSpace(lines.Text()) == "r" {

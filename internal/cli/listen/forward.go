@@ -14,19 +14,19 @@ import (
 	"holdfast/providers/auth"
 )
 
-// eventHeader names the event in what is forwarded.
+// eventHeader carries the event's ID in forwarded requests.
 const eventHeader = "Holdfast-Event-Id"
 
 // forwarder sends events to a developer.
 type forwarder struct {
 	to     string
 	secret string
-	// lookup finds what signs; nil signs nothing.
+	// lookup finds the provider that signs; nil forwards without signing.
 	lookup func(provider string) (*providers.Provider, bool)
 	client *http.Client
 }
 
-// forward sends an event as it came, and gives the status of the answer.
+// forward sends an event unchanged and returns the status of the response.
 func (f *forwarder) forward(ctx context.Context, s sent) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -39,11 +39,11 @@ func (f *forwarder) forward(ctx context.Context, s sent) (status int, err error)
 		return 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection is reused
 	return response.StatusCode, nil
 }
 
-// own are headers of the connection, which the client makes.
+// own are connection headers, which the client sets itself.
 var own = map[string]bool{
 	"host": true, "content-length": true, "connection": true, "transfer-encoding": true, "te": true, "trailer": true,
 	"upgrade": true, "keep-alive": true, "proxy-connection": true, "accept-encoding": true, "expect": true,
@@ -90,7 +90,7 @@ func (f *forwarder) request(ctx context.Context, s sent) (*http.Request, error) 
 	return request, nil
 }
 
-// sign makes the request authentic by the provider's own scheme.
+// sign signs the request with the provider's own scheme.
 func (f *forwarder) sign(r *auth.Request, provider string) error {
 	p, ok := f.lookup(provider)
 	if !ok {

@@ -33,14 +33,14 @@ func stripe(t *testing.T) *providers.Provider {
 	return p
 }
 
-// seen is a request as the developer's server has got it.
+// seen is a request received by the developer's server.
 type seen struct {
 	method, target string
 	header         http.Header
 	body           []byte
 }
 
-// developer is a server that notes what comes.
+// developer starts a server that records requests.
 func developer(t *testing.T, status int) (url string, came chan seen) {
 	t.Helper()
 	came = make(chan seen, 10)
@@ -63,7 +63,7 @@ func someEvent() sent {
 	}
 }
 
-// What is forwarded has the bytes and the headers that came, and nothing of the connection on which it came.
+// A forwarded request has the original bytes and headers, without those of the original connection.
 func TestAnEventIsForwardedAsItCame(t *testing.T) {
 	t.Parallel()
 	url, came := developer(t, http.StatusTeapot)
@@ -104,13 +104,13 @@ func TestAnEventIsSignedAsItsProviderDoes(t *testing.T) {
 	require.ErrorContains(t, err, "no definition of nobody")
 }
 
-// holdfast answers as the operator API does.
+// holdfast responds like the operator API.
 type holdfast struct {
 	*httptest.Server
 
 	mu      sync.Mutex
-	streams [][]string // what each stream sends before it ends; "" is an answer of 410
-	places  []string   // from which streams were asked for
+	streams [][]string // what each stream sends before it ends; "" responds with 410
+	places  []string   // positions that streams were requested from
 	role    string
 }
 
@@ -170,8 +170,8 @@ func lines(all ...[]string) (joined []string) {
 	return joined
 }
 
-// A listener goes on from its last event when the stream ends, from the gap when some were skipped, and from now when the feed has
-// begun anew.
+// A listener resumes from its last event when the stream ends, from the gap when events were skipped, and from now when the feed
+// was reset.
 func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
 	t.Parallel()
 	h := newHoldfast(t,
@@ -204,7 +204,7 @@ func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
 	require.Contains(t, out.String(), "\"id\": \"a\"")
 }
 
-// What dies before it is processed has come as well; it is sent once, also where somebody rescues it later.
+// An event that fails before it is processed is forwarded too, and only once, even if it is replayed later.
 func TestAListenerForwardsWhatHasDied(t *testing.T) {
 	t.Parallel()
 	died := func(place, id, action, more string) []string {

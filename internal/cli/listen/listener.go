@@ -15,32 +15,32 @@ import (
 	"holdfast/internal/cli"
 )
 
-// listener follows a Holdfast, and shows what comes.
+// listener follows a Holdfast and prints and forwards events.
 type listener struct {
 	out       io.Writer
 	shows     bool
 	api       *cli.API
-	forwarder *forwarder // nil where nothing is forwarded
+	forwarder *forwarder // nil forwards nothing
 	filter    feed.Filter
-	after     string // the place to go on from
+	after     string // the position to resume from
 
-	// died are events that were sent when they died: they are not sent again when somebody has rescued them.
+	// died are events that were forwarded when they failed; they aren't forwarded again after a replay.
 	died map[string]bool
 
-	mu   sync.Mutex // one event after the other
+	mu   sync.Mutex // one event at a time
 	last *sent
 
 	writing sync.Mutex
 }
 
 const (
-	// pause is how long to wait before the stream is opened again.
+	// pause is the delay before the stream is reopened.
 	pause = time.Second
-	// silence is how long a stream may say nothing before it is taken for lost.
+	// silence is how long a stream may be silent before it counts as broken.
 	silence = 2*feed.Heartbeat + 10*time.Second
 )
 
-// run follows until ctx ends. The error says why that is of no use.
+// run follows until ctx ends, or returns the error that makes following pointless.
 func (l *listener) run(ctx context.Context) error {
 	l.say("listening to %s", l.api.URL)
 	told := false
@@ -50,7 +50,7 @@ func (l *listener) run(ctx context.Context) error {
 		var refused *cli.RefusalError
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // it was told to end
+			return nil //nolint:nilerr // ctx was canceled
 		case errors.Is(err, errSkipped):
 			continue
 		case errors.Is(err, errResync), errors.As(err, &refused) && refused.Status == http.StatusGone:
@@ -82,7 +82,7 @@ func (l *listener) follow(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	return messages(response.Body, func(m message) error {
-		watch.Stop() // the developer's server may take its time
+		watch.Stop() // the developer's server may be slow
 		defer watch.Reset(silence)
 		c, place, err := m.change()
 		if id, note := l.wanted(c); err == nil && id != "" {
@@ -95,11 +95,11 @@ func (l *listener) follow(ctx context.Context) error {
 	})
 }
 
-// maxDied bounds the events that are remembered; one more and they are forgotten.
+// maxDied bounds the remembered events; above it, all are forgotten.
 const maxDied = 10_000
 
-// wanted is the event that has come, if one has, and a word about it. Each comes once: when it is processed or ignored, or has
-// died.
+// wanted returns a change's event if it should be forwarded, and a note about it. Each event is forwarded once: when it is
+// processed, ignored or failed.
 func (l *listener) wanted(c feed.Change) (id, note string) {
 	switch {
 	case c.Subject == feed.Event && (c.Action == feed.Processed || c.Action == feed.Ignored) && !l.died[c.ID]:
@@ -114,7 +114,7 @@ func (l *listener) wanted(c feed.Change) (id, note string) {
 	return "", ""
 }
 
-// show fetches an event, and sends it on. The error says that it has to be tried again.
+// show fetches and forwards an event. An error means that it must be retried.
 func (l *listener) show(ctx context.Context, c feed.Change, id, note string) error {
 	s, err := readEvent(ctx, l.api, id)
 	var refused *cli.RefusalError
@@ -132,7 +132,7 @@ func (l *listener) show(ctx context.Context, c feed.Change, id, note string) err
 	return nil
 }
 
-// again sends the last event once more.
+// again resends the last event.
 func (l *listener) again(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *listener) again(ctx context.Context) {
 	l.send(ctx, *l.last, "again ")
 }
 
-// send forwards an event, and shows it in a line.
+// send forwards an event and prints a line about it.
 func (l *listener) send(ctx context.Context, s sent, note string) {
 	became := ""
 	if l.forwarder != nil {
@@ -158,12 +158,12 @@ func (l *listener) send(ctx context.Context, s sent, note string) {
 	if l.shows {
 		l.writing.Lock()
 		defer l.writing.Unlock()
-		_ = cli.WriteBody(l.out, readable(s.Body)) // the output is all there is to tell
+		_ = cli.WriteBody(l.out, readable(s.Body)) // a failing output can't be reported
 		fmt.Fprintln(l.out)
 	}
 }
 
-// readable indents JSON, without touching its numbers.
+// readable indents JSON without changing its numbers.
 func readable(body []byte) []byte {
 	var out bytes.Buffer
 	if json.Indent(&out, body, "", "  ") != nil {

@@ -11,13 +11,13 @@ import (
 	"holdfast/feed"
 )
 
-// message is one of a stream of server-sent events; what has no data only moves the place.
+// message is a server-sent event; one without data only moves the position.
 type message struct{ name, id, data string }
 
 // maxLine bounds a line of the stream, in bytes.
 const maxLine = 1 << 20
 
-// messages gives each message of a stream to take, until it ends or take fails.
+// messages calls take for each message of a stream until it ends or take fails.
 func messages(stream io.Reader, take func(message) error) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxLine)
@@ -50,7 +50,7 @@ var (
 	errSkipped = errors.New("some changes were skipped")
 )
 
-// change is the change that a message tells of, if it does. Of what was skipped, place is where it begins.
+// change returns a message's change, if it has one. For skipped changes, place is where they begin.
 func (m message) change() (c feed.Change, place string, err error) {
 	switch m.name {
 	case "resync":

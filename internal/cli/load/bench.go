@@ -19,7 +19,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// benchOptions are the flags of a load, before they are read.
+// benchOptions are the unparsed flags of a load.
 type benchOptions struct {
 	loadgen.Options
 	duplicates, badSignatures string
@@ -30,15 +30,15 @@ type benchOptions struct {
 // benchResult is what --json prints.
 type benchResult struct {
 	Load loadgen.Result `json:"load"`
-	// Check is nil if there is no database.
+	// Check is nil without a database.
 	Check *ledger.Report `json:"check,omitempty"`
-	// Unfinished counts the events that were acknowledged and not at their end when the check was made.
+	// Unfinished counts acknowledged events that hadn't ended at the time of the check.
 	Unfinished int `json:"unfinished"`
-	// Interrupted says that the command was stopped before the load or the check was at its end.
+	// Interrupted reports that the command was stopped before the load or the check ended.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// BenchCommand is `holdfast bench`.
+// BenchCommand returns `holdfast bench`.
 func BenchCommand() *cobra.Command {
 	var o benchOptions
 	command := &cobra.Command{
@@ -89,7 +89,7 @@ func (o *benchOptions) flags(command *cobra.Command) {
 	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait until all is at its end")
 }
 
-// read makes options of flags and arguments.
+// read parses flags and arguments.
 func (o *benchOptions) read(c *cobra.Command, cfg config.Config, words []string) (err error) {
 	if o.Duplicates, err = parseShare("duplicates", o.duplicates); err != nil {
 		return err
@@ -115,10 +115,10 @@ func (o *benchOptions) read(c *cobra.Command, cfg config.Config, words []string)
 	return err
 }
 
-// forever is longer than any load lasts.
+// forever is longer than any load.
 const forever = 24 * time.Hour
 
-// secretsOnce reads the environment once, and not for each request.
+// secretsOnce reads the environment once instead of for each request.
 func secretsOnce(cfg config.Config, given string) auth.Secrets {
 	if given != "" {
 		return func(string) []string { return []string{given} }
@@ -167,7 +167,7 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	}
 }
 
-// send runs the load, with a bar for whoever watches.
+// send runs the load with a progress bar.
 func (o *benchOptions) send(c *cobra.Command) (loadgen.Result, error) {
 	if o.ledger != "" {
 		w, err := ledger.Open(o.ledger, ledger.Run{ID: o.Run, Started: time.Now(), Seed: o.Seed})
@@ -187,7 +187,7 @@ func (o *benchOptions) send(c *cobra.Command) (loadgen.Result, error) {
 	return result, err
 }
 
-// check waits until all is processed and judges it.
+// check waits until all events are processed and checks the result.
 func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions) error {
 	l, err := ledger.ReadFile(o.ledger)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"holdfast/loadgen"
 )
 
-// watchLoad shows how far a load has come: a bar on a terminal, a line every other second elsewhere. It ends with the
-// function that it gives.
+// watchLoad shows a load's progress, as a bar on a terminal and as a line every other second elsewhere, until stop is called.
 func watchLoad(w io.Writer, g *loadgen.Generator, o loadgen.Options) (stop func()) {
 	live := cli.IsTerminal(w)
 	interval := 2 * time.Second
@@ -63,7 +62,7 @@ func loadLine(c loadgen.Counts, o loadgen.Options, elapsed time.Duration, rate f
 	return fmt.Sprintf("%s  %d requests, %.0f/s, %d not acknowledged", cli.Bar(share), c.Requests, rate, c.Requests-c.OK)
 }
 
-// writeLoad prints what was answered, and how fast.
+// writeLoad prints the responses and the latencies.
 func writeLoad(w io.Writer, r *loadgen.Result) error {
 	fields := []string{
 		"run", fmt.Sprintf("%s, seed %d", r.Run, r.Seed),
@@ -91,8 +90,8 @@ func writeLoad(w io.Writer, r *loadgen.Result) error {
 	return cli.WriteFields(w, fields...)
 }
 
-// spooledText says why the accepted and the spooled can be more than were sent: an event that goes to the inbox is compared with
-// the others when it is started.
+// spooledText explains why accepted plus spooled events can exceed the sent ones: an event in the inbox is deduplicated only
+// when it is started.
 func spooledText(n int64) string {
 	if n == 0 {
 		return "0"

@@ -49,7 +49,7 @@ func TestBenchAnyReceiver(t *testing.T) {
 	require.Nil(t, result.Check)
 }
 
-// A load that somebody stops shows what was sent until then, says so, and is no success.
+// An interrupted load prints what it has sent, says so, and fails.
 func TestBenchInterrupted(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -78,7 +78,7 @@ func TestBenchInterrupted(t *testing.T) {
 	require.True(t, result.Interrupted)
 }
 
-// Where more is accepted than was sent once, it says why.
+// If more events are accepted than were sent once, the output explains why.
 func TestBenchExplainsWhatIsSpooled(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -87,7 +87,7 @@ func TestBenchExplainsWhatIsSpooled(t *testing.T) {
 	require.Regexp(t, `(?m)^spooled +21 \(Temporal was late; duplicates among them are found`, out.String())
 }
 
-// A load of which nothing arrives has measured nothing.
+// A load fails if none of its events arrives.
 func TestBenchNobody(t *testing.T) {
 	_, err := run(t, "", "bench", "stripe", "--count", "3", "--url", "http://127.0.0.1:1", "--secret", secretOfTests)
 	require.ErrorContains(t, err, "nothing was acknowledged")

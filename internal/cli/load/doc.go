@@ -1,4 +1,4 @@
-// Package load holds the commands that send events, one or many, to any address, and check what became of them.
+// Package load has the commands that send one or many events to any address, and check the results.
 //
-// It must never know how an ingress receives: it sends what providers send.
+// It must not depend on how an ingress receives: it sends what providers send.
 package load

@@ -12,7 +12,7 @@ import (
 	"holdfast/ledger"
 )
 
-// brokenError says what is broken; nil if nothing is.
+// brokenError lists the broken invariants; nil if there are none.
 func brokenError(r ledger.Report, unfinished int) error {
 	var broken []string
 	for _, f := range r.Findings {
@@ -31,7 +31,6 @@ func brokenError(r ledger.Report, unfinished int) error {
 	}
 }
 
-// explained says what each invariant means.
 var explained = map[ledger.Invariant]string{
 	ledger.Lost:        "acknowledged, and nowhere",
 	ledger.Duplicated:  "stored, or dead, more than once",
@@ -72,7 +71,7 @@ func writeReport(w io.Writer, r ledger.Report) error {
 		"stored", fmt.Sprintf("%d processed, %d dead, %d not at their end", r.Processed, r.Dead, r.Waiting))
 }
 
-// writeTiming prints what the loss check knows about time.
+// writeTiming prints the loss check's timings.
 func writeTiming(w io.Writer, t ledger.Timing) error {
 	if t.PerSecond == 0 {
 		return nil
@@ -85,7 +84,7 @@ func quantilesText(q ledger.Quantiles) string {
 	return fmt.Sprintf("p50 %s  p90 %s  p99 %s  max %s", short(q.P50), short(q.P90), short(q.P99), short(q.Max))
 }
 
-// short is a time in three or four digits.
+// short formats a duration with three or four digits.
 func short(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

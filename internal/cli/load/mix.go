@@ -12,7 +12,7 @@ import (
 	"holdfast/providers"
 )
 
-// parseMix reads PROVIDER[:TYPE][=WEIGHT], one or more.
+// parseMix parses one or more PROVIDER[:TYPE][=WEIGHT].
 func parseMix(c *cobra.Command, catalogue *providers.Catalogue, words []string) (mix []loadgen.Share, err error) {
 	for _, word := range words {
 		share := loadgen.Share{Weight: 1}
@@ -32,7 +32,7 @@ func parseMix(c *cobra.Command, catalogue *providers.Catalogue, words []string) 
 	return mix, nil
 }
 
-// parseShare reads "30%"; "" is 0.
+// parseShare parses "30%"; "" is 0.
 func parseShare(flag, s string) (float64, error) {
 	if s == "" {
 		return 0, nil

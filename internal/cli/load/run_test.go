@@ -11,13 +11,12 @@ import (
 
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// run runs a command of this package and gives what it prints to standard output.
+// run runs a command of this package and returns its standard output.
 func run(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return runUntil(t.Context(), stdin, args...)
 }
 
-// runUntil is run with a context, which a signal ends.
 func runUntil(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out bytes.Buffer
 	root := cli.NewRoot(SendCommand(), BenchCommand(), VerifyLedgerCommand())

@@ -23,16 +23,15 @@ import (
 	"holdfast/providers/auth"
 )
 
-// sendOptions say what to send, and where.
 type sendOptions struct {
 	provider, eventType string
-	url                 string // "" means the ingress of the configuration
-	file                string // "" means the definition's sample
+	url                 string // "" is the configuration's ingress
+	file                string // "" is the definition's sample
 	headers             []string
-	secret              string // "" means the configured ones
+	secret              string // "" uses the configured ones
 }
 
-// SendCommand is `holdfast send`.
+// SendCommand returns `holdfast send`.
 func SendCommand() *cobra.Command {
 	var o sendOptions
 	command := &cobra.Command{
@@ -92,10 +91,10 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 type sender struct {
 	provider  *providers.Provider
 	eventType string
-	body      []byte // nil means the sample
+	body      []byte // nil is the sample
 	headers   []string
 	target    *url.URL
-	// public is what the receiver calls itself, for schemes that sign the URL; "" if that is the target.
+	// public is the server's public URL, for schemes that sign the URL; "" if it equals the target.
 	public string
 	client *http.Client
 }
@@ -127,7 +126,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 	return s, nil
 }
 
-// reachable turns an address to listen on into one to call: every interface is also the loopback.
+// reachable turns a listen address into one to call: every interface includes loopback.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if address, _ := netip.ParseAddr(host); err == nil && (host == "" || address.IsUnspecified()) {
@@ -167,11 +166,11 @@ func (s *sender) request() (*auth.Request, error) {
 			strings.Join(s.provider.SecretNames(), " or "))
 	}
 	r.URL = called + strings.TrimPrefix(r.URL, signed)
-	return r, cli.SetHeaders(r, s.headers) // whoever gives a signature means it
+	return r, cli.SetHeaders(r, s.headers) // a given signature header takes precedence
 }
 
-// unsigned is the sample, or the given body with the headers of the sample of its type. Where the headers say what the event is
-// and nobody has said it, it would only become a dead letter.
+// unsigned returns the sample, or the given body with the headers of its type's sample. If headers identify the event and no
+// type is given, it returns an error, since the event would become a dead letter.
 func (s *sender) unsigned(id string) (*auth.Request, error) {
 	if s.body == nil {
 		return s.provider.Sample(s.eventType, id, time.Now())
@@ -191,7 +190,6 @@ func (s *sender) unsigned(id string) (*auth.Request, error) {
 	return r, nil
 }
 
-// send delivers a new event.
 func (s *sender) send(ctx context.Context) (sentAnswer, error) {
 	r, err := s.request()
 	if err != nil {
@@ -202,7 +200,7 @@ func (s *sender) send(ctx context.Context) (sentAnswer, error) {
 	return answer, err
 }
 
-// workflowsOf are the IDs of the workflows that the events of a request become. A handshake has none.
+// workflowsOf returns the workflow IDs of a request's events. A handshake has none.
 func (s *sender) workflowsOf(r *auth.Request) (ids []string) {
 	if _, isHandshake := s.provider.Challenge(r, time.Now()); isHandshake {
 		return nil

@@ -21,16 +21,16 @@ import (
 	"holdfast/providers/auth"
 )
 
-// sentAnswer is what a receiver has answered.
+// sentAnswer is a server's response.
 type sentAnswer struct {
 	status int
 	took   time.Duration
 	body   []byte
-	// workflows are those of the events, for an answer that doesn't name them.
+	// workflows are those of the events, for a response that doesn't name them.
 	workflows []string
 }
 
-// answeredEvents is what a Holdfast says in its answer; another receiver says nothing of the kind.
+// answeredEvents is Holdfast's response body; other servers send something else.
 type answeredEvents struct {
 	Events []struct {
 		WorkflowID string `json:"workflow_id"`
@@ -57,7 +57,7 @@ func deliver(ctx context.Context, client *http.Client, r *auth.Request) (sentAns
 	return sentAnswer{status: response.StatusCode, took: time.Since(start), body: body}, err
 }
 
-// withoutURL takes the URL out of a client's error: path and query may hold a token.
+// withoutURL removes the URL from a client's error: path and query may contain a token.
 func withoutURL(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
@@ -68,7 +68,7 @@ func withoutURL(err error) error {
 
 func (a sentAnswer) accepted() bool { return a.status >= 200 && a.status < 300 }
 
-// workflowIDs are those of the events that were accepted. Not every provider's answer names them.
+// workflowIDs returns those of the accepted events. Not every provider's response names them.
 func (a sentAnswer) workflowIDs() (ids []string) {
 	var answered answeredEvents
 	_ = json.Unmarshal(a.body, &answered)
@@ -81,7 +81,7 @@ func (a sentAnswer) workflowIDs() (ids []string) {
 	return ids
 }
 
-// report prints the answer and where to look next.
+// report prints the response and where to look next.
 func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) error {
 	var body any = json.RawMessage(a.body)
 	if !json.Valid(a.body) {
@@ -95,7 +95,7 @@ func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) erro
 	return err
 }
 
-// write names the event by its workflow, which leads somewhere whatever becomes of it: a redelivery has an ID that no row has.
+// write names the event by its workflow, which always works: a redelivery has an ID without a row.
 func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
 	_, err := fmt.Fprintf(w, "%d %s in %s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond))
 	if err == nil && len(a.body) > 0 {
@@ -114,7 +114,7 @@ func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
 	return nil
 }
 
-// quoted is a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if !strings.ContainsFunc(word, isSpecial) {
 		return word

@@ -23,7 +23,7 @@ import (
 	"holdfast/providers/lint"
 )
 
-// receiver authenticates what it gets as an ingress would, and tells what it has had before.
+// receiver authenticates requests like an ingress, and reports duplicates.
 type receiver struct {
 	*httptest.Server
 	catalogue *providers.Catalogue
@@ -82,7 +82,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	fmt.Fprintf(w, `{"ok":true,"events":[%s]}`, strings.Join(told, ","))
 }
 
-// A sample of every provider arrives authentic, whatever the scheme. The lint of definitions looks at all of them.
+// A sample of every provider is authentic, whatever the scheme. The lint of definitions covers all samples.
 func TestSendEverything(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	r.catalogue = r.catalogue.WithSecrets(func(string) []string { return append(auth.TrialSecrets(), secretOfTests) })
@@ -95,7 +95,7 @@ func TestSendEverything(t *testing.T) {
 	require.Empty(t, r.denied)
 }
 
-// secretFor is the secret of the tests, or that of the trials with which the provider's scheme can sign.
+// secretFor returns the tests' secret, or the trial secret that the provider's scheme can sign with.
 func secretFor(t *testing.T, p *providers.Provider, eventType string) string {
 	t.Helper()
 	for _, secret := range append([]string{secretOfTests}, auth.TrialSecrets()...) {
@@ -108,7 +108,7 @@ func secretFor(t *testing.T, p *providers.Provider, eventType string) string {
 	return ""
 }
 
-// A body of one's own is signed as it is, with the headers of its type.
+// A custom body is signed unchanged, with the headers of its type.
 func TestSendAFile(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "body.json")
@@ -124,7 +124,7 @@ func TestSendAFile(t *testing.T) {
 	require.Equal(t, 1, r.keys["stripe:evt_7"])
 }
 
-// A header that is given counts, also where a signature would have been made.
+// A given header takes precedence, even over a signature.
 func TestAGivenHeaderTakesThePlaceOfASignature(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	out, err := run(t, "", "send", "github", "push", "--url", r.URL, "--secret", secretOfTests,
@@ -133,7 +133,7 @@ func TestAGivenHeaderTakesThePlaceOfASignature(t *testing.T) {
 	require.ErrorContains(t, r.denied[0], "bad_signature")
 }
 
-// A body of one's own whose type stands in a header: the type is asked for, unless the header is given.
+// A custom body whose type is in a header needs a type, unless the header is given.
 func TestSendAFileAsksForTheType(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "body.json")
@@ -155,7 +155,7 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	require.Empty(t, r.denied)
 }
 
-// Where the provider's answer names no event, what was sent does.
+// If the provider's response names no event, the sent event is named.
 func TestSendNamesTheEventOfAnAnswerThatDoesNot(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(receiver.Close)
@@ -167,7 +167,7 @@ func TestSendNamesTheEventOfAnAnswerThatDoesNot(t *testing.T) {
 	require.NotContains(t, out, "event show", "a handshake is no event")
 }
 
-// Without a type a provider sends its first sample; where a secret has a form of its own, the error says that it has not.
+// Without a type a provider sends its first sample; if the secret must have a certain format, the error says so.
 func TestSendWithoutAType(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	for _, name := range []string{"stripe", "gocardless", "github", "twilio", "evolution", "slack", "mollie"} {
@@ -198,7 +198,7 @@ func TestSendRefusals(t *testing.T) {
 	require.NotContains(t, err.Error(), "s3cret-token")
 }
 
-// What is printed to look next can be typed.
+// The printed command can be pasted into a shell.
 func TestWordsForAShell(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{

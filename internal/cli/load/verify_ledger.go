@@ -16,10 +16,10 @@ import (
 	"holdfast/persistence"
 )
 
-// settleInterval is the pause between two looks at what is unfinished.
+// settleInterval is the pause between two checks for unfinished events.
 const settleInterval = 250 * time.Millisecond
 
-// VerifyLedgerCommand is `holdfast verify-ledger`.
+// VerifyLedgerCommand returns `holdfast verify-ledger`.
 func VerifyLedgerCommand() *cobra.Command {
 	var settle time.Duration
 	var withoutTemporal bool
@@ -68,7 +68,7 @@ func VerifyLedgerCommand() *cobra.Command {
 	return command
 }
 
-// waitSettled waits until all that was acknowledged is at its end, but no longer than it may, and gives how many are not.
+// waitSettled waits until all acknowledged events have ended or the deadline, and returns how many haven't.
 func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.Time, show func(int)) (left int, err error) {
 	err = lookUntil(ctx, deadline, func() (done bool, err error) {
 		if left, err = c.Unfinished(ctx); left > 0 {
@@ -79,7 +79,7 @@ func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.
 	return left, err
 }
 
-// waitAgreed asks Temporal until it agrees, or the time is over: its list of runs is behind what has happened.
+// waitAgreed queries Temporal until it agrees or the deadline: its list of runs lags.
 func waitAgreed(
 	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
 ) (found []ledger.Finding, err error) {
@@ -90,7 +90,7 @@ func waitAgreed(
 	return found, err
 }
 
-// lookUntil looks at least once, and again until it is done or the time is over.
+// lookUntil calls look at least once, and repeats it until it is done or the deadline.
 func lookUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
 	ticker := time.NewTicker(settleInterval)
 	defer ticker.Stop()
@@ -107,7 +107,7 @@ func lookUntil(ctx context.Context, deadline time.Time, look func() (done bool, 
 	}
 }
 
-// removeUnlessBroken keeps a ledger that somebody will want to look at.
+// removeUnlessBroken keeps the ledger for inspection after an error.
 func removeUnlessBroken(path string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%w (the ledger is %s)", err, path)

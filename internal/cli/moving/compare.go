@@ -13,7 +13,7 @@ import (
 	"holdfast/moving"
 )
 
-// CompareCommand is `holdfast compare`.
+// CompareCommand returns `holdfast compare`.
 func CompareCommand() *cobra.Command {
 	var o compareOptions
 	command := &cobra.Command{
@@ -43,15 +43,14 @@ type compareOptions struct {
 	limit int
 }
 
-// comparison is what was found.
 type comparison struct {
 	Lines    int64                                           `json:"lines"`
 	Mistaken int64                                           `json:"mistaken"`
 	Counts   map[operation.ImportRecord]moving.ComparedCount `json:"counts"`
-	// Differing counts all differences; the first of them are listed.
+	// Differing counts all differences, of which the first are listed.
 	Differing   int64                        `json:"differing"`
 	Differences []operation.ImportDifference `json:"differences"`
-	// NotLookedFor says that events which are only here were not looked for: the file has too many.
+	// NotLookedFor reports that the search for events missing in the file was skipped: the file is too large.
 	NotLookedFor bool `json:"extras_not_looked_for,omitempty"`
 }
 
@@ -105,7 +104,7 @@ func writeComparison(w io.Writer, f comparison) error {
 	return table.Flush()
 }
 
-// textOf is a difference in one line.
+// textOf formats a difference as one line.
 func textOf(d operation.ImportDifference) string {
 	name := fmt.Sprintf("%s %s %s", d.Record, d.Provider, d.Name)
 	switch d.Differ {
@@ -117,7 +116,7 @@ func textOf(d operation.ImportDifference) string {
 	return fmt.Sprintf("line %d: %s: %s: %s there, %s here", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))
 }
 
-// valueText is a value; "nothing" where there is none.
+// valueText formats a value; "nothing" for none.
 func valueText(v []byte) string {
 	if v == nil {
 		return "nothing"

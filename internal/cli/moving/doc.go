@@ -1,4 +1,4 @@
-// Package moving has the commands that bring what another system has, and tell what differs from it.
+// Package moving has the commands that import another system's data and compare it.
 //
-// It must never know how a line is read or applied.
+// It must not parse or apply lines itself.
 package moving

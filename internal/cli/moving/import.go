@@ -18,7 +18,7 @@ import (
 	"holdfast/providers"
 )
 
-// ImportCommand is `holdfast import`.
+// ImportCommand returns `holdfast import`.
 func ImportCommand() *cobra.Command {
 	o := importOptions{rate: operation.KindImport.Rates().Default}
 	command := &cobra.Command{
@@ -53,7 +53,7 @@ func ImportCommand() *cobra.Command {
 	return command
 }
 
-// source is a file that is to be read.
+// source is an input file.
 type source struct {
 	format   moving.Format
 	record   operation.ImportRecord
@@ -66,7 +66,6 @@ func (s *source) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&s.provider, "provider-of-lines", "", "the provider of a line that names none")
 }
 
-// each reads a file line by line.
 func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(moving.Line) error) error {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(mov
 	return nil
 }
 
-// openSource opens a file, standard input, or all files of an archive, and decompresses what is compressed.
+// openSource opens a file, standard input, or all files of an archive, and decompresses them if necessary.
 func openSource(c *cobra.Command, name string) (io.ReadCloser, error) {
 	if archive.IsAddress(name) {
 		bucket, err := archive.Open(name)
@@ -114,7 +113,7 @@ func openSource(c *cobra.Command, name string) (io.ReadCloser, error) {
 	return closers{plain, file}, nil
 }
 
-// closers closes a file behind what reads it.
+// closers closes a file after its decompressor.
 type closers struct {
 	io.ReadCloser
 

@@ -16,15 +16,15 @@ import (
 	"holdfast/moving"
 )
 
-// The bounds of what is held of a file at a time.
+// The bounds of what is kept in memory of a file.
 const (
 	maxItems     = 200
 	maxBytesHeld = 4 << 20
-	// maxSubscriptions is how many subscriptions a file may hold, which are held together.
+	// maxSubscriptions bounds a file's subscriptions, which are kept in memory together.
 	maxSubscriptions = 10_000
 )
 
-// reading is a file on its way: its records go on in pages, and its mistakes are told as they are found.
+// reading is a file being read: it stages records in pages and reports errors as it finds them.
 type reading struct {
 	id    string
 	store interface {
@@ -42,7 +42,6 @@ type reading struct {
 	counts                           map[operation.ImportRecord]int64
 }
 
-// take takes the next line.
 func (r *reading) take(ctx context.Context, l moving.Line) error {
 	r.lines++
 	switch {
@@ -83,7 +82,7 @@ func (r *reading) flush(ctx context.Context) error {
 	return nil
 }
 
-// drop removes what was kept, also where whoever reads is interrupted.
+// drop deletes the staged records, even after an interrupt.
 func (r *reading) drop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -100,10 +99,10 @@ func (r *reading) question() string {
 	return "Import " + strings.Join(parts, ", ") + "?"
 }
 
-// hasSomething says whether there is anything to import.
+// hasSomething reports whether there is anything to import.
 func (r *reading) hasSomething() bool { return r.staged > 0 || len(r.subscriptions) > 0 }
 
-// writeNothing says that no operation is needed.
+// writeNothing says that there is nothing to import.
 func (r *reading) writeNothing(w io.Writer) error {
 	text := "nothing to import"
 	if r.hasSomething() {
@@ -116,7 +115,7 @@ func (r *reading) writeNothing(w io.Writer) error {
 	return err
 }
 
-// errMistakes stands below the mistakes.
+// errMistakes follows the list of errors.
 func (r *reading) errMistakes() error {
 	return fmt.Errorf("%d of %d lines have mistakes; nothing was imported (--skip-mistakes imports the others)", r.mistaken, r.lines)
 }
@@ -130,7 +129,7 @@ func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) e
 	return r.flush(c.Context())
 }
 
-// stage reads a file and keeps it. On an error nothing of it is left.
+// stage reads a file and stages its records. On an error it deletes them.
 func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
 	r := &reading{id: operation.NewID(), store: t.Store.Imports}
 	r.page = func(ctx context.Context, items []operation.ImportItem) error {
@@ -146,7 +145,7 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 	return r, nil
 }
 
-// tried is what a file has, and what a dry run says would become of it.
+// tried is the content of a file and the result of a dry run.
 type tried struct {
 	DryRun   bool                      `json:"dry_run"`
 	Lines    int64                     `json:"lines"`
@@ -156,12 +155,12 @@ type tried struct {
 	Problems []operation.ImportProblem `json:"problems,omitempty"`
 }
 
-// found is what a file has.
+// found returns the content of a file.
 func (r *reading) found() tried {
 	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: operation.ImportCounts{}}
 }
 
-// try reads a file, and says what would become of it.
+// try reads a file and prints what an import would do.
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
 	r, parse := &reading{store: t.Store.Imports}, t.Parser()

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// AuditCommand is `holdfast audit`.
+// AuditCommand returns `holdfast audit`.
 func AuditCommand() *cobra.Command {
 	return cli.Group("audit", "List what operators did",
 		"  holdfast audit list --since 7d",

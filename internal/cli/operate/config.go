@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// ConfigCommand is `holdfast config`.
+// ConfigCommand returns `holdfast config`.
 func ConfigCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:   "config",
@@ -32,7 +32,7 @@ func ConfigCommand() *cobra.Command {
 	})
 }
 
-// settings are the variables of a configuration by name, as text.
+// settings returns the variables of a configuration by name, as text.
 func settings(text string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(text) {

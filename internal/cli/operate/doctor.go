@@ -15,7 +15,7 @@ import (
 	"holdfast/internal/word"
 )
 
-// DoctorCommand is `holdfast doctor`.
+// DoctorCommand returns `holdfast doctor`.
 func DoctorCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "doctor",

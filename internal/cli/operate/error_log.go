@@ -15,7 +15,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// ErrorCommand is `holdfast error`.
+// ErrorCommand returns `holdfast error`.
 func ErrorCommand() *cobra.Command {
 	group := cli.Group("error", "List and show what went wrong, overcome or not",
 		"  holdfast error list --since 1h\n  holdfast error show 12",

@@ -17,8 +17,7 @@ import (
 	"holdfast/runs"
 )
 
-// expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
-// can be given again.
+// expungeEvent begins with Temporal: if it fails half-way, the database still lists the runs, and the command can be repeated.
 func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, by oversight.Actor) error {
 	if by.Reason == "" && !dryRun {
 		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
@@ -45,7 +44,7 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, 
 	return errors.Join(printExpunged(c, gone), cleanArchive(c, t, gone))
 }
 
-// cleanArchive takes the event out of the files of the archive. What it cannot do now the next purge does.
+// cleanArchive removes the event from the archive's files. The next purge finishes what fails now.
 func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error {
 	if gone.ArchiveFiles == 0 {
 		return nil
@@ -82,7 +81,7 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {
 	workflowIDs, err := t.Store.Upkeep.WorkflowsOf(ctx, id)
 	if err != nil && !errors.Is(err, event.ErrNotFound) {
-		return 0, err // not found: its rows are purged, what it did to entities may be left
+		return 0, err // not found: its rows are purged, but its effects on entities may remain
 	}
 	slices.Sort(workflowIDs)
 	for _, workflowID := range slices.Compact(workflowIDs) {

@@ -16,7 +16,7 @@ import (
 	"holdfast/providers"
 )
 
-// planExpunge says what an expunge would do. The archive is read only for entities that can't be folded without it.
+// planExpunge returns what an expunge would do. It reads the archive only for entities that can't be folded without it.
 func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expunged, of retention.Archived, err error) {
 	if plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), nil, id); err != nil {
 		return plan, nil, err
@@ -39,7 +39,7 @@ func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expu
 	return plan, of, err
 }
 
-// readHistory reads what events in the archive did to entities.
+// readHistory reads the effects of archived events on entities.
 func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Keeper, refs []event.EntityRef) (retention.Archived, error) {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func printPlan(c *cobra.Command, plan retention.Expunged) error {
 	})
 }
 
-// writeEntities names the entities that couldn't be folded again from what the database has.
+// writeEntities lists the entities that couldn't be folded again from the database alone.
 func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 	for _, ref := range e.Recomputed {
 		if _, err := fmt.Fprintf(w, "%s %s recomputed from the archive\n", nameOf(ref), were); err != nil {
@@ -106,7 +106,7 @@ func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 	return err
 }
 
-// nameOf is an entity as holdfast entity show takes it.
+// nameOf formats an entity as `holdfast entity show` accepts it.
 func nameOf(ref event.EntityRef) string {
 	return "entity " + cli.Printable(ref.Provider) + " " + cli.Printable(ref.Kind) + " " + cli.Printable(ref.ExternalID)
 }

@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/config"
 )
 
-// HealthCommand is the health check of a container that has no shell and no curl.
+// HealthCommand returns the health check for containers without a shell and curl.
 func HealthCommand() *cobra.Command {
 	var at string
 	command := &cobra.Command{

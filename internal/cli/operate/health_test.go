@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The health check of a container asks the process beside it, whatever port that has:
-//   - one that is not ready makes it fail
+// A container's health check asks the process next to it on its configured port:
+//   - one that isn't ready makes it fail
 func TestHealthAsksTheConfiguredPort(t *testing.T) {
 	status := http.StatusOK
 	asked := ""

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// PayloadKeyCommand is `holdfast payload-key`.
+// PayloadKeyCommand returns `holdfast payload-key`.
 func PayloadKeyCommand() *cobra.Command {
 	return cli.Group("payload-key", "Make keys that encrypt what Temporal keeps",
 		"  holdfast payload-key new 2026-11-22",

@@ -16,7 +16,7 @@ import (
 	"holdfast/runs"
 )
 
-// PurgeCommand is `holdfast purge`.
+// PurgeCommand returns `holdfast purge`.
 func PurgeCommand() *cobra.Command {
 	var expunge string
 	var dryRun bool

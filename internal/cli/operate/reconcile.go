@@ -17,7 +17,7 @@ import (
 	"holdfast/reconcile"
 )
 
-// ReconcileCommand is `holdfast reconcile`.
+// ReconcileCommand returns `holdfast reconcile`.
 func ReconcileCommand() *cobra.Command {
 	var o reconcileOptions
 	command := &cobra.Command{
@@ -69,7 +69,7 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	return o.repair(c, t, s, plan)
 }
 
-// repair is audited before it begins, with what was planned: should it be stopped, what it has done by then stays.
+// repair writes the audit entry, with the plan, before it begins: if it is stopped, completed repairs stay.
 func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.Service, plan reconcile.Report) error {
 	detail, err := json.Marshal(plan)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 	return err
 }
 
-// whatBecomes says of each kind what it is, and what a repair makes of it.
+// whatBecomes describes each kind and its repair.
 var whatBecomes = map[reconcile.Kind][2]string{
 	reconcile.RunWithoutRow: {"runs that have ended, of events without a row", "dead letters, with the bytes of the run"},
 	reconcile.RowWithoutRun: {"stored events that no run works on", "dead letters of the code " + operation.CodeNoRun},

@@ -12,7 +12,7 @@ import (
 	"holdfast/internal/installation"
 )
 
-// ReportCommand is `holdfast report`.
+// ReportCommand returns `holdfast report`.
 func ReportCommand() *cobra.Command {
 	var window time.Duration
 	command := &cobra.Command{

@@ -15,10 +15,10 @@ import (
 	"holdfast/internal/installation"
 )
 
-// watchEvery is the pause between two looks of `stats --watch`.
+// watchEvery is the refresh interval of `stats --watch`.
 const watchEvery = 2 * time.Second
 
-// StatsCommand is `holdfast stats`.
+// StatsCommand returns `holdfast stats`.
 func StatsCommand() *cobra.Command {
 	var watch bool
 	var window time.Duration
@@ -54,7 +54,7 @@ func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 			if c.Context().Err() != nil {
 				return nil
 			}
-			fmt.Fprintln(c.ErrOrStderr(), "holdfast:", err) // it may be back at the next look
+			fmt.Fprintln(c.ErrOrStderr(), "holdfast:", err) // it may be back at the next refresh
 		}
 		select {
 		case <-c.Context().Done():

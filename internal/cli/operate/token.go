@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// TokenCommand is `holdfast token`.
+// TokenCommand returns `holdfast token`.
 func TokenCommand() *cobra.Command {
 	return cli.Group("token", "Make tokens for the operator API",
 		"  holdfast token new ada operator",

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// VersionCommand is `holdfast version`.
+// VersionCommand returns `holdfast version`.
 func VersionCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "version",

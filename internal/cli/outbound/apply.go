@@ -45,7 +45,7 @@ type applyOptions struct {
 	dryRun, prune bool
 }
 
-// applied is the plan, and the secrets that were made by it.
+// applied is the executed plan with the new secrets.
 type applied struct {
 	plan
 	DryRun  bool              `json:"dry_run,omitempty"`
@@ -96,8 +96,8 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	}), err)
 }
 
-// readStored reads what there is. Header values are never read: those of the file that are stored already are masked, too, so
-// that both compare as the same.
+// readStored reads the stored objects. Header values are never read: it also masks those of the file that are already stored, so
+// that both compare as equal.
 func readStored(ctx context.Context, t *tools, f file) (there stored, err error) {
 	for name, d := range f.Destinations {
 		if f.Destinations[name], err = t.Store.Subscriptions.MaskHeaders(ctx, d); err != nil {
@@ -115,7 +115,7 @@ func readStored(ctx context.Context, t *tools, f file) (there stored, err error)
 	return storedOf(destinations, subscriptions), nil
 }
 
-// countCanceled counts what waits for the subscriptions that are deleted.
+// countCanceled counts the waiting deliveries of subscriptions to delete.
 func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err error) {
 	for i, c := range p.Changes {
 		if c.Op == opDelete && c.Kind == kindSubscription {
@@ -127,8 +127,8 @@ func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err err
 	return nil
 }
 
-// apply makes the changes one after the other. Where one fails those before it are made, and the same file can be applied again.
-// It puts into the plan how many deliveries it has canceled.
+// apply makes the changes one by one. If one fails, earlier ones stay, and the same file can be applied again. It sets the
+// plan's counts of canceled deliveries.
 func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (secrets map[string]string, err error) {
 	secrets = map[string]string{}
 	for i := range p.Changes {
@@ -148,7 +148,7 @@ func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[stri
 		return err
 	case c.Op == opDelete:
 		if err = t.DeleteDestination(ctx, c.Name, by); errors.Is(err, event.ErrNotFound) {
-			return nil // it has gone with its subscription
+			return nil // deleted with its subscription
 		}
 		return err
 	case c.Kind == kindSubscription:
@@ -162,5 +162,4 @@ func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[stri
 	return err
 }
 
-// sorted are the names of a map in their order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

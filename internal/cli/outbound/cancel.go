@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/api/outgoing"
 )
 
-// cancelCommand cancels one delivery, which two arguments name, or those that flags select.
+// cancelCommand cancels one delivery, which two arguments identify, or those that flags select.
 func cancelCommand() *cobra.Command {
 	command := changeDeliveryCommand("cancel", "Do not deliver what is pending or retrying", "is canceled",
 		func(t *tools) changeDelivery { return t.Store.Outbox.CancelDelivery })
@@ -45,7 +45,7 @@ what is under way. One command cancels at most %d: repeat it for more.`, deliver
 	return command
 }
 
-// canceling selects deliveries that wait.
+// canceling selects waiting deliveries.
 type canceling struct {
 	query                            delivery.Query
 	about, subscription, destination string
@@ -94,7 +94,7 @@ func countText(found outgoing.Canceled) string {
 	return fmt.Sprintf("%d deliveries", found.Waiting)
 }
 
-// resolve finds what the flags name.
+// resolve resolves the names in the flags.
 func (o *canceling) resolve(c *cobra.Command, t *tools) (err error) {
 	if o.query.EventID, err = t.FindFiltered(c.Context(), o.about); err != nil {
 		return err

@@ -98,7 +98,7 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	})
 }
 
-// declare is what the flags say; to is nil where the destination is there.
+// declare returns what the flags declare; to is nil if the destination exists.
 func (o *createOptions) declare(name string) (s delivery.Subscription, to *delivery.Destination, err error) {
 	given := 0
 	for _, text := range []string{o.to, o.url, o.queue} {
@@ -125,7 +125,7 @@ func (o *createOptions) declare(name string) (s delivery.Subscription, to *deliv
 	return s, to, errors.Join(to.Check(), s.CheckFor(*to))
 }
 
-// declareForm says what is started or signaled.
+// declareForm sets what is started or signaled.
 func (o *createOptions) declareForm(s *delivery.Subscription) {
 	id, input := delivery.JQ(o.workflowID), []delivery.JQ{delivery.JQ(o.input)}
 	start := delivery.Start{WorkflowID: id, Type: o.start, Input: input}
@@ -139,7 +139,7 @@ func (o *createOptions) declareForm(s *delivery.Subscription) {
 	}
 }
 
-// mustBeNew refuses names that are taken: to change what is there, apply a file.
+// mustBeNew refuses names that are taken: to change existing objects, apply a file.
 func mustBeNew(ctx context.Context, t *tools, s delivery.Subscription, to *delivery.Destination) error {
 	if _, err := t.Store.Subscriptions.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
 		return errors.Join(err, fmt.Errorf("there is a subscription %s: holdfast subscription apply changes it", s.Name))

@@ -18,7 +18,7 @@ import (
 	"holdfast/operator/api/outgoing"
 )
 
-// DeliveryCommand is `holdfast delivery`.
+// DeliveryCommand returns `holdfast delivery`.
 func DeliveryCommand() *cobra.Command {
 	return cli.Group("delivery", "See what was not delivered, and why; send again, cancel",
 		"  holdfast delivery list --subscription customers-to-crm\n"+
@@ -84,7 +84,7 @@ func destinationID(ctx context.Context, t *cli.Tools, name string) (int64, error
 	return resolve(ctx, kindDestination, name, t.Store.Subscriptions.Destination, of)
 }
 
-// keyOf is the delivery that two arguments name.
+// keyOf returns the delivery that two arguments identify.
 func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err error) {
 	if k.EventID, err = t.FindEvent(ctx, args[0]); err != nil {
 		return k, err
@@ -212,7 +212,6 @@ func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
 	return table.Flush()
 }
 
-// changeDelivery changes one delivery.
 type changeDelivery func(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 
 func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDelivery) *cobra.Command {

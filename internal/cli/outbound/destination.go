@@ -17,7 +17,7 @@ import (
 	"holdfast/operator/api/outgoing"
 )
 
-// DestinationCommand is `holdfast destination`.
+// DestinationCommand returns `holdfast destination`.
 func DestinationCommand() *cobra.Command {
 	return cli.Group("destination", "Where events are delivered: see, pause, delete, rotate secrets",
 		"  holdfast destination list\n  holdfast destination pause crm --reason 'they deploy'",
@@ -59,7 +59,7 @@ func listDestinationsCommand() *cobra.Command {
 	}.Command()
 }
 
-// conditionsOf reads how the destinations of a list do.
+// conditionsOf reads the health of a list's destinations.
 func conditionsOf[T any](
 	c *cobra.Command, t *cli.Tools, all []T, id func(T) int64,
 ) (map[int64]delivery.Condition, error) {
@@ -145,7 +145,7 @@ func conditionFields(how delivery.Condition) []string {
 	}
 }
 
-// stateCommand pauses, resumes or disables a destination, also as that of a subscription.
+// stateCommand pauses, resumes or disables a destination, also by the name of a subscription.
 func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Command {
 	short := map[delivery.DestinationState]string{
 		delivery.DestinationPaused:   "Send nothing for a while; what matches is kept",
@@ -177,7 +177,7 @@ func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Comman
 	return command
 }
 
-// waits says how many deliveries are still to be made, tried already or not.
+// waits counts the unfinished deliveries, attempted or not.
 func waits(c delivery.Condition) string {
 	switch n := c.Waits(); {
 	case c.AtLeast:
@@ -189,7 +189,7 @@ func waits(c delivery.Condition) string {
 	}
 }
 
-// targetOf is the destination that a name means, and what else goes there.
+// targetOf returns the destination that a name refers to, and the other subscriptions to it.
 func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, others string, err error) {
 	if kind == kindDestination {
 		return name, "", nil
@@ -211,7 +211,7 @@ func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, other
 	return s.To, others, err
 }
 
-// someOf are names, as many as a line bears.
+// someOf returns as many names as fit on a line.
 func someOf(names []string) string {
 	const most = 10
 	if len(names) <= most {
@@ -264,7 +264,7 @@ const secretUsage = "read the secret from standard input (without it one is made
 // maxSecretInput is in bytes.
 const maxSecretInput = 4 << 10
 
-// secretFrom reads a secret from standard input, which no list of processes shows.
+// secretFrom reads a secret from standard input, which process lists don't show.
 func secretFrom(c *cobra.Command, given bool) (string, error) {
 	if !given {
 		return "", nil

@@ -8,7 +8,7 @@ import (
 	"holdfast/delivery"
 )
 
-// What was tried in vain waits as well: a pause beside it is not to say that nothing does.
+// Deliveries that are being retried count as waiting, also for a paused destination.
 func TestWhatIsRetriedWaits(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "0 deliveries wait", waits(delivery.Condition{}))

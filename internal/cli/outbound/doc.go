@@ -1,4 +1,4 @@
-// Package outbound has the commands about what goes out: destinations, subscriptions, deliveries, resends.
+// Package outbound has the commands for destinations, subscriptions, deliveries and resends.
 //
-// It must never know how an attempt is made, nor how a delivery is stored: it asks the desk, and prints.
+// It must not make attempts or access the store itself: it calls package desk and prints.
 package outbound

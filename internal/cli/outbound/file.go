@@ -16,26 +16,26 @@ import (
 	"holdfast/providers/definition"
 )
 
-// file is what subscriptions.yaml says: what there is to be, by name.
+// file is the content of subscriptions.yaml: the desired state, by name.
 type file struct {
 	Destinations  map[string]delivery.Destination `yaml:"destinations"`
 	Subscriptions map[string]activeSubscription   `yaml:"subscriptions"`
 
 	data []byte
-	// secrets of destinations that have theirs already, by name. No file holds them but one that is imported.
+	// secrets of destinations that have their own, by name. Only an imported file has any.
 	secrets map[string]string
 }
 
 // activeSubscription is active unless the file says otherwise.
 type activeSubscription struct{ delivery.Subscription }
 
-// UnmarshalYAML reads over the defaults.
+// UnmarshalYAML decodes over the defaults.
 func (a *activeSubscription) UnmarshalYAML(read func(any) error) error {
 	a.Subscription = delivery.Subscription{Active: true}
 	return read(&a.Subscription)
 }
 
-// readFile reads subscriptions.yaml. A field that is not known, is there twice or has no usable value is told with its line.
+// readFile parses subscriptions.yaml. Errors about unknown, repeated and invalid fields have the line.
 func readFile(data []byte) (file, error) {
 	var f file
 	if err := definition.CheckNesting(data); err != nil {
@@ -56,7 +56,7 @@ func decoding() []yaml.DecodeOption {
 	return []yaml.DecodeOption{yaml.Strict(), yaml.CustomUnmarshaler(readDuration), yaml.CustomUnmarshaler(readJSON)}
 }
 
-// readDuration takes "30d" as well, as definitions do.
+// readDuration also accepts "30d", as definitions do.
 func readDuration(d *event.Duration, text []byte) error {
 	var s string
 	if err := yaml.Unmarshal(text, &s); err != nil {
@@ -70,14 +70,14 @@ func readDuration(d *event.Duration, text []byte) error {
 	return nil
 }
 
-// durationError is a text that stands where a duration should.
+// durationError is an invalid duration.
 type durationError struct{ text string }
 
 func (e *durationError) Error() string {
 	return fmt.Sprintf("%q is not a duration: want 30s, 2h or 7d", e.text)
 }
 
-// placed gives an error of readDuration, which is not told where it reads, the place of the first value with its text.
+// placed adds a position to an error of readDuration, which gets none: that of the first value with the same text.
 func placed(err error, data []byte) error {
 	var wrong *durationError
 	if !errors.As(err, &wrong) {
@@ -92,7 +92,7 @@ func placed(err error, data []byte) error {
 	return err
 }
 
-// readJSON takes YAML where the API takes JSON.
+// readJSON converts YAML to JSON where the API takes JSON.
 func readJSON(to *json.RawMessage, text []byte) error {
 	var tree any
 	if err := yaml.Unmarshal(text, &tree); err != nil {
@@ -103,7 +103,7 @@ func readJSON(to *json.RawMessage, text []byte) error {
 	return err
 }
 
-// name gives each entry the name that it stands under. What a row alone knows is not in a file.
+// name sets each entry's name from its key, and refuses fields that only a stored row has.
 func (f file) name() error {
 	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
@@ -125,7 +125,7 @@ func (f file) name() error {
 	return nil
 }
 
-// check finds every mistake of the file, and where it stands. What it does not declare may be there already.
+// check finds every error in the file with its position. What the file doesn't declare may be stored already.
 func (f file) check(stored stored, checkSignature func(json.RawMessage) error) error {
 	var errs []error
 	add := func(kind, name, field string, err error) {
@@ -134,7 +134,7 @@ func (f file) check(stored stored, checkSignature func(json.RawMessage) error) e
 		}
 		reason := err.Error()
 		if classed := (*event.Error)(nil); errors.As(err, &classed) {
-			reason = classed.Text // its code says no more here
+			reason = classed.Text // the code adds nothing here
 			if len(classed.Fields) > 0 {
 				field = classed.Fields[0].Field
 			}

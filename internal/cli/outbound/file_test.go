@@ -28,7 +28,8 @@ func exampleFile(t *testing.T) file {
 	return f
 }
 
-// A file says what there is to be: days are durations, what is not said is active, and a signature may be any declaration.
+// A file describes the desired state: days are valid durations, subscriptions default to active, and any signature can be
+// declared.
 func TestAFileIsRead(t *testing.T) {
 	t.Parallel()
 	f := exampleFile(t)
@@ -51,7 +52,7 @@ func TestAFileIsRead(t *testing.T) {
 	require.Empty(t, empty.Destinations)
 }
 
-// A file that came out empty, as templates may, deletes nothing.
+// An empty file, as a broken template may produce, deletes nothing.
 func TestAnEmptyFilePrunesNothing(t *testing.T) {
 	t.Parallel()
 	_, err := planOf(file{}, stored{}, true)
@@ -60,7 +61,7 @@ func TestAnEmptyFilePrunesNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What is wrong is told with its line or its field, and all of what only a check can find at once.
+// Errors have their line or field, and those that need a check are reported together.
 func TestMistakesInAFile(t *testing.T) {
 	t.Parallel()
 	for text, wanted := range map[string]string{
@@ -155,8 +156,8 @@ func TestAPlan(t *testing.T) {
 	require.Len(t, same.Changes, 2)
 }
 
-// A plan warns of what Holdfast reserves for itself, once for each change that has to be corrected: of the queue of a destination
-// there, of what a subscription starts at the subscription, also where the destination is stored already.
+// A plan warns of names that Holdfast reserves, once for each change that must be corrected: of a destination's queue at the
+// destination, of what a subscription starts at the subscription, also if the destination is stored already.
 func TestAPlanWarnsOfReservedNames(t *testing.T) {
 	t.Parallel()
 	f, err := readFile([]byte(`destinations:

@@ -12,8 +12,8 @@ import (
 	"holdfast/moving"
 )
 
-// ApplyMoved makes the subscriptions of a dispatcher that knows no destinations: each with a destination of its name. What is
-// there already and says the same stays as it is. A dry run only shows what would change.
+// ApplyMoved creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a notion of
+// destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
 func ApplyMoved(c *cobra.Command, t *cli.Tools, all []moving.Subscription, isDryRun bool) error {
 	if len(all) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []moving.Subscription, isDry
 	}
 	p.hide()
 	p.warn(f, there, desk.Warnings)
-	p.Left = nil // nobody has asked for them
+	p.Left = nil // not requested
 	if err := writePlan(cli.Aside(c), p); err != nil || isDryRun {
 		return err
 	}
@@ -53,7 +53,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []moving.Subscription, isDry
 	return err
 }
 
-// fileOfMoved is what subscriptions.yaml would say.
+// fileOfMoved returns the equivalent of subscriptions.yaml.
 func fileOfMoved(all []moving.Subscription) (file, error) {
 	f := file{
 		Destinations: map[string]delivery.Destination{}, Subscriptions: map[string]activeSubscription{}, secrets: map[string]string{},

@@ -11,8 +11,8 @@ import (
 	"holdfast/moving"
 )
 
-// Subscriptions of a dispatcher become what subscriptions.yaml would say: a destination each, with its signature and its secret, which
-// the plan does not show. What is there already is left.
+// Subscriptions of a dispatcher become the equivalent of subscriptions.yaml: a destination each, with its signature and its
+// secret, which the plan doesn't show. Existing ones stay.
 func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 	t.Parallel()
 	rate := 50.0

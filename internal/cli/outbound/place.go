@@ -10,7 +10,7 @@ import (
 	"holdfast/delivery"
 )
 
-// everyMistake are the first ones of all entries, where reading has ended at the first of the file.
+// everyMistake returns the first error of every entry; parsing stops at the first one of the file.
 func everyMistake(data []byte, first error) (all []error) {
 	for _, kind := range entriesOf(bodyOf(data)) {
 		for _, entry := range entriesOf(kind.Value) {

@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// stored is what there is, by name.
+// stored is the current state, by name.
 type stored struct {
 	destinations  map[string]delivery.Destination
 	subscriptions map[string]delivery.Subscription
@@ -31,7 +31,7 @@ func storedOf(destinations []delivery.Destination, subscriptions []delivery.Subs
 	return there
 }
 
-// op is what becomes of a destination or a subscription.
+// op is the operation on a destination or a subscription.
 type op string
 
 const (
@@ -45,27 +45,27 @@ type change struct {
 	Op   op     `json:"op"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Fields are those that are set or differ, sorted.
+	// Fields are the set or changed fields, sorted.
 	Fields []fieldChange `json:"fields,omitempty"`
-	// Canceled counts the deliveries that wait for a subscription to delete; once it is deleted, those that were canceled.
+	// Canceled counts the waiting deliveries of a subscription to delete; after the deletion, the canceled ones.
 	Canceled int64 `json:"canceled,omitempty"`
-	// Warnings are probable mistakes.
+	// Warnings are likely mistakes.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// fieldChange is a field before and after, as JSON; nil where there is none.
+// fieldChange is a field's value before and after, as JSON; nil for none.
 type fieldChange struct {
 	Field string          `json:"field"`
 	Old   json.RawMessage `json:"old,omitempty"`
 	New   json.RawMessage `json:"new,omitempty"`
 }
 
-// plan is what makes what there is into what the file says.
+// plan changes the current state to the file's.
 type plan struct {
 	Changes []change `json:"changes"`
-	// Same counts what stays as it is.
+	// Same counts unchanged objects.
 	Same int `json:"same"`
-	// Left are subscriptions and destinations that the file does not name, and that stay.
+	// Left are stored subscriptions and destinations that the file doesn't name and that stay.
 	Left []string `json:"left,omitempty"`
 }
 
@@ -74,8 +74,8 @@ const (
 	kindSubscription = "subscription"
 )
 
-// planOf compares. The changes stand in the order in which they can be made: a destination comes before its subscriptions, and
-// goes after them.
+// planOf compares the states. It sorts changes so that they can be made in order: a destination is created before its
+// subscriptions and deleted after them.
 func planOf(f file, there stored, prune bool) (p plan, err error) {
 	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
 		return plan{}, errors.New("the file names nothing, and --prune would delete all: is it the right one?")
@@ -126,7 +126,7 @@ func (p *plan) add(kind, name string, known bool, before, wanted any) error {
 	return nil
 }
 
-// addRest deletes what the file does not name, or says that it stays.
+// addRest deletes what the file doesn't name, or lists it as left.
 func addRest[T, U any](p *plan, kind string, there map[string]T, named map[string]U, prune bool) {
 	for _, name := range sorted(there) {
 		switch {
@@ -144,7 +144,7 @@ func isIn[T any](named map[string]T, name string) bool {
 	return ok
 }
 
-// compare gives the fields in which two values differ, by path.
+// compare returns the fields in which two values differ, by path.
 func compare(before, after any) ([]fieldChange, error) {
 	old, err := fieldsOf(before)
 	if err != nil {
@@ -165,7 +165,7 @@ func compare(before, after any) ([]fieldChange, error) {
 	return differ, nil
 }
 
-// fieldsOf are the leaves of a value as JSON, by their path. A list is one leaf.
+// fieldsOf returns the leaves of a value as JSON, by path. A list is one leaf.
 func fieldsOf(v any) (map[string]json.RawMessage, error) {
 	text, err := plainJSON(v)
 	if err != nil {
@@ -177,7 +177,7 @@ func fieldsOf(v any) (map[string]json.RawMessage, error) {
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
 	}
-	delete(tree, "name") // an entry of a plan has it
+	delete(tree, "name") // a plan's entry has it
 	leaves := map[string]json.RawMessage{}
 	return leaves, addLeaves(leaves, "", tree)
 }
@@ -193,7 +193,7 @@ func addLeaves(leaves map[string]json.RawMessage, path string, tree map[string]a
 			continue
 		}
 		if isMap {
-			continue // events: {} is no more than no events at all
+			continue // events: {} equals no events
 		}
 		text, err := plainJSON(v)
 		if err != nil {
@@ -204,7 +204,7 @@ func addLeaves(leaves map[string]json.RawMessage, path string, tree map[string]a
 	return nil
 }
 
-// plainJSON leaves <, > and & as they are: expressions are full of them.
+// plainJSON doesn't escape <, > and &, which are common in expressions.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -213,8 +213,8 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// warn adds what is probably a mistake to what is created or changed. Warnings about a destination stand with its own change, if
-// it has one, and not with those of its subscriptions as well.
+// warn adds warnings to created and changed objects. A warning about a destination is added to its own change if it has one,
+// otherwise to those of its subscriptions.
 func (p *plan) warn(f file, there stored, warnings func(*delivery.Destination, *delivery.Subscription) []string) {
 	shown := map[string][]string{}
 	for i, c := range p.Changes {
@@ -236,8 +236,7 @@ func (p *plan) warn(f file, there stored, warnings func(*delivery.Destination, *
 	}
 }
 
-// hide takes out the values of headers, and a secret that stands where the name of a variable belongs: a plan is printed where
-// others read it.
+// hide masks header values, and secrets in place of a variable's name, because plans are printed where others read them.
 func (p *plan) hide() {
 	for _, c := range p.Changes {
 		for i, f := range c.Fields {
@@ -289,7 +288,7 @@ func writePlan(w io.Writer, p plan) error {
 	return err
 }
 
-// cancels says what deleting a subscription does to its deliveries.
+// cancels describes what deleting a subscription does to its deliveries.
 func (c change) cancels() string {
 	if c.Canceled == 0 {
 		return ""
@@ -305,7 +304,7 @@ func (p *plan) canceled() (n int64) {
 	return n
 }
 
-// leaf is a value of a diff; "-" where there is none.
+// leaf formats a value of a diff; "-" for none.
 func leaf(v json.RawMessage) string {
 	if v == nil {
 		return "-"

@@ -13,7 +13,7 @@ import (
 	"holdfast/redrive"
 )
 
-// ResendCommand is `holdfast resend`.
+// ResendCommand returns `holdfast resend`.
 func ResendCommand() *cobra.Command {
 	return cli.Group("resend", "Send the events of a time to a subscription, once more",
 		"  holdfast resend plan customers-to-crm --since 6h\n"+
@@ -57,7 +57,7 @@ func writeResend(w io.Writer, r operation.Resend) error {
 	)
 }
 
-// resendOptions say which events go again.
+// resendOptions select the events to resend.
 type resendOptions struct {
 	since, until time.Time
 	everything   bool
@@ -113,7 +113,7 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 	return o.start(c, t, s)
 }
 
-// queues is how many deliveries a plan makes.
+// queues returns how many deliveries a plan makes.
 func (o *resendOptions) queues(p operation.ResendPlan) int64 {
 	if o.everything {
 		return p.Missing + p.Delivered + p.Failed

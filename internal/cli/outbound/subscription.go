@@ -16,7 +16,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// SubscriptionCommand is `holdfast subscription`.
+// SubscriptionCommand returns `holdfast subscription`.
 func SubscriptionCommand() *cobra.Command {
 	return cli.Group("subscription", "Which events go where: create, see, test, pause, delete",
 		"  holdfast subscription apply -f subscriptions.yaml --dry-run\n  holdfast subscription test customers-to-crm",
@@ -55,7 +55,7 @@ func listSubscriptionsCommand() *cobra.Command {
 	}.Command()
 }
 
-// viewsOf adds to subscriptions where they go, how fast at most, and how that place does.
+// viewsOf adds each subscription's endpoint, rate limit and health.
 func viewsOf(
 	c *cobra.Command, t *cli.Tools, all []delivery.Subscription, how map[int64]delivery.Condition,
 ) ([]outgoing.SubscriptionView, error) {
@@ -81,7 +81,7 @@ func rateText(perSecond float64) string {
 	return strconv.FormatFloat(perSecond, 'g', 4, 64)
 }
 
-// formOf is the form in which events leave, in a word.
+// formOf names the format in which events are delivered.
 func formOf(s delivery.Subscription) string {
 	switch {
 	case s.Start != nil:

@@ -16,13 +16,12 @@ import (
 	"holdfast/providers"
 )
 
-// tools are those of all commands, and the desk.
+// tools adds the desk to the tools of all commands.
 type tools struct {
 	*cli.Tools
 	*installation.Desk
 }
 
-// withDesk gives a command the desk.
 func withDesk(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
 	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 		all, err := deskOf(t)
@@ -43,7 +42,7 @@ func deskOf(t *cli.Tools) (*tools, error) {
 	return &tools{Tools: t, Desk: installation.NewDesk(t.Cfg, t.Store, t.Temporal, samples)}, nil
 }
 
-// named is a command about one thing, which its argument names.
+// named returns a command about the object that its argument names.
 func named(kind, verb, short, example string, run func(*cobra.Command, *tools, string) error) *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use: verb + " " + strings.ToUpper(kind), Short: short, Example: example, Args: cobra.ExactArgs(1),
@@ -51,7 +50,7 @@ func named(kind, verb, short, example string, run func(*cobra.Command, *tools, s
 	})
 }
 
-// done says what was done, or shows the value as JSON.
+// done confirms an action, or prints the value as JSON.
 func done(c *cobra.Command, value any, format string, args ...any) error {
 	return cli.Print(c, value, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, format+"\n", args...)
@@ -59,21 +58,21 @@ func done(c *cobra.Command, value any, format string, args ...any) error {
 	})
 }
 
-// tellSecret shows a secret, once.
+// tellSecret prints a secret, once.
 func tellSecret(w io.Writer, destination, secret string) {
 	if secret != "" {
 		fmt.Fprintf(w, "secret of %s (give it to the receiver; it is shown now and never again):\n  %s\n", destination, secret)
 	}
 }
 
-// writeWarnings shows probable mistakes.
+// writeWarnings prints likely mistakes.
 func writeWarnings(w io.Writer, indent string, warnings []string) {
 	for _, text := range warnings {
 		fmt.Fprintf(w, "%swarning: %s\n", indent, cli.Printable(text))
 	}
 }
 
-// notFound says that there is no thing of this name, in place of an error of the store.
+// notFound replaces a store's error by one that says that no object has this name.
 func notFound(err error, kind, name string) error {
 	if errors.Is(err, event.ErrNotFound) {
 		return fmt.Errorf("there is no %s %q: holdfast %s list", kind, name, kind)
@@ -81,7 +80,7 @@ func notFound(err error, kind, name string) error {
 	return err
 }
 
-// resolve gives what a name stands for; nothing for "".
+// resolve returns the object of a name; nothing for "".
 func resolve[T any](
 	ctx context.Context, kind, name string, read func(context.Context, string) (T, error), idOf func(T) int64,
 ) (int64, error) {

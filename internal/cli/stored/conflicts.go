@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// ConflictCommand is `holdfast conflict`.
+// ConflictCommand returns `holdfast conflict`.
 func ConflictCommand() *cobra.Command {
 	group := cli.Group("conflict", "See events whose key belongs to an event with other content",
 		"  holdfast conflict list --provider stripe --since 24h",

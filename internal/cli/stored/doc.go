@@ -1,5 +1,4 @@
-// Package stored holds the commands about what an installation has taken: events, what they have made of entities, rebuilds,
-// conflicts, and what waits in the inbox.
+// Package stored has the commands for accepted events, the entities made of them, rebuilds, conflicts, and the inbox.
 //
-// It must never decide: what a change means stands in the domain, and holds for the API as well.
+// It must not decide what a change means: the domain packages do, for the API as well.
 package stored

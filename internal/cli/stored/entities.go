@@ -19,7 +19,7 @@ import (
 	"holdfast/providers"
 )
 
-// EntityCommand is `holdfast entity`.
+// EntityCommand returns `holdfast entity`.
 func EntityCommand() *cobra.Command {
 	return cli.Group("entity", "List and show entities; rebuild them with today's definitions",
 		"  holdfast entity list --provider stripe --kind customer\n  holdfast entity show stripe customer cus_123",
@@ -58,7 +58,7 @@ func entityShowCommand() *cobra.Command {
 	return command
 }
 
-// entityShown is an entity as the API shows it, with what the API has routes of their own for.
+// entityShown is an entity as the API shows it, with the results of its routes for related entities and the timeline.
 type entityShown struct {
 	api.EntityView
 
@@ -77,7 +77,7 @@ func shownEntity(e event.Entity, related []event.Entity, timeline []event.Link, 
 	return shown
 }
 
-// readEntity is the state of an entity and the changes that made it: now, or as of a moment where that is not zero.
+// readEntity reads an entity's state and changes, at a point in time or, if that is zero, now.
 func readEntity(
 	ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time,
 ) (entity event.Entity, timeline []event.Link, err error) {
@@ -97,7 +97,7 @@ func readState(ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.T
 	return t.Store.Entities.EntityAsOf(ctx, ref, at)
 }
 
-// readRelated reads what the definition says the entity leads to. What is not there, or was not there yet, is left out.
+// readRelated reads the related entities that the definition names. Those that don't exist, or didn't yet, are left out.
 func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time) (related []event.Entity, err error) {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 	return table.Flush()
 }
 
-// incomplete is what there is to know of an entity that is.
+// incomplete explains an incomplete entity.
 const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be\n" +
 	"folded from. It lacks what other events did, or may still hold what the expunged event did.\n" +
 	"The next snapshot or delete makes it complete."

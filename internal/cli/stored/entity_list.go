@@ -55,7 +55,7 @@ func entityListCommand() *cobra.Command {
 	return command
 }
 
-// sayWhatIsMissing tells where the list has stopped before its end.
+// sayWhatIsMissing prints where the list stopped before its end.
 func sayWhatIsMissing(c *cobra.Command, q event.EntityQuery, found event.FoundEntities) {
 	if found.ChangedSince.After(q.Since) {
 		fmt.Fprintf(cli.Aside(c), "more has changed than is looked through: this is what has changed since %s\n",

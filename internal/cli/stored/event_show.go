@@ -38,7 +38,7 @@ func eventShowCommand() *cobra.Command {
 	})
 }
 
-// printRequest names the events of a request that has brought several, or those of a key that several providers have.
+// printRequest lists the events of a request with several events, or those of a key that several providers have.
 func printRequest(c *cobra.Command, name string, events []string) error {
 	brought := struct {
 		RequestID string   `json:"request_id"`
@@ -53,7 +53,7 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 	})
 }
 
-// reader reads events as the operator API does.
+// reader returns an API that reads events as the operator API does.
 func reader(t *cli.Tools) *api.API {
 	a := &api.API{
 		Events: t.Store.EventView(), Accepted: t.Runs(), DeadLetters: t.Store.DeadLetters, Errors: t.Store.Errors,
@@ -65,8 +65,8 @@ func reader(t *cli.Tools) *api.API {
 	return a
 }
 
-// showEvent shows the event wherever it is: it may wait in the inbox or for a worker, have died before it had a row, or be gone
-// but for the verdict on it.
+// showEvent prints an event wherever it is: stored, in the inbox, waiting for a worker, failed before it had a row, or deleted
+// except for an operator's decision.
 func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	detail, err := reader(t).EventDetail(c.Context(), id, false)
 	if err != nil {
@@ -83,7 +83,7 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	})
 }
 
-// showRest shows what is left of an event that is nowhere.
+// showRest prints the remaining records of a deleted event.
 func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
 	var verdict *event.DecisionError
 	if errors.As(err, &verdict) {
@@ -183,7 +183,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	return cli.WriteBody(w, e.Body.Raw)
 }
 
-// occurred is "" for an event that was not parsed yet.
+// occurred returns "" for an event that hasn't been parsed yet.
 func occurred(e api.EventDetail) string {
 	if e.Wait != nil {
 		return ""
@@ -191,7 +191,7 @@ func occurred(e api.EventDetail) string {
 	return e.OccurredAt.Format(time.RFC3339Nano)
 }
 
-// cameAgain is how often an event came again; "" for never.
+// cameAgain describes an event's redeliveries; "" for none.
 func cameAgain(d *event.Duplicates) string {
 	if d == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"holdfast/operator/api"
 )
 
-// EventCommand is `holdfast event`.
+// EventCommand returns `holdfast event`.
 func EventCommand() *cobra.Command {
 	return cli.Group("event", "List and show events, and the attempts to deliver them",
 		"  holdfast event list --provider stripe --since 1h\n  holdfast event show stripe:evt_123",
@@ -70,7 +70,7 @@ func statusOf(e event.Record) string {
 	return string(e.Status)
 }
 
-// entityOfProvider reads KIND/ID; "" is no entity.
+// entityOfProvider parses KIND/ID; "" is no entity.
 func entityOfProvider(provider, text string) (*event.EntityRef, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nil does not restrict

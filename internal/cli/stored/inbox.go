@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/cli"
 )
 
-// InboxCommand is `holdfast inbox`.
+// InboxCommand returns `holdfast inbox`.
 func InboxCommand() *cobra.Command {
 	return cli.Group("inbox", "List and show what is acknowledged and waits for Temporal",
 		"  holdfast inbox list\n  holdfast inbox show stripe:evt_123",

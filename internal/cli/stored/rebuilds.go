@@ -18,7 +18,7 @@ import (
 	"holdfast/redrive"
 )
 
-// RebuildCommand is `holdfast rebuild`.
+// RebuildCommand returns `holdfast rebuild`.
 func RebuildCommand() *cobra.Command {
 	return cli.Group("rebuild", "See, pause and cancel what `entity rebuild` has started",
 		"  holdfast rebuild list\n  holdfast rebuild watch 20261122-161500-k3xq",
@@ -125,7 +125,7 @@ func writeDiffs(w io.Writer, diffs []fold.EntityDiff) error {
 	return nil
 }
 
-// valueText is a value of a diff; "-" where there is none.
+// valueText formats a value of a diff; "-" for none.
 func valueText(v json.RawMessage) string {
 	if v == nil {
 		return "-"

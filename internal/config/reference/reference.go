@@ -1,5 +1,5 @@
-// Package reference writes the reference page of all variables, docs/configuration.md, for tests and go generate: the product
-// carries neither the comments of its configuration nor the template.
+// Package reference generates the reference page of all variables, docs/configuration.md, for tests and go generate: the product
+// contains neither the comments of its configuration nor the template.
 package reference
 
 import (
@@ -18,23 +18,23 @@ import (
 // Variable describes one variable.
 type Variable struct {
 	Name string
-	// Default is the value where the variable is not set; "" if there is none.
+	// Default is the value of an unset variable, or "".
 	Default string
-	// Example is a value that would do.
+	// Example is a valid value.
 	Example string
-	// Doc says what it means, its special values and its limits.
+	// Doc describes its meaning, special values and limits.
 	Doc string
-	// Secret is set where the value is never shown and may come from the file that NAME_FILE names.
+	// Secret marks a variable whose value is never shown and may come from the file that NAME_FILE names.
 	Secret bool
 }
 
-// Section is one part of the configuration, with its variables in the order of their declaration.
+// Section is a part of the configuration, with its variables in the order of their declaration.
 type Section struct {
 	Name, Doc string
 	Variables []Variable
 }
 
-// Read describes the configuration. The path is that of internal/config/sections.go, whose comments are the texts.
+// Read parses the configuration. The path is that of internal/config/sections.go, whose comments are the texts.
 func Read(path string) ([]Section, error) {
 	docs, err := readDocs(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func Read(path string) ([]Section, error) {
 	return all, nil
 }
 
-// readDocs gives the comments by type ("Ingress") and field ("Ingress.Addr"), each without the Go name that it begins with.
+// readDocs returns the comments by type ("Ingress") and field ("Ingress.Addr"), each without its leading Go name.
 func readDocs(path string) (map[string]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {
@@ -96,7 +96,7 @@ func sentence(name string, doc *ast.CommentGroup) string {
 //go:embed page.md.tmpl
 var pageTemplate string
 
-// Page is docs/configuration.md.
+// Page renders docs/configuration.md.
 func Page(sections []Section) (string, error) {
 	var b strings.Builder
 	err := template.Must(template.New("reference").Parse(pageTemplate)).Execute(&b, sections)

@@ -47,7 +47,7 @@ func TestEveryVariableIsDescribed(t *testing.T) {
 	}
 }
 
-// Whatever the page shows as an example is accepted; but for a key, which nobody should copy.
+// Every example on the page is valid, except for keys, which must not be copied.
 func TestTheExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	var environ []string

@@ -71,7 +71,7 @@ func findAccount(names ...string) (*Account, error) {
 		"run as an ordinary user")
 }
 
-// closedDirectory returns the topmost directory on the way to path that the account may not enter, or "".
+// closedDirectory returns the topmost parent directory of path that the account may not enter, or "".
 func closedDirectory(path string, acc *Account) (string, error) {
 	closed := ""
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -101,7 +101,7 @@ func mayEnter(info os.FileInfo, acc *Account) bool {
 	}
 }
 
-// Own makes a file or directory the account's.
+// Own gives a file or directory to the account.
 func (a *Account) Own(path string) error {
 	if a == nil {
 		return nil

@@ -15,8 +15,8 @@ const (
 	capSetUID        = 7
 )
 
-// missingCapabilities names those that root in a container may lack and that we need to run a program as another user
-// and to manage that user's data directory.
+// missingCapabilities lists those that root in a container may lack and that we need to run a program as another user and to
+// manage that user's data directory.
 func missingCapabilities() (names []string) {
 	permitted := permittedCapabilities()
 	for _, needed := range []struct {
@@ -33,8 +33,8 @@ func missingCapabilities() (names []string) {
 	return names
 }
 
-// searchCapability returns the capability to hand on to a process that has to pass directories that the file modes close
-// to it, or nil. CAP_DAC_READ_SEARCH is the lesser one, but a Docker container does not have it by default.
+// searchCapability returns the capability for a process that must enter directories that the file modes forbid it, or nil.
+// CAP_DAC_READ_SEARCH is the lesser one, but Docker containers don't have it by default.
 func searchCapability() []uintptr {
 	permitted := permittedCapabilities()
 	for _, c := range []uintptr{capDACReadSearch, capDACOverride} {

@@ -2,8 +2,8 @@
 
 package child
 
-// missingCapabilities are none where root may do everything.
+// missingCapabilities returns none where root may do everything.
 func missingCapabilities() []string { return nil }
 
-// searchCapability has nothing to offer where there are no capabilities.
+// searchCapability returns none where there are no capabilities.
 func searchCapability() []uintptr { return nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Prepare is child_linux.go without what only Linux has: here a child outlives a `kill -9` of its parent, and the
-// next start ends it.
+// Prepare lacks what only Linux has (see child_linux.go): here a child outlives a `kill -9` of its parent, and the next start
+// ends it.
 func Prepare(cmd *exec.Cmd, _ syscall.Signal, acc *Account) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if acc != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ReadNumber is the number in the first line of a file, or 0.
+// ReadNumber returns the number in the first line of a file, or 0.
 func ReadNumber(path string) int {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -23,7 +23,7 @@ func ReadNumber(path string) int {
 // EndProcesses sends the signal to each process and waits until alive reports none, or for at most the given time.
 func EndProcesses(ctx context.Context, pids []int, sig syscall.Signal, alive func() []int, limit time.Duration) bool {
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, sig) // it may have ended meanwhile
+		_ = syscall.Kill(pid, sig) // it may have ended in the meantime
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

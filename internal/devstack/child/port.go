@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// Loopback is where everything listens that the dev stack starts.
+// Loopback is the address of all servers of the dev stack.
 const Loopback = "127.0.0.1"
 
-// A Port is one that somebody wants to listen on.
+// A Port is a port to listen on.
 type Port struct {
 	Number  int
-	Purpose string // who wants it: "ingress"
+	Purpose string // what it is for: "ingress"
 	Change  string // how to choose another one: "--ingress-port or HOLDFAST_INGRESS_ADDR"
 }
 
-// A PortInUseError says that a port is taken, by whom as far as that can be known, and how to choose another.
+// A PortInUseError says which process uses a port, if known, and how to choose another.
 type PortInUseError struct {
 	Port    int
 	Purpose string
-	Owner   string // name of the program that listens there; "" if unknown
+	Owner   string // name of the listening program; "" if unknown
 	PID     int    // its process id; 0 if unknown
 	Change  string
 }
@@ -44,7 +44,7 @@ func (e *PortInUseError) Error() string {
 	return b.String()
 }
 
-// CheckPorts looks whether the ports are free on Loopback and returns a [PortInUseError] for each that is not, joined.
+// CheckPorts checks that the ports are free on Loopback and returns a joined [PortInUseError] for each that isn't.
 func CheckPorts(ports ...Port) error {
 	var problems []error
 	for _, port := range ports {
@@ -53,8 +53,8 @@ func CheckPorts(ports ...Port) error {
 	return errors.Join(problems...)
 }
 
-// A port that we have only tried is not free again while a process is being started that has inherited our socket: it keeps it
-// until it runs its own program. So a port is taken if it is for as long as that.
+// A port that we have probed may stay in use while a process is being started that has inherited our socket: it keeps the socket
+// until it runs its own program. So a port counts as used only after that time.
 const (
 	portTries = 10
 	portPause = 20 * time.Millisecond
@@ -85,7 +85,7 @@ func tryPort(port int) error {
 	return listener.Close()
 }
 
-// Free ports are given in turn, from a random one on, so that servers that start at the same time are not given the same.
+// Free ports are assigned in turn from a random start, so that servers starting concurrently get different ones.
 var (
 	firstPort  = rand.IntN(portNumber)
 	portsGiven atomic.Int64
@@ -93,8 +93,8 @@ var (
 
 const portNumber = 12000
 
-// FreePort is a port that was free a moment ago. It lies below the ports that systems give to outgoing connections, so
-// that none of those sits on it when a server is started again.
+// FreePort returns a port that was free a moment ago. It is below the range of outgoing connections, so that none of those
+// occupies it when a server is restarted.
 func FreePort() (int, error) {
 	const lowest, tries = 20000, 100
 	var err error
@@ -107,8 +107,8 @@ func FreePort() (int, error) {
 	return 0, fmt.Errorf("find a free port from %d: %w", lowest, err)
 }
 
-// EnsurePort is the wanted port or, when that is 0, the one that the file remembers if it is free, else any free one.
-// What it returns is remembered, so that an address that somebody noted stays good over restarts.
+// EnsurePort returns the wanted port or, if that is 0, the one that the file records if it is free, else any free one. It
+// records the result, so that a noted address stays valid over restarts.
 func EnsurePort(file string, wanted int) (int, error) {
 	port := wanted
 	if port == 0 {

@@ -34,7 +34,7 @@ func TestCheckPortsNamesWhoHasThem(t *testing.T) {
 	require.NotContains(t, err.Error(), "operator")
 }
 
-// A process that is being started has the sockets of its parent for a moment.
+// A process being started has its parent's sockets for a moment.
 func TestAPortThatIsTakenForAMomentIsFree(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,7 +7,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// CommandLine is what a process was started with, arguments separated by spaces; "" when there is no such process.
+// CommandLine returns a process's command line, arguments separated by spaces; "" if there is no such process.
 func CommandLine(pid int) string {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -17,8 +17,8 @@ func CommandLine(pid int) string {
 	return line
 }
 
-// PostgresProcesses are the processes of a server over the data directory: the postmaster and its backends, which may
-// outlive it for a moment. All of them work in the data directory, so that is how to find them.
+// PostgresProcesses returns the processes of a server over the data directory: the postmaster and its backends, which may
+// outlive it for a moment. They are found by their working directory.
 func PostgresProcesses(data string) (pids []int) {
 	all, _ := process.Processes()
 	for _, p := range all {
@@ -34,7 +34,7 @@ func PostgresProcesses(data string) (pids []int) {
 	return pids
 }
 
-// portOwner is the process that listens on a TCP port, as far as we may see it (other users' sockets need root); 0, "".
+// portOwner returns the process that listens on a TCP port, or 0, "" (other users' sockets need root).
 func portOwner(port int) (pid int, name string) {
 	all, _ := net.Connections("tcp")
 	for _, c := range all {

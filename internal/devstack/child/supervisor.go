@@ -16,11 +16,11 @@ import (
 
 const (
 	defaultBackoff = 100 * time.Millisecond
-	backoffFactor  = 50 // the longest wait, in first waits
-	// maxFailures is how many restarts in a row may end before the child was ready; then the supervisor gives up.
+	backoffFactor  = 50 // the longest delay, as a multiple of the first
+	// maxFailures is how many consecutive restarts may end before the child was ready; then the supervisor gives up.
 	maxFailures = 10
 	cleanLimit  = 40 * time.Second
-	// startLimit is how long a child may take until it answers, recovery after a crash included.
+	// startLimit bounds a child's start, including recovery after a crash.
 	startLimit = 3 * time.Minute
 )
 
@@ -28,17 +28,17 @@ const (
 type Supervisor struct {
 	Name       string
 	Command    func() *exec.Cmd            // a new command for every start
-	Clean      func(context.Context) error // ends what an earlier run left behind, before every start; may be nil
+	Clean      func(context.Context) error // called before every start to end what an earlier run left behind; may be nil
 	Ready      func(context.Context) error // returns nil once the child answers
 	Started    func(*exec.Cmd) error       // called after every start; may be nil
-	Port       int                         // where the child listens; 0: nowhere
+	Port       int                         // where the child listens; 0 for nowhere
 	StopSignal syscall.Signal
-	Backoff    time.Duration // before the first restart, doubled for each that fails; 0: a tenth of a second
+	Backoff    time.Duration // delay before the first restart, doubled for each that fails; 0 means 100 ms
 	Log        *slog.Logger
 
-	life   context.Context // until the supervision ends
+	life   context.Context // ends with the supervision
 	end    context.CancelFunc
-	ready  chan error // receives nil when the child has answered for the first time, else why it did not
+	ready  chan error // receives nil when the child has first answered, else the error
 	done   chan struct{}
 	reason error // why it ended, valid once done is closed
 
@@ -46,7 +46,7 @@ type Supervisor struct {
 	process *os.Process
 }
 
-// Start runs the child and returns when it is ready. A child that ends before that is an error, not a restart.
+// Start runs the child and returns when it is ready. If the child ends before that, Start fails instead of restarting it.
 func (s *Supervisor) Start(ctx context.Context) error {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.ready, s.done = make(chan error, 1), make(chan struct{})
@@ -61,8 +61,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// run starts the child, waits for its end, and starts it again. It keeps its thread: Linux sends the parent death signal
-// when the *thread* that created the child ends.
+// run starts the child, waits for its end, and restarts it. It keeps its thread: Linux sends the parent death signal when the
+// *thread* that created the child ends.
 func (s *Supervisor) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -106,8 +106,8 @@ func (s *Supervisor) logReturn(err error) {
 	}
 }
 
-// runOnce runs the child to its end, and reports whether it ever answered and why it ended. It calls ready once: with nil
-// when the child answers, or with an error when the child ends, or the context does, before that.
+// runOnce runs the child to its end, and returns whether it ever answered and why it ended. It calls ready once: with nil when
+// the child answers, or with an error when the child or the context ends before that.
 func (s *Supervisor) runOnce(ctx context.Context, ready func(error)) (answered bool, exit error) {
 	cmd, err := s.spawn(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Supervisor) runOnce(ctx context.Context, ready func(error)) (answered b
 	return <-unanswered == nil, exit
 }
 
-// awaitReady asks the child until it answers or the context ends.
+// awaitReady probes the child until it answers or the context ends.
 func (s *Supervisor) awaitReady(ctx context.Context) (last error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -164,7 +164,7 @@ func (s *Supervisor) spawn(ctx context.Context) (*exec.Cmd, error) {
 	if err := s.life.Err(); err != nil {
 		return nil, err
 	}
-	// Else a stranger who listens there could answer in the place of a child that ends because it cannot.
+	// Otherwise another process on the port could answer in place of a child that ends because of that.
 	if s.Port != 0 {
 		if err := checkPort(Port{Number: s.Port, Purpose: s.Name}); err != nil {
 			return nil, err
@@ -185,7 +185,7 @@ func (s *Supervisor) spawn(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Stop ends the child and waits for it. When the context ends first, the child is killed.
+// Stop ends the child and waits for it. If the context ends first, it kills the child.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.Signal(s.StopSignal)
 	select {
@@ -198,27 +198,27 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill ends the supervision, and the child at once.
+// Kill ends the supervision and kills the child.
 func (s *Supervisor) Kill() { s.Signal(syscall.SIGKILL) }
 
-// Signal ends the supervision and sends the signal to the child that runs now, if any.
+// Signal ends the supervision and sends the signal to the running child, if any.
 func (s *Supervisor) Signal(sig syscall.Signal) {
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		_ = s.process.Signal(sig) // only fails when the child has ended, which is what is wanted
+		_ = s.process.Signal(sig) // only fails if the child has ended, which is what we want
 	}
 }
 
-// PID is that of the child that runs, or has run last.
+// PID returns the process ID of the running or last child.
 func (s *Supervisor) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process.Pid
 }
 
-// Failure is why the child ended without being stopped, nil while it runs.
+// Failure returns why the child ended without being stopped; nil while it runs.
 func (s *Supervisor) Failure() error {
 	select {
 	case <-s.done:
@@ -228,5 +228,5 @@ func (s *Supervisor) Failure() error {
 	}
 }
 
-// Done is closed once the child has ended for good.
+// Done returns a channel that is closed once the child has ended permanently.
 func (s *Supervisor) Done() <-chan struct{} { return s.done }

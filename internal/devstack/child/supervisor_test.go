@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server that dies again and again before it answers is given up, and the reason can be asked for.
+// A server that repeatedly dies before it answers is given up, and Failure returns the reason.
 func TestSupervisorGivesUp(t *testing.T) {
 	t.Parallel()
 	starts := 0

@@ -1,6 +1,5 @@
-// Package program builds holdfast from the sources of a checkout, for who tests or measures it: as it is, or with edits that
-// leave the sources as they are, so that the product needs no switch for what only they ask for. It knows nothing of what is done
-// with it.
+// Package program builds holdfast from the sources of a checkout for tests and benchmarks, unchanged or with edits. The edits
+// don't touch the sources, so the product needs no switches for them. It doesn't depend on how the program is used.
 package program
 
 import (
@@ -14,15 +13,15 @@ import (
 	"strings"
 )
 
-// An Edit replaces a text that must be there once. File is its path below the root, with slashes.
+// An Edit replaces a text that must occur once. File is its path below the root, with slashes.
 type Edit struct{ File, Old, New string }
 
-// Build compiles cmd/holdfast of the sources below root to path, as make does, so that its packages come from Go's cache.
+// Build compiles cmd/holdfast below root to path, as make does, so that its packages come from Go's cache.
 func Build(ctx context.Context, root, path string, edits ...Edit) error {
 	return goBuild(ctx, root, path+"-sources", edits, "-ldflags", "-s -w", "-o", path, "./cmd/holdfast")
 }
 
-// Compile compiles the packages that the edits touch, and keeps nothing of it. Overlays go to dir.
+// Compile compiles the packages that the edits change and discards the result. It writes overlays to dir.
 func Compile(ctx context.Context, root, dir string, edits ...Edit) error {
 	arguments := []string{"-o", os.DevNull}
 	for _, e := range edits {
@@ -48,7 +47,8 @@ func goBuild(ctx context.Context, root, dir string, edits []Edit, arguments ...s
 	return nil
 }
 
-// writeOverlay writes edited files to a directory, and one that has go build take them in place of those below root.
+// writeOverlay writes edited files to a directory, and an overlay file with which go build uses them instead of those below
+// root.
 func writeOverlay(root, dir string, edits []Edit) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

@@ -17,8 +17,8 @@ import (
 
 const templateDatabase = "template_of_tests"
 
-// A Cluster is a PostgreSQL in a temporary directory. It does not wait for the disk (fsync is off), so it survives the
-// death of its processes, but not that of the machine.
+// A Cluster is a PostgreSQL in a temporary directory. It doesn't wait for the disk (fsync is off), so it survives the death of
+// its processes, but not that of the machine.
 type Cluster struct {
 	dir      string
 	server   *devstack.Postgres
@@ -68,7 +68,7 @@ func (c *Cluster) start(port int) error {
 		Dir:  filepath.Join(c.dir, "postgres"),
 		Port: port,
 		Settings: map[string]string{
-			// Not synchronous_commit=off: then a commit that was acknowledged is lost when the server is killed.
+			// Not synchronous_commit=off, with which an acknowledged commit is lost when the server is killed.
 			"fsync": "off", "full_page_writes": "off",
 			"max_connections": "400",
 		},
@@ -77,8 +77,8 @@ func (c *Cluster) start(port int) error {
 	return err
 }
 
-// Template has migrate prepare a database that every later Database is a copy of. All connections to it have to be
-// closed when migrate returns.
+// Template calls migrate to prepare a database that every later Database copies. migrate must close all connections to it before
+// it returns.
 func (c *Cluster) Template(migrate func(url string) error) error {
 	ctx, cancel := startContext()
 	defer cancel()
@@ -92,8 +92,8 @@ func (c *Cluster) Template(migrate func(url string) error) error {
 	return nil
 }
 
-// Database creates a database for one test, a copy of the template, and returns its URL. It is dropped when the test
-// ends, with whatever connections are left.
+// Database creates a database for one test, a copy of the template, and returns its URL. It is dropped when the test ends, even
+// with open connections.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
 	SkipIfShort(t)
@@ -102,7 +102,7 @@ func (c *Cluster) Database(t testing.TB) string {
 		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = c.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)) // the cluster may be stopped by now
+		_ = c.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)) // the cluster may already be stopped
 	})
 	return c.URL(name)
 }
@@ -118,26 +118,26 @@ func (c *Cluster) exec(sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// URL is the connection URL of a database on this cluster, as its superuser.
+// URL returns the connection URL of a database on this cluster, as its superuser.
 func (c *Cluster) URL(database string) string { return c.server.URL(database) }
 
-// Stop shuts the server down; connections are cut.
+// Stop shuts the server down and closes its connections.
 func (c *Cluster) Stop() error {
 	ctx, cancel := stopContext()
 	defer cancel()
 	return c.server.Stop(ctx)
 }
 
-// Start starts a stopped server again, with the same port and data.
+// Start restarts a stopped server with the same port and data.
 func (c *Cluster) Start() error { return c.start(c.server.Port()) }
 
-// Kill kills the postmaster with SIGKILL. The dev stack starts it again; Await that.
+// Kill kills the postmaster with SIGKILL. The dev stack restarts it; call Await for that.
 func (c *Cluster) Kill() error { return syscall.Kill(c.server.PID(), syscall.SIGKILL) }
 
 // Await returns when the server answers.
 func (c *Cluster) Await(ctx context.Context) error { return await(ctx, c.server.Ping) }
 
 func (c *Cluster) remove() {
-	_ = c.Stop() // when it has to be killed, so be it: the data go anyway
+	_ = c.Stop() // a kill is fine: the data are deleted anyway
 	_ = os.RemoveAll(c.dir)
 }

@@ -5,16 +5,16 @@ import (
 	"syscall"
 )
 
-// inMemory is where Linux keeps files in memory. A database is hundreds of files: on a disk a copy of one takes 200 ms, here ten.
-// What tests keep at a time is below 1 GiB; a container has 64 MiB here unless it asks for more.
+// inMemory is where Linux keeps files in memory. A database has hundreds of files: copying one takes 200 ms on a disk, 10 ms
+// here. Tests keep less than 1 GiB at a time; a container has 64 MiB here unless it asks for more.
 const (
 	inMemory = "/dev/shm"
 	roomy    = 4 << 30
-	noExec   = 8 // ST_NOEXEC; a downloaded PostgreSQL is unpacked beside its data, and runs there
+	noExec   = 8 // ST_NOEXEC; a downloaded PostgreSQL is unpacked and runs next to its data
 )
 
-// TempDir is a new directory for the data of servers, in memory where there is room and TMPDIR does not say otherwise. An
-// unprivileged PostgreSQL can reach it also where it gets no capability to.
+// TempDir returns a new directory for servers' data, in memory if there is room and TMPDIR isn't set. An unprivileged PostgreSQL
+// can reach it even without a capability.
 func TempDir(name string) (string, error) {
 	dir, err := os.MkdirTemp(parent(), "holdfast-"+name+"-")
 	if err != nil {

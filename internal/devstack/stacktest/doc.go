@@ -38,7 +38,7 @@ const (
 	stopLimit  = 20 * time.Second
 )
 
-// quiet keeps the dev stack's lines about restarts out of the tests' output.
+// quiet keeps the dev stack's log lines out of the tests' output.
 var quiet = slog.New(slog.DiscardHandler)
 
 var started struct {
@@ -46,8 +46,8 @@ var started struct {
 	stops []func()
 }
 
-// Main sets up, runs the tests and stops everything that the Start functions of this package have started. It returns
-// the exit code for os.Exit. With -short, it sets nothing up, and the tests that ask for a server skip themselves.
+// Main calls setUp, runs the tests and stops everything that this package's Start functions have started. It returns the exit
+// code for os.Exit. With -short, it skips setUp, and the tests that need a server skip themselves.
 func Main(m *testing.M, setUp func() error) int {
 	flag.Parse()
 	if testing.Short() {
@@ -63,7 +63,7 @@ func Main(m *testing.M, setUp func() error) int {
 
 const leftOut = "skipped: with -short, no servers are started"
 
-// SkipIfShort skips a test that needs a server if -short is set. What this package starts for a test calls it.
+// SkipIfShort skips a test that needs a server if -short is set. This package's New functions call it.
 func SkipIfShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -71,7 +71,7 @@ func SkipIfShort(t testing.TB) {
 	}
 }
 
-// ExitIfShort ends the test program, with success, if -short is set. It is for a TestMain whose tests all need servers.
+// ExitIfShort exits the test program successfully if -short is set. It is for a TestMain whose tests all need servers.
 func ExitIfShort() {
 	flag.Parse()
 	if testing.Short() {
@@ -80,7 +80,7 @@ func ExitIfShort() {
 	}
 }
 
-// StopAtExit has Main stop what a test has started by itself, the latest first.
+// StopAtExit makes Main stop what a test has started outside this package, latest first.
 func StopAtExit(stop func()) {
 	started.Lock()
 	defer started.Unlock()
@@ -104,7 +104,7 @@ func stopContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), stopLimit)
 }
 
-// FreePorts are ports on 127.0.0.1 that were free a moment ago, and that no outgoing connection is given meanwhile.
+// FreePorts returns ports on 127.0.0.1 that were free a moment ago, outside the range of outgoing connections.
 func FreePorts(n int) (ports []string, err error) {
 	for range n {
 		port, err := child.FreePort()

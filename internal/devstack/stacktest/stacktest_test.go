@@ -47,7 +47,7 @@ func query(url, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// Each test has a database of its own, made from the template, also when many are made at once.
+// Each test has its own database, made from the template, even when many are made concurrently.
 func TestDatabasesAreIsolated(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -60,7 +60,7 @@ func TestDatabasesAreIsolated(t *testing.T) {
 	}
 }
 
-// An outage of Temporal: nobody answers while it is stopped; then the same address does, with the workflows it had.
+// An outage of Temporal: the address is dead while it is stopped; afterwards it has the same workflows.
 func TestTemporalStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	c, err := client.Dial(client.Options{HostPort: temporal.Address()})
@@ -79,7 +79,7 @@ func TestTemporalStopsAndStarts(t *testing.T) {
 	require.Equal(t, "Sleeper", described.GetWorkflowExecutionInfo().GetType().GetName())
 }
 
-// An outage of PostgreSQL, as a test of what survives it would make one.
+// An outage of PostgreSQL, as caused by tests that simulate one.
 func TestClusterStopsStartsAndIsKilled(t *testing.T) {
 	t.Parallel()
 	own := stacktest.NewCluster(t)

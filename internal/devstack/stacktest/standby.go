@@ -20,10 +20,10 @@ import (
 type Standby struct {
 	dir    string
 	port   int
-	server *devstack.Postgres // nil until it has started once
+	server *devstack.Postgres // nil until the first start
 }
 
-// NewStandby starts a standby of the cluster that ends with the test. Databases that the cluster makes are on it too.
+// NewStandby starts a standby of the cluster that ends with the test. It also has the databases created later.
 func (c *Cluster) NewStandby(t testing.TB) *Standby {
 	t.Helper()
 	dir, err := TempDir("standby")
@@ -41,7 +41,7 @@ func (c *Cluster) NewStandby(t testing.TB) *Standby {
 	return s
 }
 
-// copy makes the data directory of a standby: a copy of the primary's, and where to go on from. It has the primary's roles.
+// copy makes the data directory of a standby: a copy of the primary's, with its roles and the position to stream from.
 func (s *Standby) copy(ctx context.Context, c *Cluster) (err error) {
 	if s.port, err = child.FreePort(); err != nil {
 		return err
@@ -75,10 +75,10 @@ func (s *Standby) copy(ctx context.Context, c *Cluster) (err error) {
 	return program.Run()
 }
 
-// name is what the primary calls the standby in synchronous_standby_names.
+// name returns the standby's name in synchronous_standby_names.
 func (s *Standby) name() string { return fmt.Sprintf("standby_%d", s.port) }
 
-// Start starts the standby again after a Stop.
+// Start restarts the standby after a Stop.
 func (s *Standby) Start() (err error) {
 	ctx, cancel := startContext()
 	defer cancel()
@@ -89,10 +89,10 @@ func (s *Standby) Start() (err error) {
 	return err
 }
 
-// Require makes every commit on the cluster wait for the standby, from now on.
+// Require makes every commit on the cluster wait for the standby from now on.
 func (c *Cluster) Require(s *Standby) error { return c.requireStandby(s.name()) }
 
-// RequireNone makes no commit wait for a standby any more.
+// RequireNone makes commits no longer wait for a standby.
 func (c *Cluster) RequireNone() error { return c.requireStandby("") }
 
 func (c *Cluster) requireStandby(name string) error {
@@ -109,7 +109,7 @@ func (s *Standby) Stop() error {
 	return s.server.Stop(ctx)
 }
 
-// Promote makes the standby a primary, and returns when it takes writes.
+// Promote makes the standby a primary, and returns when it accepts writes.
 func (s *Standby) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
@@ -119,12 +119,12 @@ func (s *Standby) Promote(ctx context.Context) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// URL is the connection URL of a database on the standby.
+// URL returns the connection URL of a database on the standby.
 func (s *Standby) URL(database string) string { return s.server.URL(database) }
 
 func (s *Standby) remove() {
 	if s.server != nil {
-		_ = s.Stop() // the data go anyway
+		_ = s.Stop() // the data are deleted anyway
 	}
 	_ = os.RemoveAll(s.dir)
 }

@@ -14,19 +14,19 @@ import (
 	"holdfast/internal/devstack"
 )
 
-// BinaryVariable is the environment variable that names the temporal program for tests. Without it, it is
-// bin/temporal of the repository or a newer one on the PATH.
+// BinaryVariable is the environment variable that names the temporal program for tests. Without it, tests use bin/temporal of
+// the repository or a newer one on the PATH.
 const BinaryVariable = "HOLDFAST_TEMPORAL_BIN"
 
-// TemporalOptions say what a test wants of its Temporal. The zero value is a server in memory, without Temporal Web.
+// TemporalOptions configure a test's Temporal. The zero value is a server in memory, without Temporal Web.
 type TemporalOptions struct {
 	// Durable keeps workflows in a file, so that they survive Stop and Start.
 	Durable bool
-	// UIPort of Temporal Web; 0: none.
+	// UIPort of Temporal Web; 0 for none.
 	UIPort int
-	// Namespace; "": "default".
+	// Namespace defaults to "default".
 	Namespace string
-	// SearchAttributes; nil: Provider and EventType, both Keyword, as in production.
+	// SearchAttributes defaults to Provider and EventType, both Keyword, as in production.
 	SearchAttributes map[string]string
 	// DynamicConfig holds JSON values by key.
 	DynamicConfig map[string]string
@@ -86,7 +86,7 @@ func newTemporal(opts TemporalOptions) (*Temporal, error) {
 	return s, nil
 }
 
-// Start starts a stopped server again, on the same port.
+// Start restarts a stopped server on the same port.
 func (s *Temporal) Start() error {
 	ctx, cancel := startContext()
 	defer cancel()
@@ -99,17 +99,17 @@ func (s *Temporal) Start() error {
 	return nil
 }
 
-// Stop ends the server.
+// Stop stops the server.
 func (s *Temporal) Stop() error {
 	ctx, cancel := stopContext()
 	defer cancel()
 	return s.server.Stop(ctx)
 }
 
-// Kill kills the server with SIGKILL. The dev stack starts it again; Await that.
+// Kill kills the server with SIGKILL. The dev stack restarts it; call Await for that.
 func (s *Temporal) Kill() error { return syscall.Kill(s.server.PID(), syscall.SIGKILL) }
 
-// Freeze stops the server in its tracks: connections stay open, and nothing is answered. Thaw lets it go on.
+// Freeze suspends the server: connections stay open, but nothing is answered. Thaw resumes it.
 func (s *Temporal) Freeze() error { return syscall.Kill(s.server.PID(), syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.
@@ -118,21 +118,21 @@ func (s *Temporal) Thaw() error { return syscall.Kill(s.server.PID(), syscall.SI
 // Await returns when the server answers.
 func (s *Temporal) Await(ctx context.Context) error { return await(ctx, s.server.Ping) }
 
-// Address of the frontend, host:port.
+// Address returns the frontend's host:port.
 func (s *Temporal) Address() string { return s.server.Address() }
 
-// Dir holds all that the server writes: its data, if they are durable, and its log.
+// Dir returns the directory of all files that the server writes: its log and, if durable, its data.
 func (s *Temporal) Dir() string { return s.dir }
 
-// Namespace that the server was started for.
+// Namespace returns the namespace that the server was started with.
 func (s *Temporal) Namespace() string { return s.server.Namespace() }
 
 func (s *Temporal) remove() {
-	_ = s.Stop() // when it has to be killed, so be it: the data go anyway
+	_ = s.Stop() // a kill is fine: the data are deleted anyway
 	_ = os.RemoveAll(s.dir)
 }
 
-// TemporalBinary is the path of the temporal program, for tests that also run it as a client.
+// TemporalBinary returns the path of the temporal program, for tests that also run it as a client.
 func TemporalBinary() (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		return path, nil
@@ -150,7 +150,7 @@ func TemporalBinary() (string, error) {
 	return path, nil
 }
 
-// RepositoryRoot is the directory of go.mod, at or above the working directory, which for a test is its package's.
+// RepositoryRoot returns the directory of go.mod, at or above the working directory, which for a test is its package's.
 func RepositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -167,7 +167,7 @@ func RepositoryRoot() (string, error) {
 	}
 }
 
-// await asks until the answer is nil or the context ends.
+// await calls ask until it returns nil or the context ends.
 func await(ctx context.Context, ask func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

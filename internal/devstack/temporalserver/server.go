@@ -1,4 +1,4 @@
-// Package temporalserver runs a Temporal server on PostgreSQL, as production has one, for tests and for the benchmark.
+// Package temporalserver runs a Temporal server on PostgreSQL, as in production, for tests and benchmarks.
 package temporalserver
 
 import (
@@ -33,26 +33,26 @@ const (
 	visibilityDatabase = "temporal_visibility"
 )
 
-// Options say how a Temporal server on PostgreSQL runs.
+// Options configure a Temporal server on PostgreSQL.
 type Options struct {
 	// Bin is the directory with temporal-server and temporal-sql-tool (`make server`).
 	Bin string
-	// Dir holds the server's log and its configuration. It is created when missing.
+	// Dir holds the server's log and its configuration. It is created if missing.
 	Dir string
-	// Store is the URL of a PostgreSQL that the user may create databases on; that of any database on it will do.
+	// Store is the URL of any database on a PostgreSQL whose user may create databases.
 	Store string
-	// Shards of the history; 0: 128. They cannot be changed later.
+	// Shards of the history; 0 means 128. They can't be changed later.
 	Shards int
-	// DynamicConfig is a file such as deploy/temporal/dynamicconfig.yaml; "": the server's defaults.
+	// DynamicConfig is a file such as deploy/temporal/dynamicconfig.yaml; "" keeps the server's defaults.
 	DynamicConfig string
-	// Port of the frontend on 127.0.0.1; 0: any free one.
+	// Port of the frontend on 127.0.0.1; 0 picks a free one.
 	Port int
 	// Namespace and SearchAttributes are those of [devstack.TemporalOptions].
 	Namespace        string
 	SearchAttributes map[string]string
 	// Environ adds variables to the server's environment, such as GOGC=200.
 	Environ []string
-	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
+	// Log receives restarts; nil means slog.Default(). The server's own log is Dir/temporal.log.
 	Log *slog.Logger
 }
 
@@ -65,8 +65,7 @@ type Server struct {
 //go:embed config.yaml
 var configTemplate string
 
-// Start brings the databases to the schema, starts the server and returns when its namespace can be used. The
-// context bounds the start only.
+// Start migrates the databases, starts the server and returns when its namespace can be used. The context bounds the start only.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	t, err := prepare(ctx, opts)
 	if err != nil {
@@ -114,7 +113,7 @@ func prepare(ctx context.Context, opts Options) (*Server, error) {
 	return t, nil
 }
 
-// ensureSchemas makes the databases, where they are missing, and brings them to the version of the tools.
+// ensureSchemas creates missing databases and migrates them to the version of the tools.
 func (t *Server) ensureSchemas(ctx context.Context) error {
 	for database, schema := range map[string]string{temporalDatabase: "temporal", visibilityDatabase: "visibility"} {
 		steps := [][]string{
@@ -129,7 +128,7 @@ func (t *Server) ensureSchemas(ctx context.Context) error {
 	return nil
 }
 
-// runSQLTool passes the password in the environment, since everybody on the machine can read arguments.
+// runSQLTool passes the password in the environment, since every user of the machine can read arguments.
 func (t *Server) runSQLTool(ctx context.Context, database string, args ...string) error {
 	store, err := t.store()
 	if err != nil {
@@ -148,19 +147,19 @@ func (t *Server) runSQLTool(ctx context.Context, database string, args ...string
 	return nil
 }
 
-// temporalStore is how the server reaches its PostgreSQL.
+// temporalStore is the server's connection to its PostgreSQL.
 type temporalStore struct{ Host, User, Password string }
 
 func (t *Server) store() (temporalStore, error) {
 	u, err := url.Parse(t.options.Store)
 	if err != nil {
-		return temporalStore{}, errors.New("the URL of the store cannot be read") // its text holds the password
+		return temporalStore{}, errors.New("the URL of the store cannot be read") // its text contains the password
 	}
 	password, _ := u.User.Password()
 	return temporalStore{Host: u.Host, User: u.User.Username(), Password: password}, nil
 }
 
-// service is one of the four that share the process.
+// service is one of the four services in the process.
 type service struct {
 	Name                 string
 	Port, MembershipPort int
@@ -214,27 +213,27 @@ func (t *Server) command() *exec.Cmd {
 	return cmd
 }
 
-// Address of the frontend, host:port.
+// Address returns the frontend's host:port.
 func (t *Server) Address() string {
 	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
-// Port of the frontend on 127.0.0.1; it stays the same over restarts.
+// Port returns the frontend's port on 127.0.0.1; it stays the same over restarts.
 func (t *Server) Port() int { return t.options.Port }
 
-// Namespace that the server was started for.
+// Namespace returns the namespace that the server was started with.
 func (t *Server) Namespace() string { return t.options.Namespace }
 
-// PID is the process id of the server that runs now.
+// PID returns the process ID of the running server.
 func (t *Server) PID() int { return t.child.PID() }
 
-// Ping returns nil when the server is healthy and its namespace answers.
+// Ping returns nil if the server is healthy and its namespace answers.
 func (t *Server) Ping(ctx context.Context) error { return t.namespace().Ping(ctx) }
 
-// Stop ends the server. When the context ends first, the server is killed and an error says so.
+// Stop stops the server. If the context ends first, it kills the server and returns an error.
 func (t *Server) Stop(ctx context.Context) error { return t.child.Stop(ctx) }
 
-// Kill ends the server at once (SIGKILL), for good.
+// Kill permanently ends the server with SIGKILL.
 func (t *Server) Kill() {
 	t.child.Kill()
 	<-t.child.Done()
@@ -244,7 +243,7 @@ func (t *Server) namespace() devstack.Namespace {
 	return devstack.Namespace{Address: t.Address(), Name: t.options.Namespace, SearchAttributes: t.options.SearchAttributes}
 }
 
-// ready registers the namespace where it is missing, which a dev server does itself.
+// ready registers a missing namespace, which a dev server does itself.
 func (t *Server) ready(ctx context.Context) error {
 	err := t.namespace().Ready(ctx)
 	var missing *serviceerror.NamespaceNotFound

@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/devstack/temporalserver"
 )
 
-// A server on PostgreSQL that is killed and started again has its workflows, on the same address.
+// A server on PostgreSQL that is killed and restarted has its workflows, on the same address.
 func TestTheServerKeepsWorkflowsInPostgres(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")

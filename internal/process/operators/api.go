@@ -25,7 +25,7 @@ import (
 	"holdfast/runs"
 )
 
-// Side is what the API and the console of a process are made of.
+// Side has the dependencies of a process's API and console.
 type Side struct {
 	Config    config.Config
 	Catalogue *providers.Live
@@ -34,7 +34,7 @@ type Side struct {
 	Starter   *runs.Starter
 }
 
-// Tokens reads who may call the API, and refuses an address that nobody should reach without a token.
+// Tokens parses the API tokens, and refuses a non-loopback address without any.
 func Tokens(cfg config.Operator) (access.Tokens, error) {
 	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
 	if err != nil {
@@ -50,7 +50,7 @@ func Tokens(cfg config.Operator) (access.Tokens, error) {
 	return tokens, nil
 }
 
-// OpenStore opens a pool of their own, so that operators and events never wait for each other's connections.
+// OpenStore opens a separate pool, so that operators and events never wait for each other's connections.
 func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
 	c := installation.StoreConfig(cfg)
 	c.MaxConns, c.StatementTimeout = cfg.Operator.MaxConns, cfg.Operator.StatementTimeout
@@ -59,7 +59,7 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 	return persistence.Open(ctx, c)
 }
 
-// API is the operator API over a store; closeDesk closes the Temporals of destinations that it has called.
+// API returns the operator API over a store; closeDesk closes the connections to destinations' Temporals.
 func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	outbound, closeDesk := s.outbound(store)
 	all = &api.API{
@@ -79,7 +79,6 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	return all, closeDesk
 }
 
-// outbound is what operators see and change of what goes out.
 func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk func()) {
 	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
@@ -89,7 +88,7 @@ func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk f
 	}, d.Close
 }
 
-// redactor hides what the definitions of providers hide; of a provider that is not known, everything.
+// redactor applies the redaction of providers' definitions; for an unknown provider it hides everything.
 type redactor struct{ catalogue *providers.Live }
 
 func (r redactor) Redacts(provider string) bool {

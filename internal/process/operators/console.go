@@ -19,7 +19,7 @@ import (
 	"holdfast/persistence"
 )
 
-// Console is the API as pages.
+// Console returns the console over the API.
 func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
 		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Receivers: store.Outbox,
@@ -33,7 +33,7 @@ func (s Side) Console(o operator.Options, store *persistence.Store, history *tel
 	return console.New(shown)
 }
 
-// examine gives the findings of a watch in the console's words.
+// examine converts a watch's findings for the console.
 func examine(watch *doctor.Watch) console.Doctor {
 	return func(ctx context.Context) (time.Time, []console.Finding) {
 		look := watch.Last(ctx)
@@ -58,8 +58,8 @@ func historyOf(history *telemetry.History) plot.History {
 	}
 }
 
-// Link is where the console of such a process will stand. Where it asks for tokens, the link logs in, once and for some
-// minutes, as who may do the most: by a ticket, which the process has to know. It is "" where the port is not known yet.
+// Link returns the URL of the process's console. If the console needs a token, the link logs in as the most privileged one, once
+// and for some minutes, with a ticket that the process must accept. It returns "" if the port isn't known yet.
 func Link(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
 	tickets = &access.Tickets{}
 	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())

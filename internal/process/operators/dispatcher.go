@@ -17,7 +17,7 @@ import (
 // tokenVariable is also named by the definition of events, so that one token reads and publishes.
 const tokenVariable = "HOLDFAST_DISPATCHER_TOKEN" //nolint:gosec // a name
 
-// Dispatcher serves the clients of an outbound dispatcher what they ask beside publishing.
+// Dispatcher serves the requests of an outbound dispatcher's clients other than publishing.
 func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Server, error) {
 	token := auth.NewOne(&definition.Problems{}, tokenVariable,
 		definition.Scheme{Token: &definition.Token{In: "bearer", Secrets: tokenVariable}}, nil).WithSecrets(s.Config.Secrets)
@@ -37,7 +37,7 @@ func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Se
 	}), nil
 }
 
-// keyOfPublished is the key that the definition gives an event with this ID and this source; "" if none.
+// keyOfPublished returns the key that the definition gives an event with this ID and source, or "".
 func (s Side) keyOfPublished(id, source string) string {
 	fields := map[string]string{"id": id}
 	if source != "" {
@@ -55,7 +55,7 @@ func (s Side) keyOfPublished(id, source string) string {
 	return items[0].Key
 }
 
-// parsePublished reads what is published as a worker will.
+// parsePublished parses published events like a worker.
 func (s Side) parsePublished(body []byte) error {
 	p, ok := s.Catalogue.Lookup(dispatcher.Provider)
 	if !ok {

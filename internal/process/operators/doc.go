@@ -1,5 +1,5 @@
-// Package operators makes what people see of a running process: the operator API and the console over it, the pool that they
-// have for themselves, who may call them, and the link that logs in.
+// Package operators builds the operators' view of a running process: the operator API and the console, their connection pool,
+// access tokens, and the link that logs in.
 //
-// It must never start, stop or serve anything: when what is made here runs is the process's business.
+// It must not start, stop or serve anything: package process does.
 package operators

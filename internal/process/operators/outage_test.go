@@ -18,7 +18,7 @@ import (
 	"holdfast/persistence"
 )
 
-// With the database away, each page says so, and whether events are still accepted: that depends on Temporal.
+// While the database is down, each page says so, and whether events are still accepted, which depends on Temporal.
 func TestPagesSayThatTheDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://nobody@127.0.0.1:1/none", MaxConns: 2})

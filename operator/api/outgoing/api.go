@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// API is what the operator API reads and changes of what goes out. None of it is nil.
+// API holds what the operator API reads and changes about deliveries. No field is nil.
 type API struct {
 	Destinations  DestinationStore
 	Changes       DestinationChanger
@@ -21,39 +21,39 @@ type API struct {
 	Resends       Resender
 }
 
-// DestinationStore reads destinations, and how they do. A name may also be the number of the row.
+// DestinationStore reads destinations and their health. A name may also be the row's ID.
 type DestinationStore interface {
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
-	// DestinationsAfter are by name, those after one, at most limit.
+	// DestinationsAfter returns destinations by name, after the given name, up to limit.
 	DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error)
-	// DestinationsOf are by ID; those that are deleted are left out.
+	// DestinationsOf returns destinations by ID, without deleted ones.
 	DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error)
 	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
-	// Conditions are by the number of the destination.
+	// Conditions returns each destination's health by ID.
 	Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error)
 	SecretsOf(ctx context.Context, destinationID int64) ([]delivery.Secret, error)
 }
 
 // DestinationChanger changes destinations. Each change writes one audit entry in its transaction.
 type DestinationChanger interface {
-	// Apply makes a destination, or makes the one of its name what it is. A secret that was made or given is returned.
+	// Apply creates a destination or replaces the one of its name. It returns the secret that was generated or given.
 	Apply(ctx context.Context, d delivery.Destination, secret string, by oversight.Actor) (delivery.Destination, string, error)
-	// Rotate gives it a new secret, and returns that; the one before is used until the grace has passed.
+	// Rotate sets a new secret and returns it; the previous one stays in use until the grace period ends.
 	Rotate(ctx context.Context, nameOrID, secret string, grace time.Duration, by oversight.Actor) (string, error)
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
-	// Warnings names what is probably a mistake in a destination, and in a subscription to it. Either can be nil.
+	// Warnings lists likely mistakes in a destination and in a subscription to it. Either can be nil.
 	Warnings(d *delivery.Destination, s *delivery.Subscription) []string
 }
 
 // SubscriptionStore reads and changes subscriptions. Each change writes one audit entry in its transaction.
 type SubscriptionStore interface {
 	Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error)
-	// SubscriptionsAfter are by name, those after one, at most limit.
+	// SubscriptionsAfter returns subscriptions by name, after the given name, up to limit.
 	SubscriptionsAfter(ctx context.Context, name string, limit int) ([]delivery.Subscription, error)
-	// ApplySubscription makes a subscription, or makes the one of its name what it is.
+	// ApplySubscription creates a subscription or replaces the one of its name.
 	ApplySubscription(ctx context.Context, s delivery.Subscription, by oversight.Actor) (delivery.Subscription, error)
 	DeleteSubscription(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Removed, error)
 }
@@ -64,9 +64,9 @@ type Trier interface {
 	Check(ctx context.Context, subscription string, which desk.Choice) ([]delivery.Finding, error)
 }
 
-// DeliveryStore reads deliveries, sends them again and cancels them. Each change writes one audit entry in its transaction.
+// DeliveryStore reads, resends and cancels deliveries. Each change writes one audit entry in its transaction.
 type DeliveryStore interface {
-	// DeliveriesOf are those of an event, by subscription.
+	// DeliveriesOf returns an event's deliveries by subscription.
 	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
 	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
@@ -76,19 +76,19 @@ type DeliveryStore interface {
 	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	// CountCancelable counts what CancelWaiting would cancel, up to delivery.MaxCanceled + 1.
 	CountCancelable(ctx context.Context, q delivery.Query) (int64, error)
-	// CancelWaiting cancels deliveries of a query that wait, at most as many as are given and delivery.MaxCanceled. It commits in
-	// batches, each with an audit entry of its own.
+	// CancelWaiting cancels waiting deliveries that match a query, at most the given number and delivery.MaxCanceled. It commits in
+	// batches, each with its own audit entry.
 	CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error)
 }
 
-// Resender sends the events of a time again.
+// Resender resends the events of a time range.
 type Resender interface {
 	exchange.Operations[operation.Resend]
-	// Plan counts what a resend to a subscription would do.
+	// Plan counts what a resend to a subscription would send.
 	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
 }
 
-// Routes are those of the API. Each of them stands in the access table and in openapi.json, which tests compare.
+// Routes returns the API's routes. Tests compare them with the access table and openapi.json.
 func (o *API) Routes() []exchange.Route {
 	all := []exchange.Route{
 		exchange.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),

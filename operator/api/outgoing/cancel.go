@@ -10,7 +10,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// cancelRequest is the body of a request to cancel deliveries that wait. One of the first three is required.
+// cancelRequest is the body of a request to cancel waiting deliveries. One of the first three fields is required.
 type cancelRequest struct {
 	exchange.Reasoned
 
@@ -20,24 +20,24 @@ type cancelRequest struct {
 	Status       delivery.Status `json:"status"`
 	Since        time.Time       `json:"since"`
 	Until        time.Time       `json:"until"`
-	// DryRun counts, and cancels nothing.
+	// DryRun counts without canceling.
 	DryRun bool `json:"dry_run"`
-	// Count is what was counted: no more are canceled. Nil is no such bound.
+	// Count is the result of a dry run and caps how many are canceled; nil means no cap.
 	Count *int64 `json:"count"`
 }
 
-// Canceled is what a request to cancel deliveries has come to.
+// Canceled is the result of a request to cancel deliveries.
 type Canceled struct {
 	// Waiting counts the deliveries that matched, up to delivery.MaxCanceled; AtLeast reports that there are more.
 	Waiting int64 `json:"waiting"`
 	AtLeast bool  `json:"at_least,omitempty"`
-	// Canceled counts those that were canceled; a dry run cancels none.
+	// Canceled counts the canceled deliveries; 0 for a dry run.
 	Canceled int64 `json:"canceled"`
-	// Until bounds when the event was accepted: what came later was neither counted nor canceled.
+	// Until bounds when events were accepted: deliveries of later events were neither counted nor canceled.
 	Until time.Time `json:"until"`
 }
 
-// NewCanceled is the result of a count.
+// NewCanceled returns the result of a count.
 func NewCanceled(n int64, until time.Time) Canceled {
 	return Canceled{Waiting: min(n, delivery.MaxCanceled), AtLeast: n > delivery.MaxCanceled, Until: until.UTC()}
 }
@@ -60,7 +60,7 @@ func (o *API) cancelDeliveries(c *fiber.Ctx) error {
 		most = *body.Count
 	}
 	if found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason); found.Canceled > 0 {
-		err = nil // fewer than were counted: whoever repeats the request gets the rest, or the error
+		err = nil // fewer than counted: a repeated request cancels the rest or returns the error
 	}
 	return answerOr(c, found, err)
 }
@@ -92,13 +92,13 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 	return q, err
 }
 
-// WaitingStatuses are those of a delivery that waits.
+// WaitingStatuses returns the statuses of waiting deliveries.
 func WaitingStatuses() []delivery.Status {
 	return []delivery.Status{delivery.Pending, delivery.Retrying}
 }
 
-// CountCancelable counts what CancelWaiting would cancel. A query that isn't bounded in time is bounded to now, so that a later
-// CancelWaiting leaves out what comes meanwhile.
+// CountCancelable counts what CancelWaiting would cancel. It bounds a query without an end to now, so that a later CancelWaiting
+// leaves out newer events.
 func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, err error) {
 	if err := checkCancelable(*q); err != nil {
 		return found, err
@@ -112,7 +112,7 @@ func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, 
 	return NewCanceled(n, q.Until), err
 }
 
-// CancelWaiting cancels the deliveries of a query that wait: at most as many as are given, the oldest events first.
+// CancelWaiting cancels the waiting deliveries that match a query, oldest events first, up to the given number.
 func (o *API) CancelWaiting(c *fiber.Ctx, q delivery.Query, most int64, reason string) (canceled int64, err error) {
 	if err := checkCancelable(q); err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (o *API) CancelWaiting(c *fiber.Ctx, q delivery.Query, most int64, reason s
 	return o.Deliveries.CancelWaiting(ctx, q, most, exchange.Actor(c, reason))
 }
 
-// checkCancelable refuses a query that names nothing: it would cancel the deliveries of everybody.
+// checkCancelable refuses a query without filters, which would cancel all deliveries.
 func checkCancelable(q delivery.Query) error {
 	if q.EventID == "" && q.SubscriptionID == 0 && q.DestinationID == 0 {
 		return &exchange.RefusalError{

@@ -15,14 +15,14 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// DeliveryView is a delivery as a caller may see it: an answer can repeat what was sent, so viewers see none.
+// DeliveryView is a delivery as the caller may see it. A response can repeat what was sent, so viewers don't see it.
 type DeliveryView struct {
 	delivery.Delivery
 
 	Answer string `json:"answer,omitempty"`
 }
 
-// ViewDelivery is a delivery as the caller of a request may see it.
+// ViewDelivery returns a delivery as the caller of a request may see it.
 func ViewDelivery(c *fiber.Ctx, d delivery.Delivery) DeliveryView { return viewDelivery(c)(d) }
 
 func viewDelivery(c *fiber.Ctx) func(delivery.Delivery) DeliveryView {
@@ -32,12 +32,12 @@ func viewDelivery(c *fiber.Ctx) func(delivery.Delivery) DeliveryView {
 	return WholeDelivery
 }
 
-// WholeDelivery is a delivery with its answer.
+// WholeDelivery returns a delivery with its response.
 func WholeDelivery(d delivery.Delivery) DeliveryView {
 	return DeliveryView{Delivery: d, Answer: textOf(d.Answer)}
 }
 
-// AttemptView is an attempt as a caller may see it.
+// AttemptView is an attempt as the caller may see it.
 type AttemptView struct {
 	delivery.Attempt
 
@@ -51,17 +51,17 @@ func viewAttempt(c *fiber.Ctx, a delivery.Attempt) AttemptView {
 	return WholeAttempt(a)
 }
 
-// WholeAttempt is an attempt with its answer.
+// WholeAttempt returns an attempt with its response.
 func WholeAttempt(a delivery.Attempt) AttemptView {
 	return AttemptView{Attempt: a, Answer: textOf(a.Answer)}
 }
 
-// textOf is the beginning of an answer as text; what is none shows as U+FFFD.
+// textOf returns the beginning of a response as text, with U+FFFD for invalid UTF-8.
 func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "�") }
 
 func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
 
-// StatusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
+// StatusOf summarizes the statuses of an event's deliveries; "" before the event is processed.
 func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	var statuses []delivery.Status
 	for _, d := range all {
@@ -76,7 +76,7 @@ func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	return delivery.Pending
 }
 
-// Attempts are those to deliver an event, as the caller of a request may see them.
+// Attempts lists an event's delivery attempts as the caller of a request may see them.
 func (o *API) Attempts(c *fiber.Ctx, eventID string) (list exchange.List[AttemptView], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
@@ -84,7 +84,7 @@ func (o *API) Attempts(c *fiber.Ctx, eventID string) (list exchange.List[Attempt
 	return exchange.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
 }
 
-// attemptsOf are those for one subscription, or for all (0).
+// attemptsOf returns the attempts for one subscription, or for all if it is 0.
 func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []AttemptView {
 	shown := make([]AttemptView, 0, len(all))
 	for _, a := range all {
@@ -95,7 +95,7 @@ func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []Atte
 	return shown
 }
 
-// selection is a word for several statuses.
+// selection names a group of statuses.
 type selection string
 
 const (
@@ -107,8 +107,8 @@ func (o *API) listDeliveries(c *fiber.Ctx) error {
 	return exchange.Answer(c, o.ListDeliveries)
 }
 
-// DeliveryQuery reads the filters of a list of deliveries from a request. A subscription or destination that doesn't exist is
-// event.ErrNotFound.
+// DeliveryQuery parses the filters of a list of deliveries. It returns event.ErrNotFound for an unknown subscription or
+// destination.
 func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	q := exchange.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
 	only := exchange.Choose(q, "only", []selection{selectOpen, selectUndelivered})
@@ -120,7 +120,7 @@ func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 		q.Refuse("event_id")
 	}
 	if only != "" && wanted.Status != "" {
-		q.Refuse("only") // a status says it already
+		q.Refuse("only") // a status already selects
 	}
 	wanted.Since, wanted.Until = q.Period()
 	wanted.Before = exchange.CursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
@@ -142,14 +142,14 @@ func (o *API) ListDeliveries(c *fiber.Ctx) (list exchange.List[DeliveryView], er
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	limit := wanted.Limit
-	wanted.Limit++ // one more says that there is a next page
+	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := o.Deliveries.Deliveries(ctx, wanted)
 	return exchange.Cut(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
 		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
 	}), err
 }
 
-// resolve finds what the names of a query stand for; "" doesn't restrict it.
+// resolve resolves the names in a query to IDs; "" doesn't restrict it.
 func (o *API) resolve(ctx context.Context, subscription, destination string, wanted *delivery.Query) error {
 	if subscription != "" {
 		s, err := o.Subscriptions.Subscription(ctx, subscription)
@@ -168,7 +168,7 @@ func (o *API) resolve(ctx context.Context, subscription, destination string, wan
 	return nil
 }
 
-// keyOf is the delivery that a path names: that of an event to a subscription.
+// keyOf returns the delivery in the path: an event and a subscription.
 func (o *API) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
 	if k.EventID, err = exchange.PathUUID(c); err != nil {
 		return k, err
@@ -233,16 +233,16 @@ func (o *API) changeDelivery(
 	}
 }
 
-// resendRequest is the body of a resend, and of the plan of one.
+// resendRequest is the body of a resend or its plan.
 type resendRequest struct {
 	exchange.Reasoned
 
 	Subscription string    `json:"subscription"`
 	Since        time.Time `json:"since"`
 	Until        time.Time `json:"until"`
-	// Everything says that what was delivered goes once more.
+	// Everything resends delivered events too.
 	Everything bool `json:"everything"`
-	// Rate is in deliveries a second; 0 is the default.
+	// Rate is in deliveries per second; 0 is the default.
 	Rate float64 `json:"rate"`
 }
 

@@ -15,26 +15,26 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// DestinationView is a destination as a caller may see it: never with its secrets or the values of its headers.
+// DestinationView is a destination as the caller may see it, never with its secrets or the values of its headers.
 type DestinationView struct {
 	delivery.Destination
 
 	Condition delivery.Condition `json:"condition"`
-	// Secrets are the fingerprints of those that requests are signed with, the newest first; not in lists.
+	// Secrets are the fingerprints of the signing secrets, newest first; not in lists.
 	Secrets []SecretView `json:"secrets,omitempty"`
-	// Secret is the one that this answer has made or was given. It is never shown again.
+	// Secret is the secret that this request generated or set. It is never shown again.
 	Secret string `json:"secret,omitempty"`
-	// Warnings are probable mistakes in what this request has applied.
+	// Warnings are likely mistakes in the applied request.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SecretView is a secret by its fingerprint, and until when it is used if another one has replaced it.
+// SecretView is a secret's fingerprint and, if it was replaced, the end of its use.
 type SecretView struct {
 	Fingerprint string     `json:"fingerprint"`
 	Until       *time.Time `json:"until,omitempty"`
 }
 
-// viewDestination hides from everybody the values of headers, and from viewers what else can be a secret.
+// viewDestination hides header values from everyone, and from viewers anything else that can be a secret.
 func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Condition) DestinationView {
 	if exchange.IsViewer(c) {
 		d = d.Redacted()
@@ -56,7 +56,7 @@ func (o *API) listDestinations(c *fiber.Ctx) error {
 	}))
 }
 
-// ListDestinations are all destinations as the caller of a request may see them, by name, and how they do.
+// ListDestinations lists the destinations by name, as the caller of a request may see them, with their health.
 func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
 	after := ""
 	for {
@@ -94,12 +94,12 @@ func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]Destin
 	return shown, nil
 }
 
-// nameCursor is a place in a list by name.
+// nameCursor is a position in a list by name.
 type nameCursor struct {
 	Name string `json:"name"`
 }
 
-// afterName reads the parameters of a list by name.
+// afterName parses the parameters of a list by name.
 func afterName(c *fiber.Ctx) (after string, limit int, err error) {
 	q := exchange.QueryOf(c, "limit", "cursor")
 	limit = q.Limit()
@@ -116,7 +116,7 @@ func (o *API) showDestination(c *fiber.Ctx) error {
 	return exchange.Answer(c, o.ShowDestination)
 }
 
-// ShowDestination is the destination that the path of a request names, as its caller may see it.
+// ShowDestination returns the destination in the request's path, as its caller may see it.
 func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
 	return o.viewOf(ctx, c, d)
 }
 
-// viewOf also has the fingerprints of its secrets.
+// viewOf returns the view of a destination with the fingerprints of its secrets.
 func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
 	how, err := o.Destinations.Condition(ctx, d.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) 
 	return view, nil
 }
 
-// sendDestination answers with one destination, and with the secret that it has got now, if it has.
+// sendDestination responds with a destination, and with its secret if this request set one.
 func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
 	view, err := o.viewChanged(ctx, c, d, secret)
 	if err != nil {
@@ -159,7 +159,7 @@ func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Dest
 
 const conditionUnknown = "the change is saved, but its condition can't be read now"
 
-// viewChanged is viewOf after a change. A new secret is shown even if nothing can be read: no other answer ever has it.
+// viewChanged is viewOf after a change. It shows a new secret even if reads fail: no other response ever has it.
 func (o *API) viewChanged(
 	ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string,
 ) (view DestinationView, err error) {
@@ -172,12 +172,12 @@ func (o *API) viewChanged(
 	return view, err
 }
 
-// DestinationRequest is the body of a change of a destination.
+// DestinationRequest is the body of a destination change.
 type DestinationRequest struct {
 	delivery.Destination
 	exchange.Reasoned
 
-	// Secret takes the place of all that there are; "" keeps them, or makes one where it is needed.
+	// Secret replaces all existing secrets; "" keeps them, or generates one if needed.
 	Secret string `json:"secret"`
 }
 
@@ -193,7 +193,7 @@ func (o *API) createDestination(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
-// CreateDestination creates a destination for the caller of a request. A name that is taken is refused.
+// CreateDestination creates a destination for the caller of a request. It refuses a name that is taken.
 func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
@@ -223,7 +223,7 @@ func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.
 	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "name", Detail: detail}
 }
 
-// ApplyDestination makes a destination what a request says. The view has the secret that this has set, and warnings.
+// ApplyDestination creates or replaces a destination as requested. The view has the secret that this set, and warnings.
 func (o *API) ApplyDestination(ctx context.Context, c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
 	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
@@ -236,7 +236,7 @@ func (o *API) ApplyDestination(ctx context.Context, c *fiber.Ctx, body Destinati
 	return view, nil
 }
 
-// replaceDestination takes the whole destination: what the body does not name has its default.
+// replaceDestination replaces the whole destination: fields missing in the body get their defaults.
 func (o *API) replaceDestination(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
@@ -247,7 +247,7 @@ func (o *API) replaceDestination(c *fiber.Ctx) error {
 	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
 }
 
-// patchDestination takes the fields that change.
+// patchDestination changes only the fields in the body.
 func (o *API) patchDestination(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
@@ -268,7 +268,7 @@ func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delive
 		return err
 	}
 	if body.Name != before.Name {
-		return exchange.BadField("name") // a name is for good
+		return exchange.BadField("name") // names are permanent
 	}
 	body.ID, body.Version = before.ID, before.Version
 	view, err := o.ApplyDestination(ctx, c, body)
@@ -287,7 +287,7 @@ func (o *API) deleteDestination(c *fiber.Ctx) error {
 	})
 }
 
-// named gives the destination that a path means.
+// named returns the destination that a path refers to.
 type named func(ctx context.Context, name string) (destination string, err error)
 
 func itself(_ context.Context, name string) (string, error) { return name, nil }
@@ -312,17 +312,17 @@ func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 	}
 }
 
-// rotation is the body of a rotation.
+// rotation is the body of a rotation request.
 type rotation struct {
 	exchange.Reasoned
 
-	// Secret is the new one; "" has one made.
+	// Secret is the new secret; "" generates one.
 	Secret string `json:"secret"`
-	// Grace is for how long requests are signed with the one before as well.
+	// Grace is how long requests are also signed with the previous secret.
 	Grace *event.Duration `json:"grace"`
 }
 
-// DefaultGrace is enough for somebody to deploy the new secret.
+// DefaultGrace is long enough to deploy the new secret.
 const DefaultGrace = 24 * time.Hour
 
 func (o *API) rotateSecret(of named) fiber.Handler {

@@ -1,6 +1,6 @@
-// Package outgoing is what the API says and changes of what goes out: destinations, subscriptions, deliveries and resends. What
-// somebody may see of them, and how it is written, is decided here; never with a secret that was shown once.
+// Package outgoing serves the API's destinations, subscriptions, deliveries and resends. It decides what callers may see of
+// them; a secret is shown once and never again.
 //
-// It must never know how an attempt is made, nor where deliveries are stored: it is given stores and a desk as interfaces of its
-// own. It never knows what came in. Its routes are tested through the door, in package operator.
+// It doesn't make attempts or store deliveries: it declares the stores and services that it needs as interfaces. It doesn't
+// handle received events. Package operator tests its routes through the HTTP server.
 package outgoing

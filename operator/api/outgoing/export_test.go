@@ -1,4 +1,4 @@
 package outgoing
 
-// NameFor is the name for who gives none, for tests.
+// NameFor exports nameFor for tests.
 var NameFor = nameFor

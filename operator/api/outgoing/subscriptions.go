@@ -19,21 +19,22 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// SubscriptionView is a subscription, and how its destination does.
+// SubscriptionView is a subscription with its destination's health.
 type SubscriptionView struct {
 	delivery.Subscription
 
-	// URL is the endpoint of its destination, viewers see its host alone; RateLimit is the destination's, in requests a second.
+	// URL is its destination's endpoint, of which viewers see only the host. RateLimit is the destination's, in requests per
+	// second.
 	URL       string             `json:"url,omitempty"`
 	RateLimit float64            `json:"rate_limit,omitempty"`
 	Condition delivery.Condition `json:"condition"`
-	// Secret is the one that the destination has got by this request. It is never shown again.
+	// Secret is the destination's secret if this request set it. It is never shown again.
 	Secret string `json:"secret,omitempty"`
-	// Warnings are probable mistakes in what this request has applied.
+	// Warnings are likely mistakes in the applied request.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ViewSubscription is a subscription to a destination.
+// ViewSubscription returns the view of a subscription to a destination.
 func ViewSubscription(s delivery.Subscription, to delivery.Destination, how delivery.Condition) SubscriptionView {
 	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.PerSecond()}
 	if to.HTTP != nil {
@@ -96,28 +97,26 @@ func (o *API) showSubscription(c *fiber.Ctx) error {
 	})
 }
 
-// targetOf is the destination of a subscription.
 func (o *API) targetOf(ctx context.Context, subscription string) (string, error) {
 	s, err := o.Subscriptions.Subscription(ctx, subscription)
 	return s.To, err
 }
 
-// SubscriptionRequest is the body of a change of a subscription.
+// SubscriptionRequest is the body of a subscription change.
 type SubscriptionRequest struct {
 	delivery.Subscription
 	exchange.Reasoned
 	Flat
 }
 
-// Flat are the fields by which a subscription and its destination are made at once, as dispatchers have it that know no
-// destinations.
+// Flat has fields that create a subscription and its destination together, for clients without a notion of destinations.
 type Flat struct {
 	URL        string   `json:"url"`
 	EventTypes []string `json:"event_types"`
 	Secret     string   `json:"secret"`
-	// RateLimit is in requests a second.
+	// RateLimit is in requests per second.
 	RateLimit *float64 `json:"rate_limit"`
-	// Signature is how the destination signs; nil is Standard Webhooks. No request names it.
+	// Signature is how the destination signs; nil is Standard Webhooks. Requests can't set it.
 	Signature json.RawMessage `json:"-"`
 }
 
@@ -137,8 +136,8 @@ func (o *API) createSubscription(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
-// CreateSubscription creates a subscription for the caller of a request, and in the flat form its destination. A name that is
-// taken is refused.
+// CreateSubscription creates a subscription for the caller of a request and, in the flat form, its destination. It refuses a
+// name that is taken.
 func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
@@ -152,12 +151,12 @@ func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view S
 	return o.ApplySubscription(ctx, c, body)
 }
 
-// ApplySubscription makes a subscription what a request says. The view has warnings.
+// ApplySubscription creates or replaces a subscription as requested. The view has warnings.
 func (o *API) ApplySubscription(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (SubscriptionView, error) {
 	return o.applySubscription(ctx, c, body, nil, "")
 }
 
-// applySubscription also answers for the destination and its secret, where the request has made one.
+// applySubscription also returns the destination and its secret if the request created them.
 func (o *API) applySubscription(
 	ctx context.Context, c *fiber.Ctx, body SubscriptionRequest, to *delivery.Destination, secret string,
 ) (view SubscriptionView, err error) {
@@ -175,20 +174,20 @@ func (o *API) applySubscription(
 	how, err := o.Destinations.Condition(ctx, s.DestinationID)
 	view = viewSubscription(c, s, *to, how)
 	view.Secret, view.Warnings = secret, o.Changes.Warnings(to, &s)
-	if err != nil && secret != "" { // no other answer ever has the secret
+	if err != nil && secret != "" { // no other response ever has the secret
 		view.Warnings, err = append(view.Warnings, conditionUnknown), nil
 	}
 	return view, err
 }
 
-// createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
-// deleted, or subscribed to.
+// createFlat creates a destination and its only subscription under one name. If the second step fails, the destination stays and
+// can be deleted or subscribed to.
 func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
 	switch {
 	case body.URL == "":
 		return view, exchange.MissingField("url")
 	case body.To != "":
-		return view, exchange.BadField("to") // the flat form has a destination of its own
+		return view, exchange.BadField("to") // the flat form creates its own destination
 	case body.EventTypes != nil && body.Events.Types != nil:
 		return view, exchange.BadField("event_types")
 	}
@@ -214,7 +213,7 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 		}
 	}
 	if err := body.CheckFor(to); err != nil {
-		return view, err // before there is a destination whose secret nobody has seen
+		return view, err // fail before creating a destination whose secret would be lost
 	}
 	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
@@ -225,8 +224,8 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 
 var notForNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameFor is a name for who gives none: the host, and what tells two of one host apart. It is the same for the same wish, so that
-// who repeats a request is told, and nothing is delivered twice.
+// nameFor derives a name for a request without one: the host, plus a suffix that distinguishes requests to the same host. Equal
+// requests get equal names, so a repeated request is refused and nothing is delivered twice.
 func nameFor(address string, events delivery.Events) string {
 	host := "endpoint"
 	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
@@ -237,7 +236,7 @@ func nameFor(address string, events delivery.Events) string {
 	return strings.TrimRight(host[:min(len(host), most)], "-") + "-" + hex.EncodeToString(mark[:4])
 }
 
-// replaceSubscription takes the whole subscription: what the body does not name has its default.
+// replaceSubscription replaces the whole subscription: fields missing in the body get their defaults.
 func (o *API) replaceSubscription(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
@@ -248,7 +247,7 @@ func (o *API) replaceSubscription(c *fiber.Ctx) error {
 	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
 }
 
-// patchSubscription takes the fields that change.
+// patchSubscription changes only the fields in the body.
 func (o *API) patchSubscription(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
@@ -270,9 +269,9 @@ func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before deliv
 	}
 	switch {
 	case body.Name != before.Name:
-		return exchange.BadField("name") // a name is for good
+		return exchange.BadField("name") // names are permanent
 	case body.isFlat():
-		return exchange.BadField("url") // the destination is changed as one
+		return exchange.BadField("url") // change the destination itself
 	}
 	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
 	view, err := o.ApplySubscription(ctx, c, body)
@@ -292,10 +291,9 @@ func (o *API) deleteSubscription(c *fiber.Ctx) error {
 	})
 }
 
-// trialTimeout bounds a trial: an attempt may take longer than other work on a request.
+// trialTimeout bounds a trial: an attempt may take longer than other requests.
 const trialTimeout = 25 * time.Second
 
-// trialRequest is the body of a trial.
 type trialRequest struct {
 	desk.Choice
 	exchange.Reasoned
@@ -322,21 +320,21 @@ func (o *API) trySubscription(c *fiber.Ctx) error {
 	return c.JSON(ViewTrial(result))
 }
 
-// TrialView is a trial with its answer as text.
+// TrialView is a trial with its response as text.
 type TrialView struct {
 	delivery.Trial
 
 	Answer string `json:"answer,omitempty"`
 }
 
-// ViewTrial is a trial as it is shown.
+// ViewTrial converts a trial to its view.
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
-// checkRequest is the body of a check: an event that takes the place of the samples.
+// checkRequest is the body of a check: an event to use instead of the samples.
 type checkRequest struct {
 	exchange.Reasoned
 
-	// EventID is a stored event. Body is one that the provider could send; Provider is the subscription's, if it names one.
+	// EventID is a stored event. Body is a provider's event; Provider defaults to the subscription's, if it names one.
 	EventID  string  `json:"event_id"`
 	Provider string  `json:"provider"`
 	Body     *string `json:"body"`

@@ -23,7 +23,7 @@ func TestANameIsMadeForWhoGivesNone(t *testing.T) {
 	}
 }
 
-// Who repeats a wish without a name gets the name of the first time; another wish has another.
+// A repeated request without a name gets the same name; a different request gets a different one.
 func TestAWishHasOneName(t *testing.T) {
 	t.Parallel()
 	const address = "https://crm.example.com/hooks"

@@ -16,7 +16,7 @@ import (
 //go:embed assets/*.css assets/*.js assets/*.svg
 var assets embed.FS
 
-// asset is a file that pages load. Its address has a piece of its hash, so that browsers may keep it for ever.
+// asset is a file that pages load. Its URL contains a part of its hash, so browsers may cache it forever.
 type asset struct {
 	content []byte
 	hash    string
@@ -52,7 +52,7 @@ func (f *Frame) asset(ctx *fiber.Ctx) error {
 		return event.ErrNotFound
 	}
 	ctx.Set(fiber.HeaderContentType, mime.TypeByExtension(path.Ext(name)))
-	if ctx.Params("version") == file.hash[:12] { // a page of another build asks for another one
+	if ctx.Params("version") == file.hash[:12] { // a page of another build uses another URL
 		ctx.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 	}
 	return ctx.Send(file.content)

@@ -6,50 +6,50 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Query is one parameter of an address.
+// Query returns one encoded query parameter.
 func Query(name, value string) string { return url.Values{name: {value}}.Encode() }
 
-// Confirm is a question that stands before what somebody may regret. Its form is sent to Action, which is an address without the
-// prefix, with the field "reason" where one is asked for.
+// Confirm is a confirmation page before an action that a user may regret. Its form posts to Action, a path without the prefix,
+// with the field "reason" if one is asked for.
 type Confirm struct {
 	Section, Title string
-	// Question says in a sentence what will happen; Facts, what it happens to.
+	// Question says in a sentence what will happen; Facts list what is affected.
 	Question string
 	Facts    []Fact
 	Action   string
-	// Button is what is done, as a verb.
+	// Button is the action as a verb.
 	Button string
 	// Reason is "", "optional" or "required".
 	Reason string
-	// Destroys says that it cannot be taken back.
+	// Destroys reports that the action can't be undone.
 	Destroys bool
-	// Fields are sent along.
+	// Fields are hidden fields of the form.
 	Fields []Fact
-	// Back is where one goes who does not want to; an address without the prefix.
+	// Back is where the cancel link leads, a path without the prefix.
 	Back string
 }
 
-// Fact is a name and what stands behind it. A list of them reads as a table.
+// Fact is a name and its value. A list of facts is shown as a table.
 type Fact [2]string
 
-// Name is what it is called.
+// Name returns the fact's name.
 func (f Fact) Name() string { return f[0] }
 
-// Value is what stands behind the name.
+// Value returns the fact's value.
 func (f Fact) Value() string { return f[1] }
 
-// Ask asks.
+// Ask shows the confirmation page.
 func (f *Frame) Ask(ctx *fiber.Ctx, q Confirm) error {
 	return f.Show(ctx, "confirm", Page{Title: q.Title, Section: q.Section, Data: q})
 }
 
-// QueryOf is the query of a page that the API has read already, and so refused where it is none.
+// QueryOf returns the query of a page. The API has already parsed it, so it is valid.
 func QueryOf(ctx *fiber.Ctx) url.Values {
 	values, _ := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	return values
 }
 
-// nextPage is the address of this list from a cursor on, with the prefix; "" where the list ends.
+// nextPage returns the URL of this list from a cursor on, with the prefix; "" at the end of the list.
 func (f *Frame) nextPage(ctx *fiber.Ctx, cursor string) string {
 	if cursor == "" {
 		return ""
@@ -59,13 +59,13 @@ func (f *Frame) nextPage(ctx *fiber.Ctx, cursor string) string {
 	return f.prefix + ctx.Path() + "?" + values.Encode()
 }
 
-// Pager leads through a list: {{template "pager" .Pager}}.
+// Pager links the pages of a list: {{template "pager" .Pager}}.
 type Pager struct {
-	// First and Next are addresses; "" where there is none.
+	// First and Next are URLs or "".
 	First, Next string
 }
 
-// Pager is that of the list which this request asks for.
+// Pager returns the pager of the requested list.
 func (f *Frame) Pager(ctx *fiber.Ctx, cursor string) Pager {
 	p := Pager{Next: f.nextPage(ctx, cursor)}
 	if ctx.Query("cursor") != "" {

@@ -1,5 +1,5 @@
-// Package frame is what the pages of the console share: how one is drawn, asked about, followed and led to, the scripts and
-// styles beside it, and the page for logging in.
+// Package frame has what the console's pages share: rendering, confirmations, streams and links, the scripts and styles, and the
+// login page.
 //
-// It must never know what a page is about.
+// It must not depend on any page's content.
 package frame

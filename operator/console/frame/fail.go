@@ -8,8 +8,8 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// Fail answers with a page that says what went wrong, and never how. Who has not logged in may do so, and then goes on; also from
-// an address that is locked out, since a token that is right passes there.
+// Fail responds with a page that says what failed without internal details. Users who aren't logged in can log in and then
+// continue, even from a locked-out address, because a valid token is accepted there.
 func (f *Frame) Fail(ctx *fiber.Ctx, why exchange.Failure) error {
 	if (why.Code == "unauthenticated" || why.Code == "locked_out") && ctx.Get("Hx-Request") == "" {
 		next := url.Values{}
@@ -21,7 +21,7 @@ func (f *Frame) Fail(ctx *fiber.Ctx, why exchange.Failure) error {
 	return f.Show(ctx, "error", Page{Title: titleOf(why.Status), Data: why})
 }
 
-// here is the address of this request as browsers see it, whatever a proxy has taken off.
+// here returns the URL of this request as browsers see it, with the prefix that a proxy removed.
 func (f *Frame) here(ctx *fiber.Ctx) string {
 	at := f.prefix + ctx.Path()
 	if asked := ctx.Request().URI().QueryString(); len(asked) > 0 {

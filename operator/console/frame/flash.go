@@ -10,27 +10,27 @@ import (
 	"holdfast/operator"
 )
 
-// flashCookie carries what was done to the page that shows it.
+// flashCookie carries a message to the next page.
 const flashCookie = "holdfast_flash"
 
-// Flash is a sentence that the next page shows once.
+// Flash is a message that the next page shows once.
 type Flash struct {
 	Text string `json:"text"`
-	// Bad says that it did not go as it was wished.
+	// Bad reports a failure.
 	Bad bool `json:"bad,omitempty"`
 }
 
-// Done leads to the result of an action, and says there what was done. The address is one of ours, without the prefix.
+// Done redirects to the result of an action and shows a message there. The address is one of ours, without the prefix.
 func (f *Frame) Done(ctx *fiber.Ctx, to, text string) error {
 	return f.Lead(ctx, to, Flash{Text: text})
 }
 
-// Sorry leads to a page that says why something did not go as it was wished.
+// Sorry redirects to a page that shows why an action failed.
 func (f *Frame) Sorry(ctx *fiber.Ctx, to, text string) error {
 	return f.Lead(ctx, to, Flash{Text: text, Bad: true})
 }
 
-// Lead leads to a page that shows a sentence.
+// Lead redirects to a page that shows a message.
 func (f *Frame) Lead(ctx *fiber.Ctx, to string, told Flash) error {
 	encoded, err := json.Marshal(told)
 	if err != nil {

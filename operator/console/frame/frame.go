@@ -14,39 +14,39 @@ import (
 // Home is the console's first page.
 const Home = operator.ConsoleHome
 
-// Options are what the frame needs to know.
+// Options configure the frame.
 type Options struct {
-	// Prefix is the path under which a proxy shows the operator side, like "/holdfast"; "" is none.
+	// Prefix is the path under which a proxy serves the operator side, like "/holdfast", or "".
 	Prefix string
-	// Version is the build that pages name.
+	// Version is the build shown on pages.
 	Version string
-	// Pages are the templates of pages, in a folder; Functions, what they call beside what all may.
+	// Pages holds the pages' templates in a folder; Functions are additional template functions.
 	Pages     fs.FS
 	Functions template.FuncMap
 }
 
-// Frame is what all pages share.
+// Frame renders the pages.
 type Frame struct {
 	prefix, version string
 
 	templates map[string]*template.Template
 	routes    []operator.Page
-	// streams ends with the server, and with it every answer that lasts.
-	streams context.Context //nolint:containedctx // the life of the server, which is that of no request
+	// streams ends with the server, and with it every stream.
+	streams context.Context //nolint:containedctx // bound to the server, not to a request
 	close   func()
-	// streaming counts them.
+	// streaming counts open streams.
 	streaming atomic.Int32
 }
 
-// New makes one. Templates are part of the program, so one that cannot be read is a mistake of ours.
+// New returns a Frame. Templates are part of the program, so New panics if one is invalid.
 func New(o Options) *Frame {
 	f := &Frame{prefix: o.Prefix, version: o.Version}
-	f.streams, f.close = context.WithCancel(context.Background()) //nolint:gosec // Site hands close on
+	f.streams, f.close = context.WithCancel(context.Background()) //nolint:gosec // Site passes close on
 	f.templates = parse(o.Pages, f.functions(o.Functions))
 	return f
 }
 
-// Site is the pages as the operator side takes them, with those that every one needs.
+// Site returns the pages for the operator server, with those that every site needs.
 func (f *Frame) Site(pages []operator.Page) *operator.Site {
 	f.routes = append([]operator.Page{
 		{Method: fiber.MethodGet, Path: "/console/assets/:version/:name", Handler: f.asset},

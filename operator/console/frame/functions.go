@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// functions are what templates may call beside what the language has, with those of the pages themselves.
+// functions returns the template functions: our own and the pages'.
 func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 	all := template.FuncMap{
 		"url":    f.URL,
@@ -38,13 +38,13 @@ func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 	return all
 }
 
-// pair is what a template has to be given where it needs two things.
+// pair passes two values to a template that needs both.
 type pair struct{ First, Second any }
 
-// URL is the address of a page: a format whose %s are parts of a path, which are escaped.
+// URL returns the URL of a page. The %s of the format are path segments, which are escaped.
 func (f *Frame) URL(format string, parts ...any) string {
 	if len(parts) == 0 {
-		return f.prefix + format // it may have a query, which is escaped
+		return f.prefix + format // it may have a query, which is already escaped
 	}
 	escaped := make([]any, len(parts))
 	for i, part := range parts {
@@ -53,12 +53,12 @@ func (f *Frame) URL(format string, parts ...any) string {
 	return f.prefix + fmt.Sprintf(format, escaped...)
 }
 
-// csrfField shows that a form is on a page of ours. Each form that changes something has one: {{csrf $}}.
+// csrfField proves that a form is on one of our pages. Each form that changes something needs it: {{csrf $}}.
 func csrfField(v View) template.HTML {
 	return element("csrf", v.csrf)
 }
 
-// instant is a time that may be absent.
+// instant converts a time that may be absent.
 func instant(at any) time.Time {
 	switch at := at.(type) {
 	case time.Time:
@@ -71,7 +71,6 @@ func instant(at any) time.Time {
 	return time.Time{}
 }
 
-// elements are those that functions make.
 var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
@@ -80,21 +79,21 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
 {{- define "code"}}<code title="{{.Full}}">{{.Text}}</code>{{end}}`))
 
-// told is a short text, and the whole of it to hover over and to copy.
+// told is a short text, with the full text for the tooltip and for copying.
 type told struct{ Full, Text string }
 
-// clock is a moment; console.js shows it in the reader's zone, and leaves the title.
+// clock is a point in time; console.js shows it in the reader's zone and keeps the title.
 type clock struct{ Full, Utc string }
 
 func element(name string, data any) template.HTML {
 	var out strings.Builder
 	if err := elements.ExecuteTemplate(&out, name, data); err != nil {
-		panic(err) // they are ours, and their data are texts
+		panic(err) // the templates are ours, and their data are texts
 	}
 	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
 }
 
-// timeElement is a moment, to the second, in UTC until console.js shows it in local time.
+// timeElement renders a time to the second, in UTC until console.js shows it in local time.
 func timeElement(at any) template.HTML {
 	moment := instant(at).UTC()
 	if moment.IsZero() {
@@ -103,7 +102,7 @@ func timeElement(at any) template.HTML {
 	return element("clock", clock{moment.Format(time.RFC3339Nano), moment.Format("2006-01-02 15:04:05") + " UTC"})
 }
 
-// InstantText is a moment as an address has it; "" for none.
+// InstantText formats a time for a URL; "" for zero.
 func InstantText(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -111,7 +110,7 @@ func InstantText(at time.Time) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// agoElement is how long ago a moment was, or in how long it will be.
+// agoElement renders how long ago a time was, or how far ahead it is.
 func agoElement(at any, now time.Time) template.HTML {
 	moment := instant(at).UTC()
 	if moment.IsZero() {
@@ -124,7 +123,7 @@ func agoElement(at any, now time.Time) template.HTML {
 	return element("time", told{moment.Format(time.RFC3339Nano), text})
 }
 
-// ShortDuration has one unit: 450ms, 12s, 5m, 3h, 9d.
+// ShortDuration formats a duration in one unit: 450ms, 12s, 5m, 3h, 9d.
 func ShortDuration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -139,7 +138,7 @@ func ShortDuration(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours()/24)) + "d"
 }
 
-// Number has its thousands apart.
+// Number formats a number with thousands separators.
 func Number(n any) string {
 	text := fmt.Sprint(n)
 	whole, rest, hasRest := strings.Cut(text, ".")
@@ -160,7 +159,7 @@ func Number(n any) string {
 	return sign + grouped.String()
 }
 
-// codeElement is an identifier by its last characters.
+// codeElement renders an identifier by its last characters.
 func codeElement(text string, keep int) template.HTML {
 	shown := text
 	if len(text) > keep+1 {
@@ -169,13 +168,12 @@ func codeElement(text string, keep int) template.HTML {
 	return element("code", told{text, shown})
 }
 
-// stretch is a part of a sentence.
 type stretch struct {
 	Text   string
 	IsCode bool
 }
 
-// proseElement is a sentence with its commands, which stand between backticks, as code. A backtick that has no second one stays.
+// proseElement renders a sentence with its backticked commands as code. An unpaired backtick stays.
 func proseElement(text string) template.HTML {
 	parts := strings.Split(text, "`")
 	if len(parts)%2 == 0 {
@@ -198,7 +196,7 @@ func Clip(most int, text any) string {
 	return string(runes[:most]) + "…"
 }
 
-// Indented is JSON to read, its numbers as they came. What is none stays as it is.
+// Indented indents JSON and keeps its numbers unchanged. Anything else stays as it is.
 func Indented(raw any) string {
 	var text []byte
 	switch raw := raw.(type) {
@@ -220,11 +218,10 @@ func Indented(raw any) string {
 	return out.String()
 }
 
-// maxIndent bounds what is added to a text to make it readable, in bytes: what is nested deep and long inside would grow to
-// gigabytes.
+// maxIndent bounds the bytes that indentation adds. A long body that is nested deeply would grow to gigabytes.
 const maxIndent = 8 << 20
 
-// spaceToIndent is about how many bytes it takes to indent JSON.
+// spaceToIndent estimates how many bytes indentation adds to JSON.
 func spaceToIndent(text []byte) (size int) {
 	depth, isQuoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -248,7 +245,7 @@ func spaceToIndent(text []byte) (size int) {
 	return size
 }
 
-// byteSize is a size in the largest unit that it fills.
+// byteSize formats a size in the largest unit that it fills.
 func byteSize(n int) string {
 	switch {
 	case n < 10<<10:

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A type or a key that turns the text around it is shown as what it is; what a form sends back isn't changed.
+// Directional characters in a type or a key are shown as escapes; form values aren't changed.
 func TestDirectionalCharactersAreShownAsEscapes(t *testing.T) {
 	t.Parallel()
 	page := "<td title=\"a\u2066b\">gpj.\u202eexe</td><input value=\"k\u202e\"><textarea name=\"body\">\n\u202e</textarea>\u200f"

@@ -11,16 +11,16 @@ import (
 
 const loginPath = "/console/login"
 
-// login is what the page for logging in shows.
+// login is the data of the login page.
 type login struct {
-	// Next is where somebody goes who has logged in.
+	// Next is where a user goes after logging in.
 	Next string
-	// Bounce is the page itself, to be loaded once more: a browser that comes from another site has not shown its session.
+	// Bounce reloads the page: a browser that comes from another site hasn't sent its session cookie.
 	Bounce string
 	Failed *exchange.Failure
 }
 
-// showLogin also takes the link that `holdfast dev` prints, which has a ticket in it.
+// showLogin also handles the link with a ticket that `holdfast dev` prints.
 func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 	next := f.local(ctx.Query("next"))
 	if _, ok := operator.LoggedIn(ctx); ok {
@@ -63,7 +63,7 @@ func (f *Frame) logOut(ctx *fiber.Ctx) error {
 	return ctx.Redirect(f.prefix+loginPath, fiber.StatusSeeOther)
 }
 
-// local is an address of the console; what is none becomes its first page.
+// local returns an address of the console; any other becomes its first page.
 func (f *Frame) local(to string) string {
 	home := f.prefix + Home
 	rest, ok := strings.CutPrefix(to, home)

@@ -21,17 +21,17 @@ import (
 //go:embed parts
 var parts embed.FS
 
-// Page is what one page shows.
+// Page is one page to render.
 type Page struct {
-	// Title is that of the tab, and the heading.
+	// Title is the tab's title and the heading.
 	Title string
-	// Section is the entry of the navigation that is the current one; see sections.
+	// Section is the current entry of the navigation; see sections.
 	Section string
-	// Data is what the page's own template reads as .Data.
+	// Data is available to the page's template as .Data.
 	Data any
 }
 
-// View is what templates read: a page in its frame.
+// View is the data of a template: a page in its frame.
 type View struct {
 	Page
 
@@ -43,8 +43,8 @@ type View struct {
 	csrf      string
 }
 
-// parse reads the templates: each file of the pages is one that defines "content", within the layout and with the parts that all
-// pages may use, which stand in parts.
+// parse parses the templates: each page's file defines "content", within the layout and with the shared parts, which are in the
+// folder parts.
 func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Template {
 	base := template.Must(template.New("layout").Funcs(functions).ParseFS(parts, "parts/*.html"))
 	files, err := fs.Glob(pages, "*/*.html")
@@ -59,7 +59,7 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 	return all
 }
 
-// Show answers with a page, whole or not at all.
+// Show responds with a whole page, or with an error if rendering fails.
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
 		Page: p, Caller: exchange.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
@@ -81,17 +81,17 @@ func (f *Frame) render(ctx *fiber.Ctx, page, name string, data any) error {
 	return ctx.Send(drawn)
 }
 
-// Fragment is a piece of a page.
+// Fragment renders a part of a page.
 func (f *Frame) Fragment(page, name string, data any) ([]byte, error) {
 	var out bytes.Buffer
 	err := f.templates[page].ExecuteTemplate(&out, name, data)
 	return withoutHidden(out.Bytes()), err
 }
 
-// sentBack are the values of forms, which come back as they are.
+// sentBack matches form values, which must stay unchanged.
 var sentBack = regexp.MustCompile(`(?s)<textarea.*?</textarea>|\bvalue="[^"]*"`)
 
-// withoutHidden shows directional and control characters as escapes, wherever they were put into a page.
+// withoutHidden escapes directional and control characters anywhere in a page.
 func withoutHidden(page []byte) []byte {
 	if bytes.IndexFunc(page, printable.IsHidden) < 0 {
 		return page
@@ -107,13 +107,13 @@ func withoutHidden(page []byte) []byte {
 	return out.Bytes()
 }
 
-// Templates are those of the pages by name, each with the layout and the parts.
+// Templates returns the pages' templates by name, each with the layout and the parts.
 func (f *Frame) Templates() map[string]*template.Template { return maps.Clone(f.templates) }
 
-// setPolicy lets a page load what stands beside it, and nothing else from anywhere.
+// setPolicy lets a page load resources of its own origin only.
 func setPolicy(ctx *fiber.Ctx) {
 	ctx.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	ctx.Set("Cross-Origin-Opener-Policy", "same-origin")
-	ctx.Set(fiber.HeaderReferrerPolicy, "same-origin") // with none at all, browsers do not say where a form comes from
+	ctx.Set(fiber.HeaderReferrerPolicy, "same-origin") // with none at all, browsers don't send a form's origin
 }

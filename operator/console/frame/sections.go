@@ -13,7 +13,7 @@ type section struct {
 	Current    bool
 }
 
-// sections are those that have a page which the role may see.
+// sections returns the navigation's entries with a page that the role may see.
 func (f *Frame) sections(role access.Role, current string) (shown []section) {
 	for _, s := range []section{
 		{Name: "Now", Path: "/console"},
@@ -34,7 +34,7 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 	return shown
 }
 
-// May says whether a role gets to a route of the console, which is given as it is registered.
+// May reports whether a role may use a route of the console, given by its registered path.
 func (f *Frame) May(role access.Role, method, path string) bool {
 	return role.Includes(access.Needs(method, path)) && slices.ContainsFunc(f.routes, func(r operator.Page) bool {
 		return r.Method == method && r.Path == path

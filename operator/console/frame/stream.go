@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// streamPause is the least time between two looks of one page, and streamIdle the most: the feed may be held back.
+	// streamPause is the least time between two updates of a page, and streamIdle the most: the feed may lag.
 	streamPause = time.Second
 	streamIdle  = 5 * time.Second
-	// maxStreams is how many pages are sent to at once, so that others are answered as well. One more asks again later.
+	// maxStreams bounds open streams so that other requests are served too. Pages above it retry later.
 	maxStreams = 100
-	// streamTime is how long one answer lasts; the page then asks for the next one. It is within the server's time to write.
+	// streamTime is how long one response lasts; the page then asks for the next one. It is below the server's write timeout.
 	streamTime = 25 * time.Second
 )
 
-// Drawing makes a piece of a page as it is now.
+// Drawing renders the current state of a part of a page.
 type Drawing func(context.Context) ([]byte, error)
 
-// Stream sends a piece of a page, at once and then whenever it has become another one, for as long as an answer may last. It is
-// drawn when something came, and now and then. Beside, which may be nil, runs for as long.
+// Stream sends a part of a page immediately and then whenever it has changed, until streamTime is over. It redraws on a signal
+// from came, and periodically. The second function, which may be nil, runs for the same time.
 func (f *Frame) Stream(ctx *fiber.Ctx, came <-chan struct{}, beside func(context.Context), draw Drawing) error {
 	if f.streaming.Add(1) > maxStreams {
 		f.streaming.Add(-1)
@@ -46,7 +46,7 @@ func (f *Frame) Stream(ctx *fiber.Ctx, came <-chan struct{}, beside func(context
 	return nil
 }
 
-// follow writes until the time is over, nobody reads any more, or there is nothing to be had: the page asks again.
+// follow writes until the time is over, the client disconnects, or drawing fails; the page then asks again.
 func follow(ctx context.Context, w *bufio.Writer, came <-chan struct{}, draw Drawing) {
 	var last []byte
 	for ctx.Err() == nil {
@@ -54,11 +54,11 @@ func follow(ctx context.Context, w *bufio.Writer, came <-chan struct{}, draw Dra
 		if err != nil {
 			return
 		}
-		sent := []byte(":\n\n") // whether somebody reads is known only by writing
+		sent := []byte(":\n\n") // only a write detects a disconnect
 		if !bytes.Equal(drawn, last) {
 			sent, last = message(drawn), drawn
 		}
-		_, _ = w.Write(sent) // Flush tells
+		_, _ = w.Write(sent) // Flush reports errors
 		if w.Flush() != nil {
 			return
 		}
@@ -66,7 +66,7 @@ func follow(ctx context.Context, w *bufio.Writer, came <-chan struct{}, draw Dra
 	}
 }
 
-// rest lasts until something came, but neither less than streamPause nor more than streamIdle.
+// rest waits for a signal, but at least streamPause and at most streamIdle.
 func rest(ctx context.Context, came <-chan struct{}) {
 	select {
 	case <-time.After(streamPause):
@@ -80,7 +80,7 @@ func rest(ctx context.Context, came <-chan struct{}) {
 	}
 }
 
-// message is one of a stream: each of its lines is named. A carriage return would end one as well.
+// message formats a message of the stream. Each line needs a prefix, and a carriage return also ends a line.
 func message(data []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(bytes.ReplaceAll(data, []byte("\r"), []byte("&#13;"))) {

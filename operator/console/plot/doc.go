@@ -1,5 +1,5 @@
-// Package plot is what the console draws of the metrics of the last hours: which of them it shows, what they add up to, and where
-// the points of their lines are.
+// Package plot draws metrics of the last hours for the console: it selects the metrics, adds them up and computes the points of
+// the lines.
 //
-// It must never know where metrics are kept: it is given them by a function. Nor does it know the page that shows it.
+// It must not depend on where metrics are stored, which is behind a function, nor on the page that shows the plots.
 package plot

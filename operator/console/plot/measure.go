@@ -2,21 +2,21 @@ package plot
 
 import "time"
 
-// Series is one metric of the last hours: its points, oldest first; nil where there was none.
+// Series is one metric of the last hours, oldest point first; nil marks a missing value.
 type Series struct {
 	Name   string
 	Labels map[string]string
 	Values []*float64
 }
 
-// History gives the metrics whose names begin with a prefix, over the last time, and the time between two points.
+// History returns the recent metrics whose names begin with a prefix, and the time between two points.
 type History func(prefix string, since time.Duration) (step time.Duration, all []Series)
 
-// measure is what a plot shows of the metrics.
+// measure defines a plot.
 type measure struct {
 	title, unit, metric string
-	label, value        string // only the series with this label; "" takes all
-	isCounter           bool   // whose rise a second is shown
+	label, value        string // only series with this label; "" takes all
+	isCounter           bool   // plotted as a rate per second
 	scale               float64
 	bad                 bool
 }
@@ -35,7 +35,7 @@ var measures = []measure{
 	{title: "Dead letters open", metric: "holdfast_dead_letters_open", scale: 1, bad: true},
 }
 
-// at is the value at a point, of a counter how much it has risen since the one before. A counter that falls has begun anew.
+// at returns the value at a point; for a counter, its increase since the previous point. A counter that falls has been reset.
 func (m measure) at(values []*float64, i int, step time.Duration) float64 {
 	if values[i] == nil {
 		return 0

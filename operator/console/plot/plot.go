@@ -11,23 +11,23 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// Plot is a figure and how it came about.
+// Plot is a figure and its line.
 type Plot struct {
 	Title, Unit string
 	Points      []float64
-	// From is where the points begin, as a part of the whole time: the process may be younger.
+	// From is where the points begin, as a fraction of the whole time: the process may be younger.
 	From       float64
 	Last, Most float64
-	// PeakAt is when Most was measured; zero if nothing was.
+	// PeakAt is when Most was measured; zero without a value.
 	PeakAt time.Time
 	Bad    bool
-	taken  int // points, before they were thinned
+	taken  int // points before thinning
 }
 
-// maxPoints is how many points a plot has: more than there is width for says nothing.
+// maxPoints bounds a plot's points: more than the width can't be seen.
 const maxPoints = 180
 
-// All are the plots of a time that ends now; none where there is no history.
+// All returns the plots of a time range that ends now; none without a history.
 func All(history History, window time.Duration) []Plot { return all(history, window, time.Now()) }
 
 func all(history History, window time.Duration, now time.Time) (all []Plot) {
@@ -44,7 +44,6 @@ func all(history History, window time.Duration, now time.Time) (all []Plot) {
 	return all
 }
 
-// plot adds the series up.
 func (m measure) plot(step time.Duration, all []Series) Plot {
 	p := Plot{Title: m.title, Unit: m.unit, Bad: m.bad}
 	var sum []float64
@@ -60,7 +59,7 @@ func (m measure) plot(step time.Duration, all []Series) Plot {
 		}
 	}
 	if m.isCounter && len(sum) > 0 {
-		sum = sum[1:] // the first has nothing before it
+		sum = sum[1:] // the first point has no predecessor
 	}
 	p.Points, p.taken = thin(sum, maxPoints), len(sum)
 	for _, v := range p.Points {
@@ -72,7 +71,7 @@ func (m measure) plot(step time.Duration, all []Series) Plot {
 	return p
 }
 
-// peakAt is when the highest point was measured, the latest of equals; zero if there is none above 0.
+// peakAt returns when the highest point was measured, the latest of equal ones; zero if none is above 0.
 func peakAt(points []float64, taken int, step time.Duration, now time.Time) time.Time {
 	if len(points) == 0 || slices.Max(points) == 0 {
 		return time.Time{}
@@ -99,10 +98,10 @@ func thin(points []float64, most int) []float64 {
 	return thinned
 }
 
-// Figure is the last value to read.
+// Figure returns the last value as text.
 func (p Plot) Figure() string { return figure(p.Last) + unitOf(p.Unit) }
 
-// Highest is the highest value to read.
+// Highest returns the highest value as text.
 func (p Plot) Highest() string { return figure(p.Most) + unitOf(p.Unit) }
 
 func unitOf(unit string) string {
@@ -112,7 +111,7 @@ func unitOf(unit string) string {
 	return " " + unit
 }
 
-// figure has as many digits as somebody reads.
+// figure rounds to a readable number of digits.
 func figure(v float64) string {
 	switch {
 	case v == math.Trunc(v), v >= 100:
@@ -129,12 +128,12 @@ const (
 	plotHeight = 60
 )
 
-// Label tells the plot in words, for those who do not see it.
+// Label describes the plot in words, for screen readers.
 func (p Plot) Label() string {
 	return fmt.Sprintf("%s: now %s, peak %s", p.Title, p.Figure(), p.Highest())
 }
 
-// Line are the places of the points.
+// Line returns the points of the line.
 func (p Plot) Line() string {
 	var line strings.Builder
 	for i, v := range p.Points {
@@ -145,7 +144,7 @@ func (p Plot) Line() string {
 	return line.String()
 }
 
-// Area is what lies under the line.
+// Area returns the area under the line.
 func (p Plot) Area() string {
 	return fmt.Sprintf("%.1f,%d %s%d,%d", plotWidth*p.From, plotHeight, p.Line(), plotWidth, plotHeight)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A plot says how high its highest point is and when that was, also where points were thinned.
+// A plot shows its highest point and the time of it, also after thinning.
 func TestAPlotSaysWhenItPeaked(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
