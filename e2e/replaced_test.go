@@ -143,6 +143,6 @@ func TestAQuestionIsAnsweredAndProcessed(t *testing.T) {
 	require.JSONEq(t, `{"call_inbound":{}}`, ask(guarded, ""), "a handler on loopback is not reached unless that is allowed")
 	i.awaitCount(t, 30*time.Second, 3, processedEvents)
 	require.Contains(t, n.metrics(t), `holdfast_questions_answered_total{by="handler",provider="retell"} 1`)
-	require.Contains(t, guarded.log.String(), "not of the public internet")
+	require.Contains(t, guarded.log.String(), "the address isn't public")
 	require.NotContains(t, guarded.log.String(), handler.URL)
 }
