@@ -9,8 +9,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// RedrivePage is one turn of a bulk redrive: it takes dead letters and starts their runs for some seconds, unless the
-// redrive is paused or has ended. It may be killed at any moment and run again.
+// RedrivePage runs one turn of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
+// redrive is paused or has ended. It can be killed at any moment and run again.
 func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveProgress, error) {
 	drained, err := a.redrive(ctx, id)
 	if err != nil {
@@ -47,7 +47,6 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 	return false, nil
 }
 
-// CancelRedrive ends a bulk redrive.
 func (a *Activities) CancelRedrive(ctx context.Context, id string) error {
 	return a.Redrives.Cancel(ctx, id)
 }
