@@ -13,7 +13,7 @@ import (
 // purgeTurn bounds one execution, so that a purge of millions takes many executions, each of which reports progress.
 const purgeTurn = time.Minute
 
-// maxPurgePause is well below the heartbeat timeout.
+// maxPurgePause keeps the pause shorter than the heartbeat timeout.
 const maxPurgePause = 2 * time.Second
 
 // PurgeTurn is the progress of one execution.
