@@ -81,7 +81,7 @@ func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []ope
 	return items
 }
 
-// maxAttempts is well below the limit of its column.
+// maxAttempts fits its column by a wide margin.
 const maxAttempts = 1_000_000
 
 // readTrouble reads the failure; nil for a processed event.
