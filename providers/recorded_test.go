@@ -13,7 +13,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// sharedTypes are the headers with the type of the events that name it there, by folder and file.
+// sharedRequest reads a recorded body as a request, with its event type in the header that the provider uses.
 func sharedRequest(t *testing.T, file string) *auth.Request {
 	t.Helper()
 	body, err := os.ReadFile(file)

@@ -22,7 +22,7 @@ import (
 // must be safe for concurrent use.
 type Secrets func(name string) []string
 
-// placeholders are well-known secrets: from documentation, templates and test suites.
+// placeholders are published secrets: from documentation, templates and test suites.
 var placeholders = []string{
 	"changeme", "change-me", "change_me", "secret", "your-secret", "your_secret", "your-webhook-secret", "password",
 	"test", "testing", "test-secret", "test_secret", "example", "placeholder", "todo", "xxx", "...", "null", "nil",
