@@ -11,6 +11,7 @@ import (
 	"holdfast/providers"
 )
 
+// Asker posts a question to its handler.
 type Asker interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) (webhook.Answer, error)
 }

@@ -45,6 +45,7 @@ type refusalCount struct {
 	last  time.Time
 }
 
+// NewRefusals returns empty Refusals.
 func NewRefusals() *Refusals {
 	return &Refusals{now: time.Now, providers: map[string]*refusalsOf{}}
 }

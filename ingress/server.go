@@ -78,6 +78,7 @@ type ErrorSink interface {
 // maxHeaderBytes bounds the request line plus the headers.
 const maxHeaderBytes = 16 << 10
 
+// Server is the public HTTP server.
 type Server struct {
 	Options
 

@@ -58,6 +58,7 @@ func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *Bulk
 	return b
 }
 
+// Start starts the loops.
 func (b *BulkStarter) Start() {
 	b.running.Go(func() { b.work(b.wakes) })
 	for range b.inFlight - 1 {

@@ -73,6 +73,7 @@ func NewDrain(
 	}, err
 }
 
+// Run drains until Stop.
 func (d *Drain) Run() {
 	defer close(d.stopped)
 	ctx, cancel := context.WithCancel(context.Background())

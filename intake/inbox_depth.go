@@ -24,6 +24,7 @@ type InboxDepth struct {
 	err  error
 }
 
+// NewInboxDepth returns a cache of count.
 func NewInboxDepth(count func(context.Context) (event.InboxDepth, error)) *InboxDepth {
 	return &InboxDepth{count: count}
 }

@@ -64,6 +64,7 @@ type Intake struct {
 	spools    metric.Int64Counter
 }
 
+// New creates an Intake.
 func New(o Options) (i *Intake, err error) {
 	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
 	if i.late, err = newLateConfirmations(o.Remover); err != nil {

@@ -63,6 +63,7 @@ type Run struct {
 	Seed    uint64    `json:"seed,omitempty"`
 }
 
+// Entry is one event of one request, with the answer.
 type Entry struct {
 	Event
 	// Seq is the number of the request in its run. The events of a batch share it.
@@ -86,6 +87,7 @@ func (e Entry) AnsweredAt() time.Time {
 	return e.At.Add(e.Took)
 }
 
+// Ledger is the parsed content of a file.
 type Ledger struct {
 	Runs    []Run
 	Entries []Entry

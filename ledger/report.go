@@ -121,6 +121,7 @@ type Timing struct {
 	FromReceipt Quantiles `json:"from_receipt"`
 }
 
+// Quantiles summarize durations.
 type Quantiles struct {
 	P50 time.Duration `json:"p50"`
 	P90 time.Duration `json:"p90"`

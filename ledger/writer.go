@@ -94,6 +94,7 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
+// Close ends the ledger.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

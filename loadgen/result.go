@@ -30,6 +30,7 @@ func (c Counts) clone() Counts {
 	return c
 }
 
+// Result summarizes one run.
 type Result struct {
 	Counts
 	Run     string        `json:"run"`

@@ -56,6 +56,7 @@ func (g *Generator) tryForging() error {
 	return nil
 }
 
+// Run creates a Generator and runs it.
 func Run(ctx context.Context, o Options) (Result, error) {
 	g, err := New(o)
 	if err != nil {
@@ -64,6 +65,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return g.Run(ctx)
 }
 
+// RunID returns the ID of the run.
 func (g *Generator) RunID() string { return g.options.Run }
 
 // Counts returns the counts so far.

@@ -25,6 +25,7 @@ const (
 	FormatCSV Format = "csv"
 )
 
+// Formats returns all formats.
 func Formats() []Format { return []Format{FormatJSON, FormatCSV} }
 
 // FormatOf returns the format of a file by its name; the default is JSON.

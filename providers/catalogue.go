@@ -115,6 +115,7 @@ func (c *Catalogue) with(change func(*Provider) *Provider) *Catalogue {
 	return out
 }
 
+// Lookup returns the provider with the name.
 func (c *Catalogue) Lookup(name string) (*Provider, bool) {
 	e, ok := c.providers[name]
 	if !ok {

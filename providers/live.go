@@ -111,8 +111,10 @@ func (l *Live) SetCertificates(get auth.Certificates) {
 // Catalogue returns the current catalogue.
 func (l *Live) Catalogue() *Catalogue { return l.current.Load() }
 
+// Lookup calls Catalogue.Lookup on the current catalogue.
 func (l *Live) Lookup(name string) (*Provider, bool) { return l.Catalogue().Lookup(name) }
 
+// ByPath calls Catalogue.ByPath on the current catalogue.
 func (l *Live) ByPath(path string) (*Provider, map[string]string, bool) {
 	return l.Catalogue().ByPath(path)
 }

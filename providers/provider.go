@@ -127,6 +127,7 @@ func (p *Provider) HeaderNames() []string {
 // BodyLimit is in bytes; 0 if the definition declares none and the ingress's own applies.
 func (p *Provider) BodyLimit() int { return p.written.BodyLimit }
 
+// Replies returns the table of statuses.
 func (p *Provider) Replies() Replies { return p.replies }
 
 // AckStatus returns the status of the reply to an accepted event.

@@ -29,6 +29,7 @@ func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Impor
 // importChunk is at most half a second's worth, so that live events get a turn between two pages.
 func importChunk(rate float64) int { return min(max(int(rate/2), 1), 200) }
 
+// CancelImport ends an import.
 func (a *Activities) CancelImport(ctx context.Context, id string) error {
 	return a.Imports.Cancel(ctx, id)
 }

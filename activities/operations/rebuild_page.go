@@ -26,6 +26,7 @@ func (a *Activities) RebuildPage(ctx context.Context, id string) (operation.Rebu
 	}.run(ctx, id)
 }
 
+// CancelRebuild ends a rebuild.
 func (a *Activities) CancelRebuild(ctx context.Context, id string) error {
 	return a.Rebuilds.Cancel(ctx, id)
 }

@@ -47,6 +47,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 	return false, nil
 }
 
+// CancelRedrive ends a bulk redrive.
 func (a *Activities) CancelRedrive(ctx context.Context, id string) error {
 	return a.Redrives.Cancel(ctx, id)
 }

@@ -26,6 +26,7 @@ func (a *Activities) ResendPage(ctx context.Context, id string) (operation.Resen
 // resendChunk is at most a second's worth. Events that don't match are read but cause no delivery.
 func resendChunk(rate float64) int { return min(max(int(rate), 1), 500) }
 
+// CancelResend ends a resend.
 func (a *Activities) CancelResend(ctx context.Context, id string) error {
 	return a.Resends.Cancel(ctx, id)
 }

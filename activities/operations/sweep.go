@@ -16,6 +16,7 @@ type RunReader interface {
 	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error)
 }
 
+// SweepStore compares runs with rows.
 type SweepStore interface {
 	// Unrecorded returns those of the runs whose event is neither processed nor a dead letter.
 	Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error)

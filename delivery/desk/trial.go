@@ -31,6 +31,7 @@ type Sender interface {
 	Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result
 }
 
+// Trials tries and checks subscriptions.
 type Trials struct {
 	Books TrialBooks
 	// HTTP and Temporal send to the two kinds of destination.

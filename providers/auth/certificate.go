@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is told otherwise.
+	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is configured otherwise.
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"

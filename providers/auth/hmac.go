@@ -102,6 +102,7 @@ func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string,
 	return "", false
 }
 
+// HasKey reports whether a scheme is an HMAC.
 func (a *Authenticator) HasKey() bool {
 	return slices.ContainsFunc(a.schemes, func(s scheme) bool { _, is := s.(*hmacScheme); return is })
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 )
 
+// Request is one HTTP request as the ingress has read it.
 type Request struct {
 	Method string
 	// Path is the path as sent, without the query.

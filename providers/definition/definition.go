@@ -157,6 +157,7 @@ type Time struct {
 	Strict bool `yaml:"strict"`
 }
 
+// Entity maps an event to a change of an entity.
 type Entity struct {
 	Types    []string `yaml:"types"`
 	When     JQ       `yaml:"when"`
@@ -178,6 +179,7 @@ type Entity struct {
 // others are aliases of the entity.
 type IDs []JQ
 
+// Retry is a list of delays, or a backoff.
 type Retry struct {
 	Attempts    *int       `yaml:"attempts"`
 	Delays      []Duration `yaml:"delays"`

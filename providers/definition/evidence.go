@@ -29,6 +29,7 @@ const (
 	EvidenceObserved Evidence = "observed"
 )
 
+// Evidences are all kinds, the strongest first.
 var Evidences = []Evidence{EvidenceVectors, EvidenceLibrary, EvidenceDocumentation, EvidenceObserved}
 
 // Of returns the text of a source of this kind; "" if it is of another one.

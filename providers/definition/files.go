@@ -49,8 +49,10 @@ func (f File) SampleTypes() (types []string) {
 // Place returns the place of a field in the file; see PlaceOf.
 func (f File) Place(field string) Place { return PlaceOf(f.own, field) }
 
+// Files are definitions by name.
 type Files map[string]File
 
+// Names returns the sorted names.
 func (all Files) Names() []string { return slices.Sorted(maps.Keys(all)) }
 
 // Collect reads the built-in definitions. The error joins one for every unreadable file.

@@ -9,8 +9,10 @@ import (
 // Glob is a pattern of event types: * matches any run of characters.
 type Glob []string
 
+// NewGlob parses a pattern.
 func NewGlob(pattern string) Glob { return strings.Split(pattern, "*") }
 
+// Globs parses several patterns.
 func Globs(patterns []string) []Glob {
 	var globs []Glob
 	for _, s := range patterns {

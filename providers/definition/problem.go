@@ -83,6 +83,7 @@ func (p *Problems) Required(field, value string) bool {
 	return value != ""
 }
 
+// Err joins the mistakes; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
 // Errors returns every Error that is joined in err.

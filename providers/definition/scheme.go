@@ -38,6 +38,7 @@ type HMAC struct {
 	Key       string `yaml:"key"`       // text (default), base64, hex, sha1 (the hash of the secret)
 }
 
+// PublicKey is a signature over the signed content that a public key verifies.
 type PublicKey struct {
 	Signing  `yaml:",inline"`
 	Encoding string `yaml:"encoding"` // base64 (default), hex

@@ -65,7 +65,7 @@ func literalOf(q *gojq.Query) (value string, ok bool) {
 	if !isLiteral(q) {
 		return "", false
 	}
-	switch t := q.Term; t.Type { //nolint:exhaustive // null is what is not there, too
+	switch t := q.Term; t.Type { //nolint:exhaustive // null also stands for a missing value
 	case gojq.TermTypeString:
 		return Comparable(t.Str.Str)
 	case gojq.TermTypeTrue, gojq.TermTypeFalse:
