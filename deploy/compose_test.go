@@ -201,8 +201,8 @@ func TestOnlyTheIngressCanBePublished(t *testing.T) {
 	require.Empty(t, p.Services["postgres"].Ports)
 }
 
-// The worker delivers and notifies, the operator tries subscriptions, and the ingress fetches certificates of senders: all of these
-// connect to the internet, which an internal network can't reach.
+// The worker delivers and notifies, the operator tries subscriptions, and the ingress fetches certificates of senders: all of
+// them connect to the internet, which an internal network can't reach.
 func TestWhoSendsReachesTheWorld(t *testing.T) {
 	t.Parallel()
 	p := project(t)
