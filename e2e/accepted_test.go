@@ -15,10 +15,10 @@ import (
 )
 
 // Events are acknowledged while there is no worker:
-// - the API and the command line find each by its ID, its workflow and its key, as accepted and waiting for a worker
-// - the list has them in its order, page by page, and with each of its filters
-// - while Temporal is down the list still works, and says what is missing
-// - once a worker has processed them, the list has each of them once, as processed
+//   - the API and the command line find each by its ID, its workflow and its key, as accepted and waiting for a worker
+//   - the list has them in its order, page by page, and with each of its filters
+//   - while Temporal is down the list still works, and says what is missing
+//   - once a worker has processed them, the list has each of them once, as processed
 func TestAnEventThatNoWorkerHasTakenIsFound(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_OPERATOR_TEMPORAL_WEB=https://temporal.example.com")

@@ -30,10 +30,10 @@ SELECT coalesce((SELECT json_agg(row_to_json(e) ORDER BY e.id) FROM (
                    FROM dead_letters) AS d)::text, '')`
 
 // Rows removed by retention go to an archive, which another installation imports:
-// - doctor reports whether the archive can be written; if it can't, nothing is removed
-// - events and dead letters are imported as they were stored, and entities are folded from them
-// - a redelivery is a duplicate there
-// - events expunged later are no longer in the archive
+//   - doctor reports whether the archive can be written; if it can't, nothing is removed
+//   - events and dead letters are imported as they were stored, and entities are folded from them
+//   - a redelivery is a duplicate there
+//   - events expunged later are no longer in the archive
 func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

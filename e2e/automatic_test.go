@@ -23,8 +23,8 @@ var quickly = []string{
 }
 
 // A dead letter whose cause stays:
-// - it is redriven automatically three times, and is one row with four failures; then it is exhausted
-// - once the cause is fixed, a manual replay resolves it
+//   - it is redriven automatically three times, and is one row with four failures; then it is exhausted
+//   - once the cause is fixed, a manual replay resolves it
 func TestADeadLetterIsRedrivenByItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,8 +78,8 @@ func (i *installation) latestOf(t *testing.T, workflowType, status string) (id s
 }
 
 // The schedule fires while its previous run is still processing due dead letters, slowly:
-// - it skips, and there is never a second run
-// - each dead letter is redriven once
+//   - it skips, and there is never a second run
+//   - each dead letter is redriven once
 func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=0.5")...)
@@ -101,7 +101,7 @@ func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 }
 
 // Migrate creates the schedules, and updates them the next time:
-// - one that an operator has paused stays paused
+//   - one that an operator has paused stays paused
 func TestMigrateKeepsTheSchedules(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

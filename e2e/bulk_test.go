@@ -39,10 +39,10 @@ func (i *installation) batchOf(t *testing.T, eventID string) (workflowID, runID 
 }
 
 // A fire-hose uses the bulk lane:
-// - each event is acknowledged by the inbox and processed in a batch, whose history names it
-// - an event sent twice is stored once, whether the first delivery is still waiting or processed
-// - an operator finds an event by its key, and sees its batch
-// - a reset batch processes nothing twice
+//   - each event is acknowledged by the inbox and processed in a batch, whose history names it
+//   - an event sent twice is stored once, whether the first delivery is still waiting or processed
+//   - an operator finds an event by its key, and sees its batch
+//   - a reset batch processes nothing twice
 func TestBulkLane(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -135,7 +135,7 @@ func TestPoisonInABatch(t *testing.T) {
 }
 
 // Workers are killed repeatedly while events come in:
-// - every acknowledged event is processed once: in a batch, or separately if a dead worker's transaction has locked it
+//   - every acknowledged event is processed once: in a batch, or separately if a dead worker's transaction has locked it
 func TestWorkersDieBetweenBatches(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)

@@ -22,8 +22,8 @@ import (
 )
 
 // Temporal refuses what Temporal Cloud refuses to a client with an API key: the operator service and the health check.
-// - `holdfast migrate` does the rest, and names the missing search attributes and the command that adds them
-// - with them it succeeds, doctor finds no problems, and an event is processed
+//   - `holdfast migrate` does the rest, and names the missing search attributes and the command that adds them
+//   - with them it succeeds, doctor finds no problems, and an event is processed
 func TestATemporalThatAddsNoSearchAttributes(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: cluster.Database(t), namespace: createNamespace(t)}

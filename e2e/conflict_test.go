@@ -27,9 +27,9 @@ func (a answer) told(t *testing.T) (whole, first bool) {
 }
 
 // A sender uses an ID for two events:
-// - the second is accepted as a conflict, during and after the first one's processing, and becomes a dead letter
-// - another delivery of the first isn't a conflict, though it counts its endpoints differently
-// - the log, the metrics and the list show whose key it is, and how often that happened
+//   - the second is accepted as a conflict, during and after the first one's processing, and becomes a dead letter
+//   - another delivery of the first isn't a conflict, though it counts its endpoints differently
+//   - the log, the metrics and the list show whose key it is, and how often that happened
 func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -78,7 +78,7 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 }
 
 // An event has died, and another one with its ID arrives:
-// - the other one doesn't run in its place, but becomes a separate dead letter
+//   - the other one doesn't run in its place, but becomes a separate dead letter
 func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -97,7 +97,7 @@ func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 }
 
 // The run of an event is open for longer than its dedupe window:
-// - the next event with its key is accepted, waits, and is processed after the first one
+//   - the next event with its key is accepted, waits, and is processed after the first one
 func TestAnOpenRunDoesNotSwallowTheNextWindow(t *testing.T) {
 	t.Parallel()
 	i, send := withBriefWindow(t)

@@ -17,9 +17,9 @@ import (
 )
 
 // Temporal has lost the run of an event that had failed at parse, and the provider redelivers it:
-// - it fails as the first event, whose dead letter counts one more failure; there is no second one
-// - once discarded, it stays so when Temporal has lost that run as well, and nothing of a redelivery is kept
-// - the same after an expunge, which leaves no body behind
+//   - it fails as the first event, whose dead letter counts one more failure; there is no second one
+//   - once discarded, it stays so when Temporal has lost that run as well, and nothing of a redelivery is kept
+//   - the same after an expunge, which leaves no body behind
 func TestADeadEventIsKnownByItsKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -161,7 +161,7 @@ func TestPoisonIsResetByTctl(t *testing.T) {
 }
 
 // The same with a redelivery of the provider:
-// - it runs under the first event's ID, and the answer names the dead letter
+//   - it runs under the first event's ID, and the answer names the dead letter
 func TestPoisonIsRedelivered(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)

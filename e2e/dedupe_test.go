@@ -44,8 +44,8 @@ func TestARedeliveryIsTold(t *testing.T) {
 }
 
 // A redelivery arrives after Temporal's retention:
-// - Temporal runs it, but the database doesn't: the run completes as a duplicate, without any effect
-// - the answer to another redelivery has the ID of the event that owns the key
+//   - Temporal runs it, but the database doesn't: the run completes as a duplicate, without any effect
+//   - the answer to another redelivery has the ID of the event that owns the key
 func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -86,7 +86,7 @@ func withBriefWindow(t *testing.T) (i *installation, send func() answer) {
 }
 
 // A redelivery after the provider's dedupe window:
-// - it is a new event, with its own ID and row
+//   - it is a new event, with its own ID and row
 func TestAKeyIsFreeAfterItsWindow(t *testing.T) {
 	t.Parallel()
 	i, send := withBriefWindow(t)

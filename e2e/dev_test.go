@@ -103,11 +103,11 @@ func (d devInstallation) awaitProcessed(t *testing.T, eventID string) {
 }
 
 // What `make run` starts, from a new user's view:
-// - it prints one screen, whose commands work: an event, a duplicate, a dead letter that is discarded
-// - a second one in the same directory is refused, and so is one whose port is taken, with what to do
-// - PostgreSQL and Temporal are killed: they are restarted, and events continue
-// - everything is killed: the next start has the old data
-// - Ctrl-C ends everything, and leaves no process behind
+//   - it prints one screen, whose commands work: an event, a duplicate, a dead letter that is discarded
+//   - a second one in the same directory is refused, and so is one whose port is taken, with what to do
+//   - PostgreSQL and Temporal are killed: they are restarted, and events continue
+//   - everything is killed: the next start has the old data
+//   - Ctrl-C ends everything, and leaves no process behind
 func TestMakeRunSurvivesAnything(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)

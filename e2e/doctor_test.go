@@ -34,8 +34,8 @@ func (f findings) about(server string) (failed, skipped []string) {
 }
 
 // The doctor reports an outage once, with what to do, and names the skipped checks:
-// - a PostgreSQL that never answers, or stops answering half-way, without advice to migrate
-// - a Temporal that never answers
+//   - a PostgreSQL that never answers, or stops answering half-way, without advice to migrate
+//   - a Temporal that never answers
 func TestTheDoctorNamesAnOutageOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

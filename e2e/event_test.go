@@ -15,10 +15,10 @@ import (
 )
 
 // One event from end to end:
-// - the sender gets 202 with the workflow's ID
-// - the event is a row with the exact bytes, and its customer an entity with exact numbers
-// - Temporal has one run of that ID, Completed, with a readable payload, a summary and search attributes
-// - `holdfast event show` shows all of it, for each ID in the answer
+//   - the sender gets 202 with the workflow's ID
+//   - the event is a row with the exact bytes, and its customer an entity with exact numbers
+//   - Temporal has one run of that ID, Completed, with a readable payload, a summary and search attributes
+//   - `holdfast event show` shows all of it, for each ID in the answer
 func TestAnEventIsProcessed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -80,8 +80,8 @@ func (i *installation) assertReadableInTemporal(t *testing.T, workflowID, runID 
 }
 
 // A thousand concurrent identical requests:
-// - one is accepted, 999 are duplicates
-// - there is one row, one entity, one run
+//   - one is accepted, 999 are duplicates
+//   - there is one row, one entity, one run
 func TestIdenticalRequestsAreOneEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -115,7 +115,7 @@ func TestIdenticalRequestsAreOneEvent(t *testing.T) {
 }
 
 // Events of one entity, sent newest first:
-// - the entity has the state of the newest, not of the last one to arrive
+//   - the entity has the state of the newest, not of the last one to arrive
 func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -89,8 +89,8 @@ func (r *reader) seen() []told {
 }
 
 // Workers, and the process that serves the feed, are killed under load, and a reader reconnects repeatedly:
-// - it sees each processed event once
-// - it sees each revision of each entity once, without gaps, up to the current one
+//   - it sees each processed event once
+//   - it sees each revision of each entity once, without gaps, up to the current one
 func TestAReaderOfTheFeedMissesNothing(t *testing.T) {
 	t.Parallel()
 	const events, customers = 120, 5

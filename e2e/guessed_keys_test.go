@@ -14,8 +14,8 @@ import (
 )
 
 // A member of a repository is added, removed, and added again, which GitHub reports with equal bodies and three delivery IDs:
-// - there are three events, and the third names the first as a possible duplicate
-// - a redelivery of each is a duplicate
+//   - there are three events, and the third names the first as a possible duplicate
+//   - a redelivery of each is a duplicate
 func TestAMemberWhoIsAddedAgainIsAnotherEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -49,8 +49,8 @@ func TestAMemberWhoIsAddedAgainIsAnotherEvent(t *testing.T) {
 }
 
 // A definition holds possible repeats:
-// - the second event with equal content is a dead letter of class in_doubt, which isn't redriven automatically
-// - its replay accepts it
+//   - the second event with equal content is a dead letter of class in_doubt, which isn't redriven automatically
+//   - its replay accepts it
 func TestAHeldEventIsAcceptedByItsReplay(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -100,8 +100,8 @@ keep: {headers: [x-delivery]}
 }
 
 // Three equal items in one request are three events, in both lanes:
-// - each is processed, and the second and third name the first
-// - the repeated request adds none
+//   - each is processed, and the second and third name the first
+//   - the repeated request adds none
 func TestEqualItemsOfOneRequestAreProcessed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -186,10 +186,10 @@ entities: [{kind: note, id: .body.id, op: snapshot, state: .body}]
 
 // What happens to an event whose content arrived before, by its delivery ID and the state of the first event (the table in
 // docs/keys-and-entities.md):
-// - with the same delivery ID it is a duplicate of a processed event, and rescues a dead one
-// - without one, the same applies within the retry span
-// - without one and after the span, it is a new event: it names the first, which is unchanged
-// - with another delivery ID it is a new event, and a dead first event stays dead
+//   - with the same delivery ID it is a duplicate of a processed event, and rescues a dead one
+//   - without one, the same applies within the retry span
+//   - without one and after the span, it is a new event: it names the first, which is unchanged
+//   - with another delivery ID it is a new event, and a dead first event stays dead
 func TestWhatARepeatOfAGuessedKeyIs(t *testing.T) {
 	t.Parallel()
 	const span = 20 * time.Second

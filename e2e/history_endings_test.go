@@ -15,9 +15,9 @@ import (
 )
 
 // Each way in which a run ends without an effect leaves a history that the current code replays:
-// - the event's type is ignored
-// - another event owns its key, which Temporal has forgotten
-// - an operator has decided about it: found when its dead letter is recorded, and when its entities are written
+//   - the event's type is ignored
+//   - another event owns its key, which Temporal has forgotten
+//   - an operator has decided about it: found when its dead letter is recorded, and when its entities are written
 func TestHistoriesOfEndingsReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -44,9 +44,9 @@ func (i *installation) steps(t *testing.T, workflowID string) (steps []shownStep
 }
 
 // What a developer sees of an event in Temporal Web:
-// - for an ordinary event parse, persist and upsert, with what happened to which entities; the same for one without entities
-// - for an ignored event, or one whose key another event owns, parse and persist: there is nothing to upsert
-// - for an unparsable event the parse step and the record of the dead letter
+//   - for an ordinary event parse, persist and upsert, with what happened to which entities; the same for one without entities
+//   - for an ignored event, or one whose key another event owns, parse and persist: there is nothing to upsert
+//   - for an unparsable event the parse step and the record of the dead letter
 func TestAHistoryShowsEachStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

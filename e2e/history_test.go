@@ -24,10 +24,10 @@ import (
 var record = flag.String("record", "", "record histories into workflows/testdata/histories under this prefix")
 
 // Each path of a run leaves a history that the current code replays:
-// - the fast lane alone
-// - the durable lane, after the fast one had timed out
-// - a dead letter
-// - the redelivery of a dead event
+//   - the fast lane alone
+//   - the durable lane, after the fast one had timed out
+//   - a dead letter
+//   - the redelivery of a dead event
 func TestHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -22,9 +22,9 @@ const (
 )
 
 // A failing run leaves a history that the current code replays:
-// - a counted failure, the timer of the pause after it, and the successful attempt
-// - a run that was canceled during such a pause
-// - a run that was canceled during a step
+//   - a counted failure, the timer of the pause after it, and the successful attempt
+//   - a run that was canceled during such a pause
+//   - a run that was canceled during a step
 func TestHistoriesOfTroubleReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,8 +75,8 @@ func TestHistoryOfAFailedBatchReplays(t *testing.T) {
 }
 
 // A redrive has read its row so often that its history would grow too long:
-// - it continues as new, and leaves a history that the current code replays
-// - it follows its row in the next run as before
+//   - it continues as new, and leaves a history that the current code replays
+//   - it follows its row in the next run as before
 func TestHistoryOfALongRedriveReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -15,8 +15,8 @@ import (
 )
 
 // More runs were terminated than one history of the sweep should have, one per page:
-// - the sweep continues as new, and each run has its dead letter
-// - both its histories replay
+//   - the sweep continues as new, and each run has its dead letter
+//   - both its histories replay
 func TestHistoryOfALongSweepReplays(t *testing.T) {
 	t.Parallel()
 	const terminated = 50
@@ -49,7 +49,7 @@ func TestHistoryOfALongSweepReplays(t *testing.T) {
 }
 
 // A redrive is canceled in Temporal when its next step would be to continue as new:
-// - it is canceled, and its history replays
+//   - it is canceled, and its history replays
 func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -67,7 +67,7 @@ func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
 }
 
 // The schedule has reached its limit of redriving dead letters:
-// - its run waits for capacity, starts what is due, and replays
+//   - its run waits for capacity, starts what is due, and replays
 func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=1")...)
@@ -84,7 +84,7 @@ func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 }
 
 // No channel accepts the report:
-// - the run waits before it resends it; it is canceled in that pause, and replays
+//   - the run waits before it resends it; it is canceled in that pause, and replays
 func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes", "HOLDFAST_NOTIFY_REPORT=daily",

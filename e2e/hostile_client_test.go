@@ -127,11 +127,11 @@ func (n *node) assertSettled(t *testing.T, before footprint) {
 }
 
 // besiege occupies and abuses connections, each kind from its own addresses, so that the good client keeps its capacity:
-// - bodies that stall, 500 of them, each with its buffer: answered with 408, then closed
-// - headers and bodies that come a byte at a time: the same
-// - a client that sends requests and never reads an answer: disconnected
-// - ten thousand requests on one connection: all are answered
-// - more connections from an address than allowed: refused
+//   - bodies that stall, 500 of them, each with its buffer: answered with 408, then closed
+//   - headers and bodies that come a byte at a time: the same
+//   - a client that sends requests and never reads an answer: disconnected
+//   - ten thousand requests on one connection: all are answered
+//   - more connections from an address than allowed: refused
 func (n *node) besiege(t *testing.T) {
 	t.Helper()
 	stalled := n.stallBodies(t, 500)

@@ -49,11 +49,11 @@ func (i *installation) awaitDrained(t *testing.T, events int) {
 }
 
 // Temporal is down:
-// - events are still accepted, and the process stays ready
-// - a redelivery is a duplicate in the inbox
-// - operators see what is waiting
-// - a process that is started meanwhile serves, too
-// - once Temporal is back, every event is processed once and the inbox is empty
+//   - events are still accepted, and the process stays ready
+//   - a redelivery is a duplicate in the inbox
+//   - operators see what is waiting
+//   - a process that is started meanwhile serves, too
+//   - once Temporal is back, every event is processed once and the inbox is empty
 func TestTemporalIsAway(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
@@ -123,9 +123,9 @@ func TestTemporalConfirmsLate(t *testing.T) {
 }
 
 // Both stores are down:
-// - the answer is 503 with Retry-After, and soon comes without waiting
-// - a process that is started meanwhile answers the same
-// - whichever store is back first makes events accepted
+//   - the answer is 503 with Retry-After, and soon comes without waiting
+//   - a process that is started meanwhile answers the same
+//   - whichever store is back first makes events accepted
 func TestBothStoresAreAway(t *testing.T) {
 	t.Parallel()
 	postgres := stacktest.NewCluster(t)

@@ -34,10 +34,10 @@ entities:
 `
 
 // PostgreSQL is down for a minute while large events arrive, up to Temporal's maximum, in plain text and encrypted:
-// - each is processed afterwards, with its bytes and its entities; no run is terminated or stuck
-// - so is a small one that makes large entities
-// - one that can't be parsed becomes a dead letter, with its bytes
-// - the history has the body once, and replays
+//   - each is processed afterwards, with its bytes and its entities; no run is terminated or stuck
+//   - so is a small one that makes large entities
+//   - one that can't be parsed becomes a dead letter, with its bytes
+//   - the history has the body once, and replays
 func TestLargeEventsOutlastAnOutage(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewCluster(t)

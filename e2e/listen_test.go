@@ -15,9 +15,9 @@ import (
 )
 
 // A developer listens to a Holdfast from their own machine, with a token:
-// - earlier events are replayed, and new ones are forwarded, byte for byte
-// - each is signed again with the developer's own secret
-// - a viewer's token is refused, since it may not see bodies
+//   - earlier events are replayed, and new ones are forwarded, byte for byte
+//   - each is signed again with the developer's own secret
+//   - a viewer's token is refused, since it may not see bodies
 func TestADeveloperListensToRealEvents(t *testing.T) {
 	t.Parallel()
 	const own = "whsec_b25lIG9mIG9uZSdzIG93bg=="

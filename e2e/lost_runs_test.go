@@ -34,8 +34,8 @@ func (i *installation) loseRun(t *testing.T, n *node, send func(*node) (workflow
 }
 
 // An event is stored and unfinished, and Temporal no longer has its run. The sender redelivers it, three times at once:
-// - one run takes it over and processes it, under its first ID
-// - the records of that run show whose it is, and it replays
+//   - one run takes it over and processes it, under its first ID
+//   - the records of that run show whose it is, and it replays
 func TestARedeliveryTakesOverAnEventWhoseRunIsGone(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -78,8 +78,8 @@ func (i *installation) startOld(t *testing.T, customer string) (workflowID strin
 
 // Three events are stored and unfinished: Temporal has lost the run of one, the run of another succeeded but the database has
 // lost its effects, and the third still waits for an entity:
-// - doctor finds the two, and the sweep turns them into dead letters, which are redriven automatically
-// - the third, whose run is open, is left alone
+//   - doctor finds the two, and the sweep turns them into dead letters, which are redriven automatically
+//   - the third, whose run is open, is left alone
 func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -109,8 +109,8 @@ func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 }
 
 // An operator terminates the run of one event and cancels that of another; a third run times out:
-// - only the third, about which no operator has decided, is redriven by the schedule
-// - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
+//   - only the third, about which no operator has decided, is redriven by the schedule
+//   - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
 func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")

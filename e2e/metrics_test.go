@@ -13,8 +13,8 @@ import (
 )
 
 // The metrics that operators chart:
-// - events and their durations by type, if the definition names it; types that a sender invents share one label
-// - the sizes of the task queues, whether schedules are failing, and the latencies of the last minute
+//   - events and their durations by type, if the definition names it; types that a sender invents share one label
+//   - the sizes of the task queues, whether schedules are failing, and the latencies of the last minute
 func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

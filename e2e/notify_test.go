@@ -46,8 +46,8 @@ func (s *sink) told() []string {
 }
 
 // A storm of hundreds of poison events, while one of two channels is down:
-// - one message reports it, with the count; the failing channel delays nothing
-// - the error log has a few rows that stand for all errors
+//   - one message reports it, with the count; the failing channel delays nothing
+//   - the error log has a few rows that stand for all errors
 func TestAStormIsOneMessage(t *testing.T) {
 	t.Parallel()
 	const storm = 240
@@ -88,8 +88,8 @@ func TestAStormIsOneMessage(t *testing.T) {
 }
 
 // All channels are down:
-// - events are processed as usual, and doctor reports that no channel accepts messages
-// - nothing is dropped: the first channel that works gets all of it
+//   - events are processed as usual, and doctor reports that no channel accepts messages
+//   - nothing is dropped: the first channel that works gets all of it
 func TestADeadChannelForgetsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 }
 
 // Temporal goes down and comes back:
-// - the ingress itself reports both, once
+//   - the ingress itself reports both, once
 func TestAnOutageIsToldByTheProcess(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
@@ -145,8 +145,8 @@ func TestAnOutageIsToldByTheProcess(t *testing.T) {
 }
 
 // An ingress has an error log, and neither Temporal nor the inbox can commit:
-// - an authentic request that couldn't be accepted is a row
-// - an unauthenticated one leaves none
+//   - an authentic request that couldn't be accepted is a row
+//   - an unauthenticated one leaves none
 func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})

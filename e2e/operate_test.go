@@ -69,7 +69,7 @@ func (i *installation) doctor(t *testing.T) (f findings, err error) {
 }
 
 // The doctor of a healthy installation, and after each of several faults:
-// - each is found, with what to do, and the exit code reports it
+//   - each is found, with what to do, and the exit code reports it
 func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -118,9 +118,9 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 }
 
 // Dead letters and definitions in the doctor's report:
-// - an open dead letter is a warning; one that is exhausted, or has waited for a day, is a failure
-// - a definition whose own samples fail is found; a reload refuses it and keeps the old one
-// - a restart reports that it has accepted it, and serves the other providers
+//   - an open dead letter is a warning; one that is exhausted, or has waited for a day, is a failure
+//   - a definition whose own samples fail is found; a reload refuses it and keeps the old one
+//   - a restart reports that it has accepted it, and serves the other providers
 func TestTheDoctorLooksAtEventsThatDie(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -290,8 +290,8 @@ DROP TABLE aged`, by.Milliseconds(), by.Milliseconds()))
 }
 
 // Retention has its limits:
-// - an event stays until Temporal, which could reset its run, has deleted that run: a start and doctor report for how long
-// - then the schedule purges it; the entity and the key stay, and a redelivery is a duplicate
+//   - an event stays until Temporal, which could reset its run, has deleted that run: a start and doctor report for how long
+//   - then the schedule purges it; the entity and the key stay, and a redelivery is a duplicate
 func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_RETENTION_EVENTS=1s", "HOLDFAST_RETENTION_EVERY=1s")
@@ -321,7 +321,7 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 }
 
 // One event is expunged:
-// - no table and no history has its content any more; a redelivery is accepted, without effect, and refers to the tombstone
+//   - no table and no history has its content any more; a redelivery is accepted, without effect, and refers to the tombstone
 func TestAnEventIsExpungedEverywhere(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

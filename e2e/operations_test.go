@@ -53,9 +53,9 @@ func resets(block string) bool { return strings.Contains(block, "reset") }
 var pagesOfCommands = []string{"operations.md", "playbook.md", "retention.md", "keys-and-entities.md", "verify.md"}
 
 // Every command of these pages does what the page says, with the real programs against the real server:
-// - those that end a run work without a worker
-// - after a definition has been corrected, each reset rescues its event, by ID, by query and by the list of dead letters
-// - all others succeed
+//   - those that end a run work without a worker
+//   - after a definition has been corrected, each reset rescues its event, by ID, by query and by the list of dead letters
+//   - all others succeed
 func TestTheDocumentedCommandsWork(t *testing.T) {
 	t.Parallel()
 	var blocks []string

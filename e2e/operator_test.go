@@ -127,8 +127,8 @@ func poisonedWith(t *testing.T, n int, o operators) (*installation, *node, []str
 }
 
 // Unauthorized requests:
-// - no token, a viewer's, a wrong one: none changes anything or leaves anything behind
-// - wrong ones are slowed down by address, and right ones aren't
+//   - no token, a viewer's, a wrong one: none changes anything or leaves anything behind
+//   - wrong ones are slowed down by address, and right ones aren't
 func TestWhoMayNotChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -166,8 +166,8 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 }
 
 // Fifty concurrent replays of one dead letter:
-// - one starts a run, the others are refused, and there is one audit entry
-// - a resolved one isn't replayed again
+//   - one starts a run, the others are refused, and there is one audit entry
+//   - a resolved one isn't replayed again
 func TestFiftyReplaysByTheAPIAreOneRun(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -230,9 +230,9 @@ func (i *installation) awaitRuns(t *testing.T, workflowID string, want int64) {
 }
 
 // An edit instead of a replay:
-// - the edited event runs under {id}:r1 and is processed; the original is kept, and each names the other
-// - the original can be neither replayed nor edited again
-// - the same by the command line
+//   - the edited event runs under {id}:r1 and is processed; the original is kept, and each names the other
+//   - the original can be neither replayed nor edited again
+//   - the same by the command line
 func TestAnEditedEventRunsInstead(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -292,9 +292,9 @@ func TestAnEditedEventRunsInstead(t *testing.T) {
 }
 
 // Temporal is down:
-// - a replay is answered with 503, and its dead letter is unchanged
-// - an edit is kept, as an open dead letter
-// - lists, entities and statistics work
+//   - a replay is answered with 503, and its dead letter is unchanged
+//   - an edit is kept, as an open dead letter
+//   - lists, entities and statistics work
 func TestOperatorsWorkWhileTemporalIsDown(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)

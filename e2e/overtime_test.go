@@ -11,9 +11,9 @@ import (
 )
 
 // A definition makes timeouts final:
-// - an event whose step times out is a dead letter after one attempt of the durable lane
-// - its run replays
-// - it isn't redriven automatically; an operator does it
+//   - an event whose step times out is a dead letter after one attempt of the durable lane
+//   - its run replays
+//   - it isn't redriven automatically; an operator does it
 func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -23,10 +23,10 @@ func newPayloadKey(t *testing.T, id string) string {
 }
 
 // With payload keys everything works as without:
-// - the answer to a duplicate names the event that it duplicates
-// - the exact bytes are stored
-// - a terminated run becomes a dead letter with its body
-// - temporal and tctl show the body through the codec endpoint with an operator's token, and not without
+//   - the answer to a duplicate names the event that it duplicates
+//   - the exact bytes are stored
+//   - a terminated run becomes a dead letter with its body
+//   - temporal and tctl show the body through the codec endpoint with an operator's token, and not without
 func TestEncryptedPayloadsAreShownToThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -77,8 +77,8 @@ func TestEncryptedPayloadsAreShownToThoseWhoMay(t *testing.T) {
 }
 
 // A worker lacks the key of an event, as in the middle of a rotation or by mistake:
-// - the run neither fails nor ends, and there is no dead letter
-// - a worker with the key finishes it; so are runs recorded in clear text before the keys
+//   - the run neither fails nor ends, and there is no dead letter
+//   - a worker with the key finishes it; so are runs recorded in clear text before the keys
 func TestAnEventWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -110,8 +110,8 @@ func TestAnEventWaitsForItsKey(t *testing.T) {
 }
 
 // `holdfast dev` with a key:
-// - Temporal Web is configured with the codec endpoint, which allows its pages
-// - the tools in another terminal use the key
+//   - Temporal Web is configured with the codec endpoint, which allows its pages
+//   - the tools in another terminal use the key
 func TestTemporalWebOfTheDevStackDecrypts(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)

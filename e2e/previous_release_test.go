@@ -35,8 +35,8 @@ func buildPrevious(t *testing.T) (path string) {
 }
 
 // The schema is that of this release, and some or all processes are of the previous one:
-// - each event is accepted and processed, whichever release receives it and whichever processes it
-// - a dead letter is replayed by the tools of the previous one
+//   - each event is accepted and processed, whichever release receives it and whichever processes it
+//   - a dead letter is replayed by the tools of the previous one
 func TestThePreviousReleaseWorksBesideTheNewSchema(t *testing.T) {
 	t.Parallel()
 	previous := buildPrevious(t)

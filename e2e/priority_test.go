@@ -12,8 +12,8 @@ import (
 )
 
 // Every slot of the normal queue is occupied: a flood of events waits for the locked row of one customer:
-// - a critical event of the same process is processed meanwhile
-// - the flood is processed once the row is unlocked, and none of it is given up
+//   - a critical event of the same process is processed meanwhile
+//   - the flood is processed once the row is unlocked, and none of it is given up
 func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

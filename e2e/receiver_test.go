@@ -16,9 +16,9 @@ import (
 )
 
 // A destination is failing:
-// - its workflow is terminated: while the failure lasts, the next check of destinations starts it again
-// - it continues as new when its history grows long
-// - it disables the destination, and ends, when the failure has lasted for too long
+//   - its workflow is terminated: while the failure lasts, the next check of destinations starts it again
+//   - it continues as new when its history grows long
+//   - it disables the destination, and ends, when the failure has lasted for too long
 func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)
@@ -44,8 +44,8 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 }
 
 // A paused destination is failing, and the attempts in flight then succeed:
-// - a probe is answered: there is nothing to retry
-// - operators weren't notified of the failure, so they aren't notified of its end, and the history replays
+//   - a probe is answered: there is nothing to retry
+//   - operators weren't notified of the failure, so they aren't notified of its end, and the history replays
 func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)

@@ -20,10 +20,10 @@ import (
 
 // PostgreSQL is restored from a backup, and Temporal continues. The database has lost an event that was processed since, one
 // that died, and the rescue of one that had died before:
-// - doctor reports it, and a dry run counts it and changes nothing
-// - a redelivery of the processed event is answered as a duplicate, because Temporal has it
-// - reconcile creates dead letters from their runs, and a redrive restores what was processed, entities included
-// - then nothing is missing, and doctor finds no problems
+//   - doctor reports it, and a dry run counts it and changes nothing
+//   - a redelivery of the processed event is answered as a duplicate, because Temporal has it
+//   - reconcile creates dead letters from their runs, and a redrive restores what was processed, entities included
+//   - then nothing is missing, and doctor finds no problems
 func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,9 +78,9 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 
 // Temporal is restored from a backup, and PostgreSQL continues. Temporal has lost an event that was processed, one that is
 // stored and waits for a table, and one that has died; and one that was processed since waits for that table again:
-// - the remaining runs end automatically, without further effects
-// - a dead letter is replayed as usual, and a redelivery of a processed event is a duplicate
-// - stored but unprocessed events are found by reconcile, and processed by a redrive
+//   - the remaining runs end automatically, without further effects
+//   - a dead letter is replayed as usual, and a redelivery of a processed event is a duplicate
+//   - stored but unprocessed events are found by reconcile, and processed by a redrive
 func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
@@ -130,7 +130,7 @@ func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 }
 
 // A processed event has lost its key, which would identify a redelivery:
-// - reconcile restores it, and finds nothing else
+//   - reconcile restores it, and finds nothing else
 func TestAKeyIsGivenBack(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

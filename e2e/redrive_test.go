@@ -52,8 +52,8 @@ func (i *installation) startRedrive(t *testing.T, args ...string) string {
 }
 
 // All dead letters are redriven twice at the same time, and the only worker is killed in the middle:
-// - each is processed, by one run
-// - the two redrives have shared them, and report that
+//   - each is processed, by one run
+//   - the two redrives have shared them, and report that
 func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -87,10 +87,10 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 }
 
 // A manual redrive:
-// - the dry run shows the plan and starts nothing; without --yes and a terminal nothing is started
-// - without a filter --all is required
-// - paused it starts nothing, resumed it continues, canceled it ends and leaves the rest
-// - each of these is audited, and an ended one doesn't change
+//   - the dry run shows the plan and starts nothing; without --yes and a terminal nothing is started
+//   - without a filter --all is required
+//   - paused it starts nothing, resumed it continues, canceled it ends and leaves the rest
+//   - each of these is audited, and an ended one doesn't change
 func TestARedriveIsControlled(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -162,7 +162,7 @@ func TestARedriveIsControlled(t *testing.T) {
 }
 
 // A redrive of dead letters while live events come in:
-// - redriven events have their own workers, and a live event is processed as fast as usual
+//   - redriven events have their own workers, and a live event is processed as fast as usual
 func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -193,7 +193,7 @@ func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 }
 
 // Fifty concurrent replays of one dead letter:
-// - one starts a run, 49 are refused
+//   - one starts a run, 49 are refused
 func TestFiftyReplaysAreOneRun(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)

@@ -37,11 +37,11 @@ func (n *node) reload(t *testing.T, line string) {
 }
 
 // Definitions are reloaded while events come in:
-// - an added provider is used immediately, by the ingress and by the worker
-// - so is a corrected one
-// - a file with a mistake changes nothing, and the log names the mistake
-// - no request is lost or refused meanwhile
-// - a secret in a file is reloaded
+//   - an added provider is used immediately, by the ingress and by the worker
+//   - so is a corrected one
+//   - a file with a mistake changes nothing, and the log names the mistake
+//   - no request is lost or refused meanwhile
+//   - a secret in a file is reloaded
 func TestDefinitionsAreReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -40,8 +40,8 @@ func (i *installation) entity(t *testing.T, provider, kind, id string) (state st
 }
 
 // The senders of the systems that Holdfast replaces, end to end:
-// - RentProg on both of its paths, Umnico, an instance of Evolution
-// - a batch of GoCardless, part of which is redelivered
+//   - RentProg on both of its paths, Umnico, an instance of Evolution
+//   - a batch of GoCardless, part of which is redelivered
 func TestTheReplacedSystemsAreServed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "RENTPROG_WEBHOOK_TOKEN="+secret, "UMNICO_WEBHOOK_TOKEN="+secret, "EVOLUTION_WEBHOOK_TOKEN="+secret,
@@ -96,8 +96,8 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 }
 
 // The paths of the replaced systems, if a folder of definitions has them:
-// - the instance of Evolution is in the path
-// - a provider of the voice platform has its name in it
+//   - the instance of Evolution is in the path
+//   - a provider of the voice platform has its name in it
 func TestTheOldPathsAreServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -115,8 +115,8 @@ func TestTheOldPathsAreServed(t *testing.T) {
 }
 
 // Retell asks what to do with a call, and its question is an event:
-// - the answer is the handler's, or the definition's if the handler is broken
-// - both calls are processed like any other event
+//   - the answer is the handler's, or the definition's if the handler is broken
+//   - both calls are processed like any other event
 func TestAQuestionIsAnsweredAndProcessed(t *testing.T) {
 	t.Parallel()
 	handler := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,9 +17,9 @@ import (
 )
 
 // Two processes with a channel each, and a daily report:
-// - there is one schedule, due at 07:00 UTC, and one message when it is due
-// - it counts received and failed events, and has nothing of their content; `holdfast report` prints the same now
-// - its run replays
+//   - there is one schedule, due at 07:00 UTC, and one message when it is due
+//   - it counts received and failed events, and has nothing of their content; `holdfast report` prints the same now
+//   - its run replays
 func TestAReportIsToldOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,9 +11,9 @@ import (
 )
 
 // A subscription starts Holdfast's own workflows in Holdfast's namespace, through a profile for it:
-// - a check reports that this isn't allowed
-// - each delivery fails at its first attempt, and nothing is started
-// - a workflow of the user's own in the same namespace is started
+//   - a check reports that this isn't allowed
+//   - each delivery fails at its first attempt, and nothing is started
+//   - a workflow of the user's own in the same namespace is started
 func TestNoSubscriptionStartsAWorkflowOfHoldfasts(t *testing.T) {
 	t.Parallel()
 	profiles := filepath.Join(t.TempDir(), "temporal.toml")

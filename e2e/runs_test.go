@@ -38,9 +38,9 @@ func newInstallationOf(t *testing.T, definition string, env ...string) *installa
 }
 
 // The run of an event is open, and an operator resets the run of an earlier event with its key, from before the dedupe window:
-// - Temporal ends the open run; the sweep records the event's dead letter, although its workflow has a later run
-// - once, however often the sweep runs
-// - a replay processes it, although the latest run, which is another event's, has succeeded
+//   - Temporal ends the open run; the sweep records the event's dead letter, although its workflow has a later run
+//   - once, however often the sweep runs
+//   - a replay processes it, although the latest run, which is another event's, has succeeded
 func TestTheResetOfAnOlderRunLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallationOf(t, "dedupe: 1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -88,8 +88,8 @@ func (i *installation) awaitSweeps(t *testing.T, n int) {
 }
 
 // Some of the terminated runs were started by hand and can't become dead letters:
-// - the sweep records the dead letter of the event among them
-// - and reports the others, in each sweep, until they are deleted
+//   - the sweep records the dead letter of the event among them
+//   - and reports the others, in each sweep, until they are deleted
 func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -118,8 +118,8 @@ func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 }
 
 // A dead event owns its key, and Temporal has deleted its run (its retention is over). The sender redelivers it:
-// - it is processed, under the ID of the dead event, and its dead letter is resolved
-// - the records of the run show whose it is, and it replays
+//   - it is processed, under the ID of the dead event, and its dead letter is resolved
+//   - the records of the run show whose it is, and it replays
 func TestARedeliveryRescuesWhatTemporalHasForgotten(t *testing.T) {
 	t.Parallel()
 	i := newInstallationOf(t, "retry: {attempts: 1, delays: [1s]}")
@@ -188,8 +188,8 @@ func (i *installation) awaitForgotten(t *testing.T, workflowID string) {
 }
 
 // A search attribute is removed while events come in, so that Temporal, which has just accepted others, refuses each of them:
-// - they wait in the inbox, and none becomes a dead letter
-// - once the setup is corrected they are processed
+//   - they wait in the inbox, and none becomes a dead letter
+//   - once the setup is corrected they are processed
 func TestAFaultInTemporalsSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -219,7 +219,7 @@ func TestAFaultInTemporalsSetupBuriesNothing(t *testing.T) {
 }
 
 // A dead letter is replayed at the moment when it appears, just before its run ends:
-// - each replay starts a run
+//   - each replay starts a run
 func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_WORKER_GRACE=1s")
@@ -237,8 +237,8 @@ func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 }
 
 // The run of a dead letter doesn't end, because there is no worker:
-// - a replay is refused, and the dead letter is unchanged: it isn't hidden as redriving
-// - once the run has ended the next replay starts one
+//   - a replay is refused, and the dead letter is unchanged: it isn't hidden as redriving
+//   - once the run has ended the next replay starts one
 func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -277,7 +277,7 @@ func (i *installation) redrives(t *testing.T) *redrive.Replays {
 }
 
 // A schedule's run doesn't end, because there is no worker:
-// - the doctor reports it
+//   - the doctor reports it
 func TestTheDoctorSeesAScheduleThatIsStuck(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")

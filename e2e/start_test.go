@@ -21,8 +21,8 @@ func atLeast(got, want int) error {
 }
 
 // The database is older than the program:
-// - a role that needs it refuses to start and names the command
-// - the command fixes it
+//   - a role that needs it refuses to start and names the command
+//   - the command fixes it
 func TestAStartWithoutMigrationsNamesTheCommand(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
@@ -64,7 +64,7 @@ func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 }
 
 // A role with a mistake that its components find, each kind without a server:
-// - it ends with the reason, which names what to correct, and without a stack trace
+//   - it ends with the reason, which names what to correct, and without a stack trace
 func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
 	t.Parallel()
 	definitions := t.TempDir()
@@ -99,7 +99,7 @@ func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
 }
 
 // The roles as separate processes, started in the wrong order:
-// - an event goes from the ingress to the worker, and the metrics of both show it
+//   - an event goes from the ingress to the worker, and the metrics of both show it
 func TestRolesRunApart(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

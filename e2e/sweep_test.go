@@ -21,8 +21,8 @@ func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {
 }
 
 // Runs are terminated while they wait for a table:
-// - the sweep records the dead letter of each, with the raw bytes and who terminated it, and a replay resolves it
-// - one that was reset after that is left to its later run, without a dead letter
+//   - the sweep records the dead letter of each, with the raw bytes and who terminated it, and a replay resolves it
+//   - one that was reset after that is left to its later run, without a dead letter
 func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -76,8 +76,8 @@ func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 }
 
 // The workers can't write dead letters while poison comes in:
-// - every event is acknowledged, its run stays open, and nothing is lost
-// - once they can, each event has its dead letter, with its bytes, and its run has failed
+//   - every event is acknowledged, its run stays open, and nothing is lost
+//   - once they can, each event has its dead letter, with its bytes, and its run has failed
 func TestPoisonOutlastsDeadLettersThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

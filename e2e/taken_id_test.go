@@ -14,10 +14,10 @@ import (
 )
 
 // Another workflow has the workflow ID of an event. It is running, or it has ended, and its memo looks like that of an event:
-// - the event is acknowledged, and becomes one dead letter that names the type of the workflow
-// - a redelivery is acknowledged, and creates no second dead letter
-// - a replay is refused while the other workflow is running, and processes the event once it has ended
-// - when the event is expunged, the run of the other workflow is kept
+//   - the event is acknowledged, and becomes one dead letter that names the type of the workflow
+//   - a redelivery is acknowledged, and creates no second dead letter
+//   - a replay is refused while the other workflow is running, and processes the event once it has ended
+//   - when the event is expunged, the run of the other workflow is kept
 func TestAWorkflowIDThatAnotherWorkflowHasLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

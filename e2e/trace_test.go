@@ -17,8 +17,8 @@ type span struct {
 }
 
 // One event, one trace:
-// - from the HTTP request through the workflow and its steps to the SQL
-// - the sender's own trace isn't joined, because it could be forged
+//   - from the HTTP request through the workflow and its steps to the SQL
+//   - the sender's own trace isn't joined, because it could be forged
 func TestAnEventIsOneTrace(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -32,10 +32,10 @@ var changedWorkflow = sync.OnceValues(func() (string, error) {
 })
 
 // A changed workflow is rolled out under load, by the commands of docs/upgrades.md, and rolled back:
-// - runs that wait for a row when the new build becomes current are finished by the old one
-// - a canary gets some of the new runs; then the new build gets all of them; then the old one again
-// - runs that the new build has begun and can't finish are dead letters, and processed by the old one
-// - no run fails, no task of a run fails, and no run uses two builds
+//   - runs that wait for a row when the new build becomes current are finished by the old one
+//   - a canary gets some of the new runs; then the new build gets all of them; then the old one again
+//   - runs that the new build has begun and can't finish are dead letters, and processed by the old one
+//   - no run fails, no task of a run fails, and no run uses two builds
 func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	t.Parallel()
 	changed, err := changedWorkflow()
@@ -82,8 +82,8 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 }
 
 // Workers leave worker versioning, by the commands of docs/upgrades.md:
-// - workers without versions process new events, with none of the build left
-// - a run that the build has begun is finished by the build
+//   - workers without versions process new events, with none of the build left
+//   - a run that the build has begun is finished by the build
 func TestWorkersLeaveVersioning(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

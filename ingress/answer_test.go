@@ -17,8 +17,8 @@ const inboundCall = `{"event":"call_inbound","event_timestamp":1700000000000,` +
 	`"call_inbound":{"from_number":"+4915112345678","to_number":"+4930123456"}}`
 
 // Retell asks what to do with a call:
-// - the handler's answer is passed back, and the event is processed like any other
-// - a handler that is slow, broken or absent doesn't fail the request: the definition's own answer is sent
+//   - the handler's answer is passed back, and the event is processed like any other
+//   - a handler that is slow, broken or absent doesn't fail the request: the definition's own answer is sent
 func TestAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -28,9 +28,9 @@ func clientOf(t *testing.T, trusted []string, peer string, forwarded ...string) 
 }
 
 // The client of a request:
-// - is the peer, unless that is a trusted proxy
-// - is what a trusted proxy has added, at the end of the list
-// - doesn't depend on what the sender has put in front of that
+//   - is the peer, unless that is a trusted proxy
+//   - is what a trusted proxy has added, at the end of the list
+//   - doesn't depend on what the sender has put in front of that
 func TestTheClientIsWhoOurProxiesSay(t *testing.T) {
 	t.Parallel()
 	ours := []string{"10.0.0.0/8", "192.0.2.7", "fd00::/8"}

@@ -9,11 +9,11 @@ import (
 )
 
 // A definition has conditions under which an event is refused:
-// - the sender learns which one applies, with 400 or the definition's status, and nothing of the request is stored
-// - one such event in a batch is enough, and the answer names it
-// - a body that isn't JSON is null
-// - a condition that fails, or returns anything but true, refuses nothing
-// - unauthenticated senders learn none of it, and the operator sees the reason
+//   - the sender learns which one applies, with 400 or the definition's status, and nothing of the request is stored
+//   - one such event in a batch is enough, and the answer names it
+//   - a body that isn't JSON is null
+//   - a condition that fails, or returns anything but true, refuses nothing
+//   - unauthenticated senders learn none of it, and the operator sees the reason
 func TestADefinitionRefusesEvents(t *testing.T) {
 	t.Parallel()
 	const definition = `

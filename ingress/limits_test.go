@@ -38,9 +38,9 @@ func limited(t *testing.T, rates string) *providers.Provider {
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Thirty a minute for each client:
-// - a burst of thirty passes, and the next request gets the time after which there is capacity
-// - another client has its own bucket
-// - capacity returns over time
+//   - a burst of thirty passes, and the next request gets the time after which there is capacity
+//   - another client has its own bucket
+//   - capacity returns over time
 func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	l, err := newLimits(nil)
@@ -84,9 +84,9 @@ func TestClientsAreForgotten(t *testing.T) {
 }
 
 // Clients send at random times, from a seed, on a virtual clock:
-// - no client gets more than its rate and one burst, in any time window
-// - all clients together get no more than the provider's rate and burst, either
-// - a client that waits as long as the answer says is served
+//   - no client gets more than its rate and one burst, in any time window
+//   - all clients together get no more than the provider's rate and burst, either
+//   - a client that waits as long as the answer says is served
 func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 	t.Parallel()
 	for _, r := range []providers.Rate{{Requests: 1, Per: event.Duration(time.Second)}, {Requests: 7, Per: event.Duration(90 * time.Second)},
@@ -180,10 +180,10 @@ func (s *sharedStore) TakeRates(ctx context.Context, claims []event.RateClaim) (
 }
 
 // Three processes, and a hundred concurrent requests to each:
-// - together they let as many pass as the rate allows, with few statements
-// - refused requests ask the store again only once there is capacity
-// - each source has its own rate, and a request counts once for each source of its events
-// - if the store doesn't answer, each process applies the rate alone and asks again after a second
+//   - together they let as many pass as the rate allows, with few statements
+//   - refused requests ask the store again only once there is capacity
+//   - each source has its own rate, and a request counts once for each source of its events
+//   - if the store doesn't answer, each process applies the rate alone and asks again after a second
 func TestProcessesShareRates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -237,10 +237,10 @@ func TestProcessesShareRates(t *testing.T) {
 }
 
 // A database whose statements take longer than requests wait:
-// - every request waits less than a tenth of a second, however long the statement takes
-// - the statement isn't canceled, which would cost the pool its connection, and no other one begins meanwhile
-// - the more often it is slow, the fewer statements there are; once it is in time again, processes share their rates
-// immediately
+//   - every request waits less than a tenth of a second, however long the statement takes
+//   - the statement isn't canceled, which would cost the pool its connection, and no other one begins meanwhile
+//   - the more often it is slow, the fewer statements there are; once it is in time again, processes share their rates
+//     immediately
 func TestASlowStoreDelaysFewRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 )
 
 // A storm of one kind of refusal:
-// - the log gets a hundred lines, then ten a second, each with the number of dropped lines
-// - another provider, or another reason, has its own limit
+//   - the log gets a hundred lines, then ten a second, each with the number of dropped lines
+//   - another provider, or another reason, has its own limit
 func TestAStormOfRefusalsDoesNotFillTheLog(t *testing.T) {
 	t.Parallel()
 	var lines refusalLines

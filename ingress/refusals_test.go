@@ -24,9 +24,9 @@ import (
 )
 
 // Requests that are refused for all kinds of causes:
-// - the senders get one and the same answer
-// - the operator sees the cause, the claimed time, sizes and digests, and the names of known headers
-// - nothing that a sender wrote is kept, whether a value, a body or an invented name
+//   - the senders get one and the same answer
+//   - the operator sees the cause, the claimed time, sizes and digests, and the names of known headers
+//   - nothing that a sender wrote is kept, whether a value, a body or an invented name
 func TestTheOperatorLearnsTheCauseAndTheSenderDoesNot(t *testing.T) {
 	t.Parallel()
 	refused := NewRefusals()

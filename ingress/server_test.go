@@ -261,7 +261,7 @@ func TestAPanicIsOneRequestsOwn(t *testing.T) {
 }
 
 // Hundreds of different bodies, sent concurrently over reused connections:
-// - each event has its own bytes, because no memory of Fiber's outlives a request
+//   - each event has its own bytes, because no memory of Fiber's outlives a request
 func TestBodiesAreCopied(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")

@@ -12,10 +12,10 @@ import (
 )
 
 // Temporal goes down and comes back:
-// - only consecutive failures count, and neither refusals nor duplicates are failures
-// - while it counts as down, nothing is started, from requests or the inbox
-// - a second later one start is let through as a probe
-// - once that succeeds, and not before, the drain is woken
+//   - only consecutive failures count, and neither refusals nor duplicates are failures
+//   - while it counts as down, nothing is started, from requests or the inbox
+//   - a second later one start is let through as a probe
+//   - once that succeeds, and not before, the drain is woken
 func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -284,8 +284,8 @@ func TestTheBreakerClosesAgain(t *testing.T) {
 }
 
 // Concurrent identical requests:
-// - Temporal is asked once
-// - one of them is accepted, all others are its duplicates, with its ID
+//   - Temporal is asked once
+//   - one of them is accepted, all others are its duplicates, with its ID
 func TestIdenticalRequestsShareAStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

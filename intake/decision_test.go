@@ -126,10 +126,10 @@ func (s situation) outcomes(do action) (next []situation) {
 }
 
 // Every path that a commit can take, with an inbox and without:
-// - it ends
-// - an event is acknowledged only if a store has committed it
-// - it is given up only if its time is over, or if no store is left
-// - no store is asked twice
+//   - it ends
+//   - an event is acknowledged only if a store has committed it
+//   - it is given up only if its time is over, or if no store is left
+//   - no store is asked twice
 func TestEveryWayOfACommit(t *testing.T) {
 	t.Parallel()
 	var walk func(s situation, asked, begun int, way []string)

@@ -34,7 +34,7 @@ func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Bre
 }
 
 // Whatever faults the inbox and Temporal have, with two draining processes:
-// - every acknowledged event is started, and leaves the inbox only then
+//   - every acknowledged event is started, and leaves the inbox only then
 func TestDrainUnderFaults(t *testing.T) {
 	t.Parallel()
 	for range 30 {
@@ -143,8 +143,8 @@ func newRefusing(keys ...string) *refusing {
 }
 
 // Temporal refuses one event repeatedly:
-// - if it accepts others meanwhile, that one becomes a dead letter after a minute
-// - if it accepts none, the event waits: the setup may be at fault
+//   - if it accepts others meanwhile, that one becomes a dead letter after a minute
+//   - if it accepts none, the event waits: the setup may be at fault
 func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, takesOthers := range []bool{true, false} {
@@ -208,7 +208,7 @@ func TestDrainBuriesAnEventWhoseIDIsTaken(t *testing.T) {
 
 // Temporal accepts events, then refuses all of them because a search attribute is missing, and accepts them again after the
 // fix; some events have waited for long already for another reason:
-// - none becomes a dead letter, and operators get a report
+//   - none becomes a dead letter, and operators get a report
 func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 )
 
 // Temporal confirms events late that are in the inbox by then:
-// - the answers came within the ACK budget
-// - one statement removes them all from the inbox, and a running drain has started none of them again
+//   - the answers came within the ACK budget
+//   - one statement removes them all from the inbox, and a running drain has started none of them again
 func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 // secret fits every scheme: base64 of 32 bytes, after the prefix that some require.
 var secret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("what these tests sign with. 32 b"))
 
-// receiver authenticates and splits requests like an ingress.
+// An endpoint that authenticates and splits requests like an ingress.
 type receiver struct {
 	url       string
 	catalogue *providers.Catalogue
@@ -143,7 +143,7 @@ func send(t testing.TB, o loadgen.Options) (loadgen.Result, ledger.Ledger) {
 	return result, l
 }
 
-// agrees asserts that the receiver has exactly the acknowledged events of the ledger, byte for byte.
+// agrees asserts that the endpoint has exactly the acknowledged events of the ledger, byte for byte.
 func (r *receiver) agrees(t testing.TB, l ledger.Ledger) {
 	t.Helper()
 	wanted := map[string][][32]byte{}

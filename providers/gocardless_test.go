@@ -61,11 +61,11 @@ func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived
 }
 
 // A GoCardless membership, whatever the order of its events:
-// - one person is one member, though few events name the customer: with two mandates, of which one replaces a third
-// - an event that names only a subscription reaches the member
-// - a subscription has the status of its own events, and a payment of it has another
-// - the member has the status of the subscription, also if its mandate becomes active later
-// - the member leads to the subscription, whose end is in an event that names nothing else
+//   - one person is one member, though few events name the customer: with two mandates, of which one replaces a third
+//   - an event that names only a subscription reaches the member
+//   - a subscription has the status of its own events, and a payment of it has another
+//   - the member has the status of the subscription, also if its mandate becomes active later
+//   - the member leads to the subscription, whose end is in an event that names nothing else
 func TestGocardlessMembership(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)

@@ -21,8 +21,8 @@ func keyOf(t require.TestingT, p *Provider, r *auth.Request) string {
 }
 
 // An ID is its sequence of UTF-16 code units, however they are escaped and whether or not they form characters:
-// - different IDs have different keys
-// - also in a form with JSON
+//   - different IDs have different keys
+//   - also in a form with JSON
 func TestKeysAreMadeOfCodeUnits(t *testing.T) {
 	t.Parallel()
 	units := rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 0, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xfffd, 0xe000, 0xffff}), 1, 4)

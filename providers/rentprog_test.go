@@ -110,8 +110,8 @@ func TestRentprogReply(t *testing.T) {
 }
 
 // A body of the wrong shape is a dead letter, not an event without changes:
-// - without an event, without a payload, with one that isn't an object, and with one that names nothing
-// - an event of a kind that has no entity is processed
+//   - without an event, without a payload, with one that isn't an object, and with one that names nothing
+//   - an event of a kind that has no entity is processed
 func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)

@@ -54,9 +54,9 @@ func TestRepliesAndRates(t *testing.T) {
 }
 
 // The rate configured for all providers applies to those whose definition has none:
-// - a definition's own rate takes precedence
-// - so does none, also if the definition that it extends has a rate
-// - a reload keeps it
+//   - a definition's own rate takes precedence
+//   - so does none, also if the definition that it extends has a rate
+//   - a reload keeps it
 func TestARateForAllProviders(t *testing.T) {
 	t.Parallel()
 	const own, none = "rate: {requests: 5, per: 1s}\n", "rate: none\n"

@@ -112,9 +112,9 @@ func readUnsigned(p *Provider, header string) bool {
 }
 
 // One signed body of GitHub is repeated with different unsigned headers:
-// - it is the same event, whatever its event name
-// - under another delivery ID it is another event with the same content, which is marked
-// - an event name that the body doesn't fit is no type
+//   - it is the same event, whatever its event name
+//   - under another delivery ID it is another event with the same content, which is marked
+//   - an event name that the body doesn't fit is no type
 func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)

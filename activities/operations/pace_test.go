@@ -9,8 +9,8 @@ import (
 )
 
 // Starts keep their average rate, however long a start takes:
-// - the time that a start has taken is made up for
-// - after a slow start there is no burst of missed ones: its own interval is over, and only one more is made up for
+//   - the time that a start has taken is made up for
+//   - after a slow start there is no burst of missed ones: its own interval is over, and only one more is made up for
 func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (s *staleRedrives) ReleaseStale(_ context.Context, id int64) error {
 }
 
 // More dead letters than a page still have open runs:
-// - those after them, whose runs were never started, are released in the same sweep
+//   - those after them, whose runs were never started, are released in the same sweep
 func TestOpenRunsKeepNoOtherFromItsRelease(t *testing.T) {
 	t.Parallel()
 	s := &staleRedrives{latest: map[string]operation.LatestRun{}}

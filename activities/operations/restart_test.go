@@ -92,7 +92,7 @@ func (w *world) restart(rate float64) *restart {
 
 // An attempt has claimed five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
 // last, one has a newer run in progress, one has run and failed since, and one has run another event since:
-// - all but the third and the fourth are started
+//   - all but the third and the fourth are started
 func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{
@@ -112,8 +112,8 @@ func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 
 // Of a chunk one starts, one is already run by its sender's redelivery, one has succeeded, one's workflow runs another event,
 // one can never be started, and for one Temporal is down:
-// - the first two are marked, the next three released
-// - the last stays claimed, and the attempt fails
+//   - the first two are marked, the next three released
+//   - the last stays claimed, and the attempt fails
 func TestWhatBecomesOfAChunk(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
@@ -135,7 +135,7 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 }
 
 // Of failed deliveries one is resent, one has lost its subscription, and for one the database is down:
-// - no run is started, whatever the runs of their events are
+//   - no run is started, whatever the runs of their events are
 func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")

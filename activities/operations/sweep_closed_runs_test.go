@@ -86,8 +86,8 @@ func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 }
 
 // One run can't be read, and reading another one fails:
-// - the others have their dead letters
-// - the next sweep starts at the failed one, and operators get a report of the unreadable one
+//   - the others have their dead letters
+//   - the next sweep starts at the failed one, and operators get a report of the unreadable one
 func TestARunInTroubleIsPassedOver(t *testing.T) {
 	t.Parallel()
 	c := (&closedRuns{}).add("well", "1", operation.LatestRun{}).add("unreadable", "2", operation.LatestRun{}).

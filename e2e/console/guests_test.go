@@ -41,9 +41,9 @@ const (
 )
 
 // An operator who is logged in to the console visits a page of another application on the same host:
-// - a page of a configured origin reads the change feed with a token, in each form
-// - without a token it gets nothing, although the browser has the operator's session
-// - a page of any other origin gets nothing, even with a token
+//   - a page of a configured origin reads the change feed with a token, in each form
+//   - without a token it gets nothing, although the browser has the operator's session
+//   - a page of any other origin gets nothing, even with a token
 func TestPagesOfAnotherApplication(t *testing.T) {
 	t.Parallel()
 	holdfast.sent(t, "guest-1", `{"id":"guest-1"}`, "processed")

@@ -124,10 +124,10 @@ func envelope(events ...*queued) []byte {
 }
 
 // A membership system is migrated from MySQL, with rows in every status, while GoCardless sends to both:
-// - each event is stored once, with its bytes, and payments and members have the states given by their events' own times
-// - nothing runs and nothing is delivered, until an operator starts it after the cut-over
-// - a redelivery by GoCardless is a duplicate, or rescues a failed event
-// - failed events are delivered once, and the two systems then agree
+//   - each event is stored once, with its bytes, and payments and members have the states given by their events' own times
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by GoCardless is a duplicate, or rescues a failed event
+//   - failed events are delivered once, and the two systems then agree
 func TestTheMembershipMovesIn(t *testing.T) {
 	t.Parallel()
 	old := newOldMariaDB(t, "membership")

@@ -139,11 +139,11 @@ func (r *rental) fillHoursApart(t *testing.T) {
 }
 
 // A rental backend is migrated, with rows in every status, while its events also go to Holdfast:
-// - exported and imported events are stored once: none is lost, and none that arrived live is duplicated
-// - nothing runs and nothing is delivered, until an operator starts it after the cut-over
-// - a redelivery by RentProg is a duplicate, or rescues a failed event
-// - failed events are delivered once; an earlier change is folded before a later one
-// - at the end the two agree, except for events processed only here
+//   - exported and imported events are stored once: none is lost, and none that arrived live is duplicated
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by RentProg is a duplicate, or rescues a failed event
+//   - failed events are delivered once; an earlier change is folded before a later one
+//   - at the end the two agree, except for events processed only here
 func TestTheRentalBackendMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &rental{oldSystem: newOldPostgres(t, "rental"), now: time.Now().UTC()}

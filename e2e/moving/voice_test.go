@@ -107,10 +107,10 @@ func (v *voice) fill() {
 
 // A voice and booking platform is migrated from PostgreSQL or MySQL, with rows in every status, while its providers send to
 // both:
-// - each event is stored once, with its stored bytes, though both its row and its dead letter have it
-// - nothing runs and nothing is delivered, until an operator starts it after the cut-over
-// - a redelivery by a provider is a duplicate, or rescues a failed event
-// - failed events are delivered once, and the two systems then agree
+//   - each event is stored once, with its stored bytes, though both its row and its dead letter have it
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by a provider is a duplicate, or rescues a failed event
+//   - failed events are delivered once, and the two systems then agree
 func TestTheVoicePlatformMovesIn(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T, string) oldSystem{"voice": newOldPostgres, "voice.mysql": newOldMariaDB} {

@@ -115,9 +115,9 @@ func (v publishedVector) request(t *testing.T, s *sender) *Request {
 }
 
 // Every built-in definition is tested with requests that this code didn't sign:
-// - authentic vectors are accepted, and the others are refused for their cause
-// - its evidence is no stronger than the best of its vectors
-// - with another secret, another body, without one of its headers, too late, or by another algorithm it is refused
+//   - authentic vectors are accepted, and the others are refused for their cause
+//   - its evidence is no stronger than the best of its vectors
+//   - with another secret, another body, without one of its headers, too late, or by another algorithm it is refused
 func TestVectorsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	files, err := definition.Collect(os.DirFS("../catalog"))

@@ -8,9 +8,9 @@ import (
 )
 
 // A value is written the same for every spelling, and differently from every other value:
-// - white space, the order of fields, escapes, and the number format make no difference
-// - left out values make none either, unless nothing else remains
-// - an empty object is an empty list only for PHP
+//   - white space, the order of fields, escapes, and the number format make no difference
+//   - left out values make none either, unless nothing else remains
+//   - an empty object is an empty list only for PHP
 func TestAValueIsWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	forPHP := false

@@ -24,9 +24,9 @@ func TestACaptureThatAnEditorHasSavedIsRead(t *testing.T) {
 }
 
 // A captured request becomes a definition that loads. With the secret, the signature scheme is found:
-// - what is signed, where the time is, hash and encoding
-// - the secret and the values of the request are in neither the definition nor the remarks
-// - what one request can't show is asked for
+//   - what is signed, where the time is, hash and encoding
+//   - the secret and the values of the request are in neither the definition nor the remarks
+//   - what one request can't show is asked for
 func TestADefinitionIsGuessed(t *testing.T) {
 	t.Parallel()
 	const body, secret = `{"event_id":"e-77","type":"order.paid","created_at":"2025-10-09T08:53:20Z"}`, "a secret of the capture"

@@ -12,9 +12,9 @@ import (
 )
 
 // A valid definition with which every event would fail isn't reloaded:
-// - a sample that becomes a dead letter, or two that share a key, keep the old definitions
-// - existing failures don't block the correction of another file
-// - a start accepts everything, since the other providers need it
+//   - a sample that becomes a dead letter, or two that share a key, keep the old definitions
+//   - existing failures don't block the correction of another file
+//   - a start accepts everything, since the other providers need it
 func TestReloadRunsTheSamples(t *testing.T) {
 	t.Parallel()
 	const good = minimal + `

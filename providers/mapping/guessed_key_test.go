@@ -69,9 +69,9 @@ func TestAGuessedKeyOfTheValue(t *testing.T) {
 }
 
 // Two bodies that may not be one event have two keys:
-// - an empty object equals a list only for PHP
-// - other readers take the first of repeated fields: the key uses the bytes
-// - an object whose varying fields are all left out isn't an empty one
+//   - an empty object equals a list only for PHP
+//   - other readers take the first of repeated fields: the key uses the bytes
+//   - an object whose varying fields are all left out isn't an empty one
 func TestInDoubtValuesDiffer(t *testing.T) {
 	t.Parallel()
 	key := func(hash, body string) Identity {
