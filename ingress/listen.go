@@ -54,7 +54,7 @@ func (s *Server) limitConnections() {
 	}
 }
 
-// The bounds on reading the rest of a body that is too large: the longest pause and the most bytes.
+// The bounds on reading the rest of a body that is too large: bytes, total time and pauses.
 const (
 	maxDiscarded   = 4 << 20
 	maxDiscardTime = 2 * time.Second

@@ -15,7 +15,7 @@
 //	the inbox ◀──────────────────────────────────────┼───────────────┘
 //	  ├─ stored ─▶ 2xx, "spooled"                    │
 //	  └─ exhausted ─┬─ Temporal was only busy ───────┘
-//	                ├─ a start is under way: it is waited for
+//	                ├─ a start is in flight: wait for it
 //	                └─ else ─▶ 503
 //
 // Each store is asked once. The first to commit answers, and there is no 2xx before that. A start continues after its request
