@@ -9,7 +9,7 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// What is left out by an edit of the source has to be found there, and what is left has to compile: all of it at once.
+// The text that each ablation removes must be in the source, and the rest must compile with all of them applied.
 func TestWhatIsLeftOutIsInTheSource(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -13,13 +13,13 @@ import (
 	"holdfast/providers"
 )
 
-// The providers of the load of one type.
+// The providers of single-type loads.
 const (
 	stripe   = "stripe"
 	firehose = "firehose"
 )
 
-// The definitions: those of the catalogue without their rate limits, Stripe at normal priority, and Stripe once more in the bulk
+// The definitions: those of the catalogue without their rate limits, Stripe at normal priority, and Stripe again in the bulk
 // lane.
 const (
 	unlimitedDefinition = "name: %[1]s\nextends: %[1]s\nrate: null\n"
@@ -42,7 +42,7 @@ samples:
 `
 )
 
-// writeDefinitions fills the directory that the product is given.
+// writeDefinitions writes the product's definitions to the directory.
 func writeDefinitions(dir string) (*providers.Catalogue, error) {
 	builtIn, err := providers.Load("")
 	if err != nil {
@@ -71,15 +71,15 @@ func writeDefinitions(dir string) (*providers.Catalogue, error) {
 }
 
 const (
-	// mixSpread is how far back the times of the mix's events lie, so that many come late.
+	// mixSpread is how far back the times of the mix's events lie, so that many are out of order.
 	mixSpread = 2 * time.Second
-	// mixBatch is how many events a request has where the provider sends batches.
+	// mixBatch is the number of events in a request to providers with batches.
 	mixBatch = 5
 )
 
 // notEvents are samples that become no event of their own: a handshake, and a question, which waits for a handler of its user.
-// signs reports whether the secret of the lab makes a sample authentic and leaves its body as it is. Nobody but its sender can
-// sign for some providers, and some signatures stand in the body.
+// signs reports whether the lab's secret makes a sample authentic and leaves its body unchanged. For some providers only the
+// sender can sign, and some signatures are in the body.
 func signs(p *providers.Provider, sample string) bool {
 	r, err := p.Sample(sample, "x", time.Now())
 	if err != nil {
@@ -91,8 +91,8 @@ func signs(p *providers.Provider, sample string) bool {
 
 var notEvents = []string{"url_verification", "call_inbound"}
 
-// mixed is a load of all samples of the catalogue in equal shares, as large as they are: patches, mentions, snapshots, tombstones
-// and batches, of which many come late.
+// mixed is a load of equal shares of all samples of the catalogue, in their natural size: patches, mentions, snapshots,
+// tombstones and batches, many of them out of order.
 func (s *suite) mixed(node *lab.Node) drive {
 	d := drive{nodes: []*lab.Node{node}}
 	d.Spread, d.Batch = mixSpread, mixBatch

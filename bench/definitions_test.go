@@ -10,7 +10,7 @@ import (
 	"holdfast/loadgen"
 )
 
-// The mix has every provider of the catalogue, and each of its samples can be sent, in batches where the provider has such.
+// The mix has every provider of the catalogue, and each of its samples can be sent, in batches if the provider has them.
 func TestTheMixIsTheWholeCatalogue(t *testing.T) {
 	t.Parallel()
 	c, err := writeDefinitions(t.TempDir())

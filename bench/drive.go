@@ -18,7 +18,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The load, unless a phase says otherwise: that of the table in docs/internals/benchmarks.md.
+// The default load, that of the table in docs/internals/benchmarks.md.
 const (
 	connections = 32
 	bodySize    = 600
@@ -29,35 +29,35 @@ const (
 // drainLimit bounds the wait for the last event.
 const drainLimit = 10 * time.Minute
 
-// drive is a load on a database's product.
+// drive is a load on the product with a database.
 type drive struct {
 	loadgen.Options
 
 	database string
-	nodes    []*lab.Node // whose counters tell how far it is
+	nodes    []*lab.Node // their counters show the progress
 	provider string
-	// inInbox: Temporal is away, so events stay in the inbox and are looked for there.
+	// inInbox is set while Temporal is down, so that events stay in the inbox and are checked there.
 	inInbox bool
-	// expect is called before the load; what it gives waits for the deliveries. It is nil where nothing is delivered.
+	// expect is called before the load; its result waits for the deliveries. It is nil without deliveries.
 	expect func() awaitDeliveries
 }
 
-// awaitDeliveries waits, once so many events have been processed, until they have been delivered, and says when the last one was.
+// awaitDeliveries waits until this many processed events have been delivered, and returns the time of the last delivery.
 type awaitDeliveries func(ctx context.Context, events int64) (time.Time, error)
 
-// driven is what came of it.
+// driven is the result of a load.
 type driven struct {
 	result loadgen.Result
 	report ledger.Report
 	used   lab.Usage
 	begun  time.Time
-	ended  time.Time // the last event was processed, and the servers have settled
-	// delivered is when the last delivery came; zero where nothing is delivered.
+	ended  time.Time // when the last event was processed and the servers had settled
+	// delivered is the time of the last delivery; zero without deliveries.
 	delivered time.Time
 }
 
-// perSecond is how many events were processed in a second, from the first request to the last event or, where they are delivered,
-// to the last delivery.
+// perSecond is the rate of processed events, from the first request to the last event or, if they are delivered, to the last
+// delivery.
 func (d driven) perSecond() float64 {
 	if !d.delivered.IsZero() {
 		return float64(d.result.Events) / d.delivered.Sub(d.begun).Seconds()
@@ -65,7 +65,7 @@ func (d driven) perSecond() float64 {
 	return d.report.Timing.PerSecond
 }
 
-// cost is CPU time in ms for each of n, without the load generator.
+// cost returns the CPU time in ms for each of n, without the load generator.
 func cost(used lab.Usage, n int64) map[string]float64 {
 	each := map[string]float64{}
 	for label, d := range used {
@@ -92,8 +92,7 @@ func sum(costs map[string]float64) (total float64) {
 	return total
 }
 
-// drive sends a load, waits until all of it is processed, and checks the ledger. An event that is lost, or there twice, is an
-// error.
+// drive sends a load, waits until all of it is processed, and checks the ledger. A lost or duplicated event is an error.
 func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	generator, written, path, err := s.generator(&d)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	return got, err
 }
 
-// generator makes the load ready, and the ledger that it writes.
+// generator prepares the load and its ledger.
 func (s *suite) generator(d *drive) (g *loadgen.Generator, written *ledger.Writer, path string, err error) {
 	s.fillIn(d)
 	path = filepath.Join(s.dir, fmt.Sprintf("ledger-%d.jsonl", s.drives))
@@ -145,7 +144,7 @@ func (s *suite) generator(d *drive) (g *loadgen.Generator, written *ledger.Write
 	return g, written, path, nil
 }
 
-// send sends a load to a receiver that is not ours, by the same means: its ledger is written, and nobody reads it.
+// send sends a load to a server other than the product in the same way: it writes a ledger, which isn't checked.
 func (s *suite) send(ctx context.Context, d drive) (r loadgen.Result, err error) {
 	generator, written, _, err := s.generator(&d)
 	if err != nil {
@@ -179,10 +178,10 @@ func set[T comparable](v *T, def T) {
 	}
 }
 
-// profileTime is how long a profile is taken for.
+// profileTime is the length of a profile.
 const profileTime = 10 * time.Second
 
-// takeProfile sends a load once more, if profiles are wanted, and takes one of the first node. Nothing is measured.
+// takeProfile sends a load again while it profiles the first node, if profiles are wanted. It measures nothing.
 func (s *suite) takeProfile(ctx context.Context, name string, d drive) error {
 	if !s.profile {
 		return nil
@@ -194,10 +193,10 @@ func (s *suite) takeProfile(ctx context.Context, name string, d drive) error {
 	return errors.Join(err, <-taken)
 }
 
-// processedSeries is the counter of a worker's ended events, in the text that Prometheus reads.
+// processedSeries matches the counter of a worker's finished events in Prometheus's text format.
 var processedSeries = regexp.MustCompile(`(?m)^holdfast_event_duration_seconds_count\{[^}]*\} (\S+)$`)
 
-// processed asks the nodes how many events they have ended.
+// processed returns how many events the nodes have finished.
 func processed(ctx context.Context, nodes []*lab.Node) (n int64, err error) {
 	for _, node := range nodes {
 		page, err := node.Get(ctx, node.Operator+"/metrics")
@@ -215,14 +214,14 @@ func processed(ctx context.Context, nodes []*lab.Node) (n int64, err error) {
 	return n, nil
 }
 
-// The pauses between two looks at the counters, and for how long they stand still until the ledger is asked instead, which
+// The pauses between two reads of the counters, and how long they must be unchanged before the ledger is checked instead, which
 // costs more.
 const (
 	lookEvery  = 200 * time.Millisecond
 	standstill = 3 * time.Second
 )
 
-// awaitProcessed waits until the nodes have ended so many events, or no more of them.
+// awaitProcessed waits until the nodes have finished this many events, or stopped making progress.
 func (s *suite) awaitProcessed(ctx context.Context, nodes []*lab.Node, want int64) error {
 	ctx, cancel := context.WithTimeout(ctx, drainLimit)
 	defer cancel()
@@ -285,11 +284,11 @@ func isStuck(r ledger.Report) bool {
 	return slices.ContainsFunc(r.Findings, func(f ledger.Finding) bool { return f.Invariant == ledger.Stuck && f.Count > 0 })
 }
 
-// tidyLimit is how long the inbox may take, after the last event, to find that Temporal had taken an event after all and to let
-// go of its row.
+// tidyLimit is how long the inbox may take, after the last event, to find that Temporal had accepted an event and to delete its
+// row.
 const tidyLimit = time.Minute
 
-// awaitFinished waits until no acknowledged event is left, or drainLimit; what then is left, the report names.
+// awaitFinished waits until no acknowledged event is pending, for at most drainLimit; the report names the rest.
 func (s *suite) awaitFinished(ctx context.Context, check *persistence.LedgerCheck) error {
 	limited, cancel := context.WithTimeout(ctx, drainLimit)
 	defer cancel()
@@ -303,7 +302,8 @@ func (s *suite) awaitFinished(ctx context.Context, check *persistence.LedgerChec
 	return err
 }
 
-// judge is the end of every load: nothing is lost, nothing is there twice. What waits in the inbox on purpose is not stuck.
+// judge checks the report of a load: no event is lost or duplicated. Events that are deliberately in the inbox don't count as
+// stuck.
 func (s *suite) judge(r ledger.Report, inInbox bool) error {
 	var broken []string
 	for _, f := range r.Findings {
@@ -323,12 +323,11 @@ func (s *suite) judge(r ledger.Report, inInbox bool) error {
 	return nil
 }
 
-// serving runs f with a product that is warm, and stops it.
+// serving runs f with a warmed-up product, and stops it.
 func (s *suite) serving(ctx context.Context, database string, f func(*lab.Node) error) error {
 	return s.servingLike(ctx, lab.Product{Role: roleServe, Database: database}, f)
 }
 
-// roleServe has all roles in one process.
 const roleServe = "serve"
 
 func (s *suite) servingLike(ctx context.Context, p lab.Product, f func(*lab.Node) error) error {
@@ -354,7 +353,7 @@ func (s *suite) warmUp(ctx context.Context, database string, nodes ...*lab.Node)
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	if got.result.OK == 0 { // on a machine that is busy otherwise, some may be refused while it starts
+	if got.result.OK == 0 { // on a busy machine some may be refused during the start
 		return fmt.Errorf("warm up: no request was accepted: %v %s", got.result.Statuses, got.result.FirstError)
 	}
 	s.phase.Checks = s.phase.Checks[:checks]

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// startsLookedAt are as many runs, drawn from all of full load, as are asked whether their first task came with the start.
+	// startsLookedAt is the size of the sample of runs whose first task is examined.
 	startsLookedAt = 1000
-	// ordinaryEvents have a body of so many bytes.
+	// ordinaryEvents is the number of events whose histories are measured.
 	ordinaryEvents = 20
 	ordinaryBody   = 420
 )
 
-// eagerStarts looks at events that came since a moment of full load. A task that comes with the answer to the start spares
-// Temporal and the worker a dispatch.
+// eagerStarts examines events since a moment of full load. A task that comes with the answer to the start saves Temporal and
+// the worker a dispatch.
 func (s *suite) eagerStarts(ctx context.Context, since time.Time) error {
 	histories, err := s.lab.Histories(ctx, lab.ProductDatabase, since, startsLookedAt)
 	eager := 0
@@ -37,8 +37,7 @@ func (s *suite) ordinaryHistory(ctx context.Context, node *lab.Node) error {
 	return err
 }
 
-// historiesOf sends some events that nothing is special about, and reads how large Temporal says that their histories are: how
-// many events each has, and bytes.
+// historiesOf sends some ordinary events, and reads the size of their histories from Temporal, in events and bytes.
 func (s *suite) historiesOf(ctx context.Context, database string, node *lab.Node) (events, sizes []float64, err error) {
 	begun := time.Now()
 	d := load(node, stripe)

@@ -63,7 +63,7 @@ func command() *cobra.Command {
 	return c
 }
 
-// partCommand is for ourselves: what runs in a process of its own.
+// partCommand is internal: it runs a part in a process of its own.
 func partCommand() *cobra.Command {
 	var e yardstick.Engine
 	part := &cobra.Command{Use: "part", Hidden: true}
@@ -88,7 +88,7 @@ func partCommand() *cobra.Command {
 	return part
 }
 
-// writeMarkdown puts the table into a page, between two marks.
+// writeMarkdown inserts the table into a page, between two marks.
 func writeMarkdown(path string, r *figures.Report) error {
 	const begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
 	raw, err := os.ReadFile(path)
@@ -101,5 +101,5 @@ func writeMarkdown(path string, r *figures.Report) error {
 		return fmt.Errorf("%s has no marks %s and %s to write between", path, begin, end)
 	}
 	page := before + begin + "\n\n" + r.Markdown() + "\n" + end + after
-	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // whoever runs it names the page
+	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // the caller names the page
 }

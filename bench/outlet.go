@@ -15,21 +15,21 @@ import (
 	"holdfast/persistence"
 )
 
-// outlet is a product with a database of its own, whose events are delivered.
+// outlet is a product with its own database and subscriptions.
 type outlet struct {
 	suite    *suite
 	database string
 	node     *lab.Node
-	// receivers are where its deliveries come; none where they become workflows.
+	// The endpoints of its deliveries; none if they become workflows.
 	receivers []*lab.Receiver
-	// each is how many deliveries an event makes.
+	// each is the number of deliveries of an event.
 	each int64
 }
 
 // loopback lets the product deliver to this machine.
 const loopback = "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8"
 
-// withOutlet runs f beside a product that has subscriptions, and stops it.
+// withOutlet runs f with a product that has subscriptions, and stops it.
 func (s *suite) withOutlet(
 	ctx context.Context, database string, subscribe func(context.Context, *persistence.Store) error, o outlet, f func(*outlet) error,
 ) error {
@@ -54,10 +54,10 @@ func (s *suite) withOutlet(
 	})
 }
 
-// bench is who makes the subscriptions.
+// bench is the actor that creates the subscriptions.
 var bench = oversight.Actor{Name: "bench"}
 
-// subscribe makes a destination and its subscription.
+// subscribe creates a destination and its subscription.
 func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destination, sub delivery.Subscription) error {
 	var secrets []delivery.Secret
 	if d.HTTP != nil {
@@ -73,10 +73,10 @@ func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destina
 	return nil
 }
 
-// inFlight is how many attempts an endpoint of the benchmark bears at the same time.
+// inFlight is the max in flight of a benchmark endpoint.
 const inFlight = 64
 
-// endpoints subscribes n endpoints, which are one receiver, to everything.
+// endpoints subscribes n endpoints, all served by r, to everything.
 func endpoints(n int, r *lab.Receiver) func(context.Context, *persistence.Store) error {
 	return func(ctx context.Context, store *persistence.Store) error {
 		for i := range n {
@@ -91,7 +91,7 @@ func endpoints(n int, r *lab.Receiver) func(context.Context, *persistence.Store)
 	}
 }
 
-// ownWorkflows subscribes a task queue, on which nobody works, to everything.
+// ownWorkflows subscribes a task queue without workers to everything.
 func ownWorkflows(ctx context.Context, store *persistence.Store) error {
 	d := delivery.Destination{
 		Name: "own", Temporal: &delivery.Temporal{TaskQueue: yardstick.OwnQueue}, InFlight: inFlight,
@@ -101,14 +101,14 @@ func ownWorkflows(ctx context.Context, store *persistence.Store) error {
 	}})
 }
 
-// load is a load whose end is the last delivery.
+// load returns a load that ends with the last delivery.
 func (o *outlet) load(provider string) drive {
 	d := load(o.node, provider)
 	d.database, d.expect = o.database, o.expect
 	return d
 }
 
-// expect begins to count deliveries, and gives what waits for those of so many events.
+// expect begins to count deliveries, and returns what waits for those of a number of events.
 func (o *outlet) expect() awaitDeliveries {
 	begun, before := time.Now(), o.received()
 	return func(ctx context.Context, events int64) (last time.Time, err error) {
@@ -138,7 +138,7 @@ func (o *outlet) received() (n int64) {
 const deliveredSince = `
 SELECT count(*), coalesce(max(done_at), now()) FROM deliveries WHERE status = 'delivered' AND done_at >= $1`
 
-// awaitRows waits for deliveries that come where nobody counts them.
+// awaitRows waits in the database for deliveries that no endpoint counts.
 func (o *outlet) awaitRows(ctx context.Context, events int64, begun time.Time) (last time.Time, err error) {
 	conn, err := pgx.Connect(ctx, o.suite.lab.Postgres.URL(o.database))
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *outlet) awaitRows(ctx context.Context, events int64, begun time.Time) (
 
 const processedAt = `SELECT id::text, processed_at FROM events WHERE id = ANY ($1::uuid[]) AND processed_at IS NOT NULL`
 
-// fromCommit gives, of what the receivers have noted, how long after the commit each came, in ms.
+// fromCommit returns the time from commit to arrival of each recorded delivery, in ms.
 func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
 	noted := map[string]time.Time{}
 	var ids []string
@@ -167,7 +167,7 @@ func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := conn.Query(ctx, processedAt, ids) // its error is the rows'
+	rows, _ := conn.Query(ctx, processedAt, ids) // the rows return its error
 	var id string
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {

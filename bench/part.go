@@ -18,23 +18,23 @@ import (
 	"holdfast/bench/yardstick"
 )
 
-// The parts that run as processes of their own: see package yardstick.
+// The parts, which run as separate processes: see package yardstick.
 const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
 	partHandler = "handler"
 	partStarts  = "starts"
-	// partDatabase is the variable with the database of a part; arguments can be read by everybody.
+	// partDatabase is the variable with a part's database, because arguments are visible to everyone.
 	partDatabase = "BENCH_DATABASE"
 )
 
-// yardstickDatabase is where the parts write, so that their rows are not the product's.
+// yardstickDatabase is where the parts write, separate from the product.
 const yardstickDatabase = "yardstick"
 
-// partLimit bounds the wait for an answer of a part.
+// partLimit bounds the wait for a part's answer.
 const partLimit = time.Minute
 
-// part is one that runs. It is asked on its standard input, answers in lines, and ends when nobody asks any more.
+// part is a running part. It reads requests from standard input, answers in lines, and ends at the end of the input.
 type part struct {
 	name    string
 	meter   *lab.Meter
@@ -45,7 +45,7 @@ type part struct {
 	failure bytes.Buffer
 }
 
-// withPart runs f beside a part, and stops it.
+// withPart runs f with a part, and stops it.
 func (s *suite) withPart(ctx context.Context, name string, f func(*part) error) error {
 	if err := s.lab.Postgres.CreateDatabase(ctx, yardstickDatabase); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *part) stop() error {
 	return err
 }
 
-// line is the next answer. A part that gives none in time is ended.
+// line returns the next answer. A part that doesn't answer in time is ended.
 func (p *part) line() (string, error) {
 	defer time.AfterFunc(partLimit, p.cancel).Stop()
 	line, err := p.out.ReadString('\n')
@@ -109,7 +109,7 @@ func (p *part) line() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// measure asks for a slice, and gives its result and what all this has cost.
+// measure requests a slice, and returns its result and total cost.
 func (p *part) measure(ctx context.Context, want yardstick.Slice) (r yardstick.Result, used lab.Usage, err error) {
 	before := p.meter.Look()
 	if err := json.NewEncoder(p.in).Encode(want); err != nil {
@@ -125,7 +125,7 @@ func (p *part) measure(ctx context.Context, want yardstick.Slice) (r yardstick.R
 	return r, p.meter.Look().CPU.Sub(before.CPU), nil
 }
 
-// settled is how long after the last event the servers are still charged for it: Temporal closes its books in the background.
+// settled is how long after the last event the servers are still charged for it: Temporal finishes work in the background.
 const settled = time.Second
 
 func rest(ctx context.Context) error {

@@ -12,8 +12,8 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// leftOut is something that a product does without: by its configuration, or by edits of its source, which is built once more for
-// that. So the product needs no switch for what nobody is to switch off.
+// leftOut is a feature that a product runs without: by configuration, or by edits of its source, which is built again for that.
+// So the product needs no switch for what no operator should switch off.
 type leftOut struct {
 	name    string
 	edits   []program.Edit
@@ -31,12 +31,12 @@ const (
 		}),`
 )
 
-// without leaves a text of a file out, or puts another in its place.
+// without replaces a text of a file.
 func without(file, text, instead string) program.Edit {
 	return program.Edit{File: file, Old: text, New: instead}
 }
 
-// ablations are what is left out, one at a time.
+// ablations are measured one at a time.
 var ablations = []leftOut{
 	{name: "search attributes", edits: []program.Edit{
 		without(startFile, "searchProvider.ValueSet(r.Provider),", ""), without(startFile, "searchEventType.ValueSet(r.Type),", ""),
@@ -76,8 +76,8 @@ var ablations = []leftOut{
 	{name: "eager starts", edits: []program.Edit{without(startFile, "options.EnableEagerStart = s.Eager", "")}},
 }
 
-// ablation puts the product beside itself without one thing, for one thing after the other. Each has a database and a namespace
-// of its own; both are built by the same command.
+// ablation compares the product with itself without one feature, for one feature after the other. Each side has its own
+// database and namespace; both are built by the same command.
 func ablation(ctx context.Context, s *suite) error {
 	wanted, err := wantedAblations(s.without)
 	if err != nil {
@@ -101,7 +101,7 @@ func ablation(ctx context.Context, s *suite) error {
 	})
 }
 
-// wantedAblations are those of the given names, or all where none is given.
+// wantedAblations returns those with the given names, or all without names.
 func wantedAblations(names []string) (wanted []leftOut, err error) {
 	for _, l := range ablations {
 		if len(names) == 0 || slices.Contains(names, l.name) {
@@ -145,14 +145,14 @@ func (s *suite) ablate(ctx context.Context, node *lab.Node, whole, database stri
 	})
 }
 
-// onDatabase is a side of events at full load that go to a product with a database of its own.
+// onDatabase returns a side of events at full load for a product with its own database.
 func (s *suite) onDatabase(name, database string, node *lab.Node) side {
 	d := load(node, stripe)
 	d.database = database
 	return s.full(name, d)
 }
 
-// build builds the product with edits of its source, and leaves the source as it is.
+// build builds the product with edits of its source, without changing the source.
 func (s *suite) build(ctx context.Context, name string, edits []program.Edit) (path string, err error) {
 	s.say("  building %s", name)
 	path = filepath.Join(s.dir, name)

@@ -10,8 +10,8 @@ import (
 	"holdfast/bench/lab"
 )
 
-// ack takes Temporal away, measures what the inbox takes, and gives Temporal back. What was taken is looked for in the inbox,
-// row by row and byte by byte; it is then let go, since processing some hundred thousand events takes as long as it takes.
+// ack stops Temporal, measures the rate of the inbox, and starts Temporal again. It checks the accepted events in the inbox,
+// row by row and byte by byte, and then drops them, since processing some hundred thousand events would take too long.
 func ack(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		if err := s.lab.StopTemporal(); err != nil {
@@ -46,7 +46,7 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 	})
 }
 
-// minimal is a side that sends to the minimal handler.
+// minimal returns a side that sends to the minimal handler.
 func (s *suite) minimal(name, url string) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		d := drive{}
@@ -65,7 +65,7 @@ func (s *suite) minimal(name, url string) side {
 	}}
 }
 
-// intoInbox is a side that sends to the product, which puts everything into the inbox.
+// intoInbox returns a side that sends to the product, which stores everything in the inbox.
 func (s *suite) intoInbox(name string, node *lab.Node) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		d := load(node, stripe)
@@ -80,10 +80,10 @@ func (s *suite) intoInbox(name string, node *lab.Node) side {
 	}}
 }
 
-// inboxLimit is how long the product may take to notice that Temporal is gone.
+// inboxLimit is how long the product may take to notice that Temporal is down.
 const inboxLimit = 15 * time.Second
 
-// awaitInbox sends until requests are accepted. A product that answers 503 all the time has no inbox.
+// awaitInbox sends until requests are accepted. A product that keeps answering 503 has no inbox.
 func (s *suite) awaitInbox(ctx context.Context, node *lab.Node) error {
 	deadline := time.Now().Add(inboxLimit)
 	for {

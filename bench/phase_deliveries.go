@@ -10,7 +10,7 @@ import (
 	"holdfast/bench/yardstick"
 )
 
-// The sides whose events are delivered.
+// The sides with deliveries.
 const (
 	sideEventTo = "event to an endpoint"
 	sideBulkTo  = "bulk event to an endpoint"
@@ -20,10 +20,10 @@ const (
 	sidePacedTo = "event to an endpoint, at a quarter"
 )
 
-// manyEndpoints is how many endpoints an event goes to where it goes to many.
+// manyEndpoints is the number of endpoints in the fan-out case.
 const manyEndpoints = 100
 
-// deliveries compares events that are delivered with such that are not, and with what a delivery cannot be had for less.
+// deliveries compares events with and without deliveries, and with the minimal cost of a delivery.
 func deliveries(ctx context.Context, s *suite) (err error) {
 	one, err := lab.NewReceiver(0)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *suite) toOwn(ctx context.Context, o *outlet) error {
 	})
 }
 
-// differences are what one of n costs in CPU beyond the other side, in ms, of the pairs of which both slices were kept.
+// differences returns the additional CPU cost of one of n over the other side, in ms, for the pairs with both slices kept.
 func (t turns) differences(over, under string, n float64) (all []float64) {
 	for i, a := range t[over] {
 		if b := t[under][i]; a != nil && b != nil {

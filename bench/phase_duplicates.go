@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// duplicateConnections are few enough that hardly any has to wait for Temporal in the inbox.
+	// duplicateConnections are few enough that hardly any event has to go to the inbox.
 	duplicateConnections = 8
-	// pure is the share of duplicates that a slice of them must have.
+	// pure is the minimum share of duplicates in a slice.
 	pure = 0.95
 )
 
@@ -32,8 +32,8 @@ func duplicates(ctx context.Context, s *suite) error {
 	})
 }
 
-// twice gives two sides: one of new events, and one of those of its last slice, sent again. Two runs with the same ID, seed and
-// time are the same events, byte for byte.
+// twice returns two sides: one of new events, and one of those of its last slice, sent again. Two runs with the same ID, seed
+// and time have the same events, byte for byte.
 func (s *suite) twice(d drive) (event, duplicate side) {
 	next := s.scaled(firstEvents)
 	event.take = func(ctx context.Context) (slice, error) {
@@ -46,7 +46,7 @@ func (s *suite) twice(d drive) (event, duplicate side) {
 		again := d
 		again.Connections = duplicateConnections
 		got, err := s.drive(ctx, again)
-		// One that is in the inbox is found to be a duplicate later.
+		// A duplicate that is in the inbox is recognised later.
 		if known := got.result.Duplicates + got.result.Spooled; err == nil && known < int64(pure*float64(d.Count)) {
 			err = fmt.Errorf("of %d events that were sent again %d were duplicates", d.Count, known)
 		}

@@ -18,13 +18,13 @@ const (
 	entityDatabase = "entity"
 	oldLinks       = 300_000
 	youngLinks     = 10
-	// latest is how many changes a late one has behind it at most.
+	// latest is the maximum number of changes by which a change is out of order.
 	latest = 32
-	// entitySlice is shorter than others: nothing settles after it.
+	// entitySlice is shorter than others, because nothing settles after it.
 	entitySlice = time.Second
 )
 
-// fillEntity gives the old entity a change each millisecond until the beginning of 2026.
+// fillEntity gives the old entity one change per millisecond until the beginning of 2026.
 const fillEntity = `
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT gen_random_uuid(), 'stripe', 'customer', 'old', 1, 'patch', '{"n":0}', timestamptz '2026-01-01Z' - i * interval '1 ms'
@@ -33,9 +33,8 @@ INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_even
 SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_entities ORDER BY occurred_at DESC LIMIT 1;
 ANALYZE`
 
-// entity compares what is done in a second of the writer's work: patches of an entity with a long life, and of entities with a
-// short one, every other one late by some changes. There is nothing but the writer and its database here, so that nothing hides
-// what the fold costs.
+// entity compares the writer's rate for patches of an entity with a long life, and of entities with a short one, every other
+// one out of order by some changes. It uses only the writer and its database, so that nothing hides the cost of the fold.
 func entity(ctx context.Context, s *suite) error {
 	if err := s.lab.Migrate(ctx, entityDatabase); err != nil {
 		return err
@@ -73,17 +72,18 @@ func entity(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// patches are changes of entities, of which every other one comes late.
+// patches are changes of entities, every other one out of order.
 type patches struct {
 	store *persistence.Store
 	name  func(i int) string // of the entity of change i
-	at    time.Time          // of the last one that was in order
+	at    time.Time          // of the last one in order
 	n     int
-	last  int // the number of that one
+	last  int // its number
 }
 
-// ripen has the writer make the checkpoints of an entity that has none, with the first change that is late. That reads a whole
-// life, for which the transaction that events share has too little time on a busy machine; that of the upsert step has enough.
+// ripen makes the writer create the checkpoints of an entity that has none, with the first out-of-order change. That reads a
+// whole life, for which the transaction that events share is too short on a busy machine; that of the upsert step is long
+// enough.
 func (p *patches) ripen(ctx context.Context) error {
 	if err := p.write(ctx); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (p *patches) ripen(ctx context.Context) error {
 	return err
 }
 
-// patching is a side of as many changes as fit into a slice, one after the other. This process writes them itself, so its own CPU
-// counts.
+// patching returns a side with as many changes as fit into a slice, one after the other. This process writes them itself, so
+// its own CPU counts.
 func (s *suite) patching(name string, p *patches) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		begun, before, first := time.Now(), s.lab.Meter.Look(), p.n
@@ -118,8 +118,8 @@ func (s *suite) patching(name string, p *patches) side {
 	}}
 }
 
-// next is the next change. Those in order are a millisecond apart and have one between them, so that half as many milliseconds
-// are as late as is wanted.
+// next returns the next change. Those in order are a millisecond apart with one between them, so that half as many milliseconds
+// reach the wanted lateness.
 func (p *patches) next() (event.Receipt, event.Parsed, event.Run) {
 	at := p.at.Add(-time.Duration(1+p.n/2%(latest/2))*time.Millisecond - time.Microsecond)
 	if p.n%2 == 0 {
@@ -146,7 +146,7 @@ func (p *patches) write(ctx context.Context) error {
 	return err
 }
 
-// check reads the last entity: it must be as the latest change in order has left it, whatever came after that.
+// check reads the last entity, which must be as the latest change in order has left it.
 func (p *patches) check(ctx context.Context) error {
 	e, err := p.store.Read.Entity(ctx, event.EntityRef{Provider: stripe, Kind: "customer", ExternalID: p.name(p.last)})
 	if err != nil {

@@ -37,7 +37,7 @@ func growth(ctx context.Context, s *suite) error {
 	return s.compareGrown(ctx)
 }
 
-// compareGrown has a product for each database, which take turns.
+// compareGrown alternates between products, one for each database.
 func (s *suite) compareGrown(ctx context.Context) error {
 	return s.serving(ctx, emptyDatabase, func(empty *lab.Node) error {
 		return s.serving(ctx, fullDatabase, func(full *lab.Node) error {
@@ -62,7 +62,7 @@ func (s *suite) compareGrown(ctx context.Context) error {
 	})
 }
 
-// kept is what Temporal has of the events that some processes have ended.
+// kept is what Temporal stores of the finished events of some processes.
 type kept struct{ bytes, events int64 }
 
 func (s *suite) temporalHas(ctx context.Context, nodes ...*lab.Node) (k kept, err error) {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// isolated is how many endpoints there are, each subscribed to what one customer does.
+	// isolated is the number of endpoints, each subscribed to one customer's events.
 	isolated = 10_000
-	// badShare of them is dead, and as many answer after slowAnswer.
+	// badShare of them are dead, and as many answer after slowAnswer.
 	badShare   = 0.01
 	slowAnswer = 14 * time.Second
-	// isolationRate is of events a second: nothing waits for the machine.
+	// isolationRate is in events per second, low enough that nothing waits for the machine.
 	isolationRate = 40
 )
 
-// isolation compares how soon well endpoints get their events where all are well, and where some are dead or slow.
+// isolation compares how soon healthy endpoints get their events if all are healthy, and if some are dead or slow.
 func isolation(ctx context.Context, s *suite) (err error) {
 	well, slow := (*lab.Receiver)(nil), (*lab.Receiver)(nil)
 	if well, err = lab.NewReceiver(0); err != nil {
@@ -54,14 +54,14 @@ func isolation(ctx context.Context, s *suite) (err error) {
 	})
 }
 
-// customers subscribes endpoints to a customer each.
+// customers subscribes each endpoint to one customer.
 func customers(bad float64, well, slow *lab.Receiver) func(context.Context, *persistence.Store) error {
 	return func(ctx context.Context, store *persistence.Store) error {
 		for i := range isolated {
 			url := well.URL
 			switch n := float64(i%100) / 100; {
 			case n < bad:
-				url = "http://127.0.0.1:9" // nobody listens
+				url = "http://127.0.0.1:9" // no server listens there
 			case n < 2*bad:
 				url = slow.URL
 			}
@@ -75,7 +75,8 @@ func customers(bad float64, well, slow *lab.Receiver) func(context.Context, *per
 	}
 }
 
-// isolatedLoad is a side of events about all customers; it ends when they are processed, whatever still waits for an answer.
+// isolatedLoad returns a side of events about all customers; it ends when they are processed, even if deliveries are still
+// pending.
 func (s *suite) isolatedLoad(name string, o *outlet) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		d := load(o.node, stripe)

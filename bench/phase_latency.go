@@ -8,10 +8,10 @@ import (
 	"holdfast/bench/yardstick"
 )
 
-// latencyShare of the engine's ceiling is a load at which nothing waits for the machine.
+// latencyShare of the engine's maximum rate is a load at which nothing waits for the machine.
 const latencyShare = 0.25
 
-// latency compares what happens at a quarter of the ceiling: how long things take, and what each costs.
+// latency compares latencies and costs at a quarter of the maximum rate.
 func latency(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		return s.withPart(ctx, partCeiling, func(ceiling *part) error {

@@ -14,7 +14,7 @@ import (
 const (
 	memoryRate = 250
 	memoryTime = 30 * time.Minute
-	// memoryShare is the part of the rate that the machine has shown which it can keep up for long.
+	// memoryShare is the part of the measured rate that the machine can sustain.
 	memoryShare = 0.9
 )
 
@@ -44,7 +44,7 @@ func memory(ctx context.Context, s *suite) error {
 	})
 }
 
-// sizes are the samples of the product's memory, in MiB.
+// sizes returns the samples of the product's memory, in MiB.
 func (s *suite) sizes(from, to time.Time) (sizes []float64) {
 	for _, sample := range s.lab.Meter.Between(from, to) {
 		if size := sample.RSS[lab.LabelHoldfast]; size > 0 {

@@ -11,7 +11,7 @@ import (
 const (
 	overloadTime   = 6 * time.Second
 	overloadFactor = 2
-	// probeEvents show the rate that is overloaded.
+	// probeEvents are used to measure the rate to overload.
 	probeEvents = 1000
 	// overloadConnections are more than can wait for half a second each.
 	overloadConnections = 1024
@@ -43,7 +43,7 @@ func overload(ctx context.Context, s *suite) error {
 	})
 }
 
-// probe finds the rate of the product where the phase that measures it was left out.
+// probe measures the product's rate if the phase that does so was skipped.
 func (s *suite) probe(ctx context.Context, node *lab.Node) (float64, error) {
 	d := drive{nodes: []*lab.Node{node}}
 	d.Count = s.scaled(probeEvents)

@@ -8,10 +8,10 @@ import (
 	"holdfast/bench/lab"
 )
 
-// ownEvents are a slice of a side that has processes of its own, which take long to start.
+// ownEvents is the slice size of a side with processes of its own, which start slowly.
 const ownEvents = 500
 
-// pooledSessions are the sessions of PgBouncer, for processes that would open a score each.
+// pooledSessions are the sessions of PgBouncer, for processes that would open about twenty each.
 const pooledSessions = 10
 
 // crew are the processes of one side.
@@ -21,7 +21,7 @@ type crew struct {
 	pooled         bool
 }
 
-// apart is the side that others are compared with.
+// apart is the side that the others are compared with.
 const apart = "event, 1 workers"
 
 func crews() []crew {
@@ -35,12 +35,12 @@ func crews() []crew {
 	return all
 }
 
-// scaleOut runs one process for all roles, several of these, and the roles apart: then no event is started eagerly, since its
-// worker is another process.
+// scaleOut runs one process for all roles, several of these, and the roles in separate processes: then no event is started
+// eagerly, since its worker is in another process.
 func scaleOut(ctx context.Context, s *suite) error {
 	var sides []side
-	// At 1 the machine is full, but for the load generator: more processes only share it. It is of the time in which events came,
-	// and not of the quiet before and after.
+	// At 1 the machine is fully used, without the load generator: more processes only share it. It covers the time in which
+	// events came, without the quiet before and after.
 	busy := map[string][]float64{}
 	for _, c := range crews() {
 		sides = append(sides, side{c.name, func(ctx context.Context) (slice, error) {
@@ -107,7 +107,7 @@ func (s *suite) withCrew(ctx context.Context, c crew) (got driven, err error) {
 
 const roleWorker = "worker"
 
-// roles are those of the processes, in the order in which they start.
+// roles returns those of the processes, in the order in which they start.
 func (c crew) roles() (all []string) {
 	for range c.workers {
 		all = append(all, roleWorker)

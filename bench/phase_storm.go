@@ -15,14 +15,14 @@ import (
 
 const stormTime = 3 * time.Second
 
-// storesMayHear is how many transactions for each request a storm may cause: the process looks after its own health
-// meanwhile, a few times a second. stormFloor is what the check of the ledger, which reads the database, may cause .
+// storesMayHear is the maximum number of transactions for each request of a storm: the process checks its own health meanwhile,
+// a few times a second. stormFloor allows for the check of the ledger, which reads the database.
 const (
 	storesMayHear = 0.01
 	stormFloor    = 200
 )
 
-// storm sends nothing but forged signatures.
+// storm sends only forged signatures.
 func storm(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		before, err := s.heard(ctx, node)
@@ -63,13 +63,13 @@ func allRefused(r loadgen.Result) error {
 	return nil
 }
 
-// heard is what the stores were asked so far.
+// heard counts the calls to the stores so far.
 type heard struct{ transactions, starts int64 }
 
 var startsSeries = regexp.MustCompile(`(?m)^temporal_request_total\{[^}]*operation="StartWorkflowExecution"[^}]*\} (\S+)$`)
 
 func (s *suite) heard(ctx context.Context, node *lab.Node) (h heard, err error) {
-	if err := rest(ctx); err != nil { // the server tells of transactions with a delay
+	if err := rest(ctx); err != nil { // the server reports transactions with a delay
 		return h, err
 	}
 	if h.transactions, err = s.lab.Transactions(ctx, lab.ProductDatabase); err != nil {

@@ -12,20 +12,20 @@ import (
 	"holdfast/loadgen"
 )
 
-// The sides that several phases have.
+// The sides shared by several phases.
 const (
 	sideEvent = "event"
 	sideEmpty = "empty workflow"
 	sideBulk  = "bulk event"
 )
 
-// rateOfProduct and rateOfCeiling are the figures that other phases take their load from.
+// rateOfProduct and rateOfCeiling are the figures from which other phases derive their load.
 const (
 	rateOfProduct = "throughput: events end to end"
 	rateOfCeiling = "throughput: empty workflows"
 )
 
-// throughput compares what is done in a second at full load, and what each costs.
+// throughput compares rates and costs at full load.
 func throughput(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		begun := time.Now()
@@ -70,16 +70,16 @@ func (s *suite) fullLoad(ctx context.Context, node *lab.Node, ceiling, steps *pa
 	return errors.Join(s.takeProfile(ctx, "throughput", single), s.takeProfile(ctx, "bulk", bulk))
 }
 
-// load is that of a provider on a node.
+// load returns the load of a provider on a node.
 func load(node *lab.Node, provider string) drive {
 	return drive{nodes: []*lab.Node{node}, provider: provider}
 }
 
-// firstEvents are the first slice of a side at full load.
+// firstEvents is the size of a side's first slice at full load.
 const firstEvents = 200
 
-// full is a side of events at full load. A slice has so many as were done, at the rate of the one before, in its time: if it had
-// all that are accepted in that time, the inbox would keep it busy for several times as long.
+// full returns a side of events at full load. The size of a slice follows from the rate of the one before: with all events that
+// are accepted in its time, the inbox would stay busy for several times as long.
 func (s *suite) full(name string, d drive) side {
 	d.Count = s.scaled(firstEvents)
 	return side{name, func(ctx context.Context) (slice, error) {
@@ -92,7 +92,7 @@ func (s *suite) full(name string, d drive) side {
 	}}
 }
 
-// allAccepted: what the product refuses would make the rest of a load look cheap.
+// allAccepted fails on refused requests, which would make the rest of a load look cheap.
 func allAccepted(r loadgen.Result) error {
 	if r.OK < r.Requests {
 		return fmt.Errorf("of %d requests %d were accepted: %v, %d without an answer", r.Requests, r.OK, r.Statuses, r.NoAnswer)
@@ -100,7 +100,7 @@ func allAccepted(r loadgen.Result) error {
 	return nil
 }
 
-// inSlice is how many requests fill a slice.
+// inSlice returns how many requests fill a slice.
 func (s *suite) inSlice(got driven) int64 {
 	each := float64(got.result.Requests) / float64(max(got.result.Events, 1)) // a batch has more events
 	return int64(max(each*got.perSecond()*s.lasting(sliceTime).Seconds(), 50))

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// phase is one part of the suite.
 type phase struct {
 	name, about string
-	// long phases run with --long or when they are named.
+	// long phases run only with --long or if named.
 	long bool
 	run  func(ctx context.Context, s *suite) error
 }
 
-// phases are in the order in which they run: the overload needs the rate that the first one finds.
+// phases returns them in the order in which they run: the overload needs the rate that the first one measures.
 func phases() []phase {
 	return []phase{
 		{"throughput", "Full load, in turns: bare steps, events, empty workflows, the mix of the catalogue, bulk events.",
@@ -47,7 +46,7 @@ func namesOf(long bool) (names []string) {
 	return names
 }
 
-// chosen are the phases of a run.
+// chosen returns the phases of a run.
 func chosen(o options) ([]phase, error) {
 	all := phases()
 	known := append(namesOf(false), namesOf(true)...)

@@ -11,33 +11,33 @@ import (
 	"holdfast/bench/yardstick"
 )
 
-// The ruler: what is compared takes turns in short slices, so that a machine that is faster now and slower in a minute is so
-// for both. The ratio is taken of slices that were taken one after the other, and the median of these pairs counts.
+// The sides of a comparison alternate in short slices, so that changes in the machine's speed affect both. Each ratio is of two
+// consecutive slices, and the median of these pairs counts.
 const (
 	sliceTime = 2 * time.Second
-	// pacedTime is that of a slice at a rate that leaves the machine idle: what it does on its own counts less there.
+	// pacedTime is the length of a slice at a rate that leaves the machine idle: background work counts less there.
 	pacedTime = 2500 * time.Millisecond
-	// stolenMost is the share of the machine's time that its host may give to others in a slice that counts. One that it gave
-	// more of is thrown away, and another is taken; in a phase so many times as half of its pairs.
+	// stolenMost is the maximum share of the machine's time that its host may use otherwise in a valid slice. A slice above it is
+	// dropped and repeated, in a phase at most half as many times as there are pairs.
 	stolenMost = 0.05
 )
 
-// side is one of those that take turns.
+// side is one side of a comparison.
 type side struct {
 	name string
 	take func(ctx context.Context) (slice, error)
 }
 
-// slice is what some seconds of a side have shown.
+// slice has the measurements of some seconds of a side.
 type slice struct {
-	// rate is in a second.
+	// rate is per second.
 	rate float64
-	// cost is CPU time in ms for each, by process.
+	// cost is CPU time in ms per item, by process.
 	cost map[string]float64
-	// p50 and p99 of the time until a request was acknowledged or a start confirmed, and of the time from there until the event
-	// was processed; in ms.
+	// p50 and p99 are of the time until a request was acknowledged or a start confirmed, done50 and done99 of the time from there
+	// until the event was processed; in ms.
 	p50, p99, done50, done99 float64
-	// spooled is the share of events that were acknowledged by the inbox.
+	// spooled is the share of events acknowledged by the inbox.
 	spooled float64
 }
 
@@ -49,10 +49,10 @@ func p99Of(s *slice) float64  { return s.p99 }
 func databaseOf(s *slice) float64 { return s.cost[lab.DatabaseLabel(lab.ProductDatabase)] }
 func spooledOf(s *slice) float64  { return s.spooled }
 
-// turns are the slices of each side in the order of the pairs; nil is one that was thrown away.
+// turns has the slices of each side in the order of the pairs; nil for a dropped one.
 type turns map[string][]*slice
 
-// alternate has the sides take turns, in one order and then in the other. Before, each warms up.
+// alternate runs the sides alternately, in one order and then in the other, after a warm-up of each.
 func (s *suite) alternate(ctx context.Context, sides ...side) (turns, error) {
 	all := turns{}
 	left := s.pairs / 2
@@ -80,7 +80,8 @@ func (s *suite) alternate(ctx context.Context, sides ...side) (turns, error) {
 	return all, nil
 }
 
-// take takes a slice, and another one for as long as too much is stolen and some are left; nil if that was so to the end.
+// take takes a slice, and repeats it while too much time was stolen and repeats are left; it returns nil if that never
+// succeeds.
 func (s *suite) take(ctx context.Context, side side, left *int) (*slice, error) {
 	for {
 		before := s.machineTime()
@@ -104,7 +105,7 @@ func (s *suite) take(ctx context.Context, side side, left *int) (*slice, error) 
 	}
 }
 
-// ratios are those of the pairs of which both slices were kept.
+// ratios returns those of the pairs with both slices kept.
 func (t turns) ratios(over, under string, value func(*slice) float64) (all []float64) {
 	for i, a := range t[over] {
 		if b := t[under][i]; a != nil && b != nil && value(b) > 0 {
@@ -114,7 +115,7 @@ func (t turns) ratios(over, under string, value func(*slice) float64) (all []flo
 	return all
 }
 
-// values are those of a side's slices that were kept.
+// values returns those of a side's kept slices.
 func (t turns) values(side string, value func(*slice) float64) (all []float64) {
 	for _, one := range t[side] {
 		if one != nil {
@@ -138,7 +139,7 @@ func (s *suite) chargeSlices(name string, all []*slice) {
 	}
 }
 
-// loaded is a side that sends a load to the product, for as long as that lasts.
+// loaded returns a side that sends a load to the product.
 func (s *suite) loaded(name string, d drive) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		got, err := s.drive(ctx, d)
@@ -147,7 +148,7 @@ func (s *suite) loaded(name string, d drive) side {
 }
 
 func sliceOf(got driven) slice {
-	delete(got.used, lab.LabelYardstick) // it waits
+	delete(got.used, lab.LabelYardstick) // it is idle
 	return slice{
 		rate: got.perSecond(), cost: cost(got.used, got.result.Events),
 		p50: milliseconds(got.result.Latency.P50), p99: milliseconds(got.result.Latency.P99),
@@ -156,7 +157,7 @@ func sliceOf(got driven) slice {
 	}
 }
 
-// asked is a side that asks a part, at a rate or, with 0, for as much as it can.
+// asked returns a side that uses a part, at a rate or, with 0, as fast as possible.
 func (s *suite) asked(name string, p *part, rate float64) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		length := sliceTime
@@ -164,7 +165,7 @@ func (s *suite) asked(name string, p *part, rate float64) side {
 			length = pacedTime
 		}
 		got, used, err := p.measure(ctx, yardstick.Slice{Length: s.lasting(length), Rate: rate})
-		delete(used, lab.LabelHoldfast) // it waits
+		delete(used, lab.LabelHoldfast) // it is idle
 		return slice{rate: got.PerSecond, cost: cost(used, got.Count), p50: milliseconds(got.P50), p99: milliseconds(got.P99)}, err
 	}}
 }

@@ -12,8 +12,8 @@ import (
 	"holdfast/bench/lab"
 )
 
-// course is a suite on a machine of which the host steals the given share of each slice that is measured, one after the other,
-// and then nothing; and two sides that note when they are asked. Side b is half as fast as a.
+// course returns a suite on a machine whose host steals the given share of each successive measured slice, and then nothing;
+// and two sides that record their calls. Side b is half as fast as a.
 func course(pairs int, stolen ...int64) (s *suite, sides []side, asked *strings.Builder) {
 	var now lab.MachineTime
 	looks, asked := 0, &strings.Builder{}
@@ -51,7 +51,7 @@ func TestSidesWarmUpAndTakeTurnsInBothOrders(t *testing.T) {
 	require.InDelta(t, 2, s.phase.Costs[0].Total(), 1e-9)
 }
 
-// A slice of which more than a twentieth is stolen is taken again at once, and both are in the report.
+// A slice with more than a twentieth stolen is repeated at once, and both are in the report.
 func TestASliceThatWasStolenFromIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	s, sides, asked := course(4, 0, 6, 5)
@@ -67,7 +67,7 @@ func TestASliceThatWasStolenFromIsTakenAgain(t *testing.T) {
 	require.InDelta(t, 0.06, s.phase.Slices[1].Stolen, 1e-9)
 }
 
-// Half as many as there are pairs are taken again; then a pair is missing, and the other side of it has no partner.
+// There are half as many repeats as pairs; after that a pair is missing, and its other side has no partner.
 func TestAPairIsMissingWhereTheHostStealsOnAndOn(t *testing.T) {
 	t.Parallel()
 	s, sides, asked := course(4, 0, 50, 50, 50)

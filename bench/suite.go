@@ -17,7 +17,6 @@ import (
 	"holdfast/providers"
 )
 
-// suite is one run.
 type suite struct {
 	options
 
@@ -26,14 +25,14 @@ type suite struct {
 	lab       *lab.Lab
 	catalogue *providers.Catalogue
 	report    *figures.Report
-	phase     *figures.Phase // the one that runs
+	phase     *figures.Phase // the current one
 	progress  io.Writer
-	// machineTime tells what the host has stolen.
+	// machineTime reads the stolen time.
 	machineTime func() lab.MachineTime
 	drives      int
 }
 
-// labDir is below the directory of the reports.
+// labDir is a subdirectory of the reports' directory.
 const labDir = "lab"
 
 func runSuite(ctx context.Context, o options, out, progress io.Writer) (err error) {
@@ -83,7 +82,7 @@ func newSuite(ctx context.Context, o options, progress io.Writer) (*suite, error
 		return nil, err
 	}
 	s.say("starting PostgreSQL and Temporal in %s", s.dir)
-	machine := lab.Describe(ctx, s.root) // before we load it
+	machine := lab.Describe(ctx, s.root) // before it is under load
 	profile, err := lab.ReadProfile(s.root)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func about(m lab.Machine) []string {
 	}
 }
 
-// open starts the servers under a profile, and makes the product's database.
+// open starts the servers with a profile, and creates the product's database.
 func (s *suite) open(ctx context.Context, profile lab.Profile) (err error) {
 	if err := os.RemoveAll(s.dir); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (s *suite) close() error {
 	return err
 }
 
-// keepLogs copies what the processes have logged.
+// keepLogs copies the logs of the processes.
 func (s *suite) keepLogs() string {
 	dir := filepath.Join(filepath.Dir(s.dir), "logs")
 	logs, _ := filepath.Glob(filepath.Join(s.dir, "*.log"))
@@ -152,7 +151,7 @@ func (s *suite) keepLogs() string {
 	_ = os.MkdirAll(dir, 0o755)
 	for _, path := range append(logs, more...) {
 		if raw, err := os.ReadFile(path); err == nil {
-			_ = os.WriteFile(filepath.Join(dir, filepath.Base(path)), raw, 0o600) //nolint:gosec // beside our reports
+			_ = os.WriteFile(filepath.Join(dir, filepath.Base(path)), raw, 0o600) //nolint:gosec // next to our reports
 		}
 	}
 	return dir
@@ -188,7 +187,7 @@ func (s *suite) publish(out io.Writer, previous *figures.Report) error {
 
 func (s *suite) say(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }
 
-// value adds a figure of the phase that runs, which was counted or measured once.
+// value adds a figure of the current phase that was counted or measured once.
 func (s *suite) value(name, unit string, goal *figures.Goal, v float64) {
 	s.report.AddValue(s.phase.Name+": "+name, unit, goal, v)
 	s.say("  %s: %.4g %s", name, v, unit)
@@ -200,13 +199,13 @@ func (s *suite) samples(name, unit string, goal *figures.Goal, samples []float64
 	s.say("  %s: %.4g %s of %.4g", name, figures.Median(samples), unit, samples)
 }
 
-// scaled is a number of events, as large as the run wants it.
+// scaled applies the run's scale to a number of events.
 func (s *suite) scaled(n int) int64 { return int64(max(float64(n)*s.scale, 50)) }
 
-// lasting is a time, as long as the run wants it.
+// lasting applies the run's scale to a time.
 func (s *suite) lasting(d time.Duration) time.Duration {
 	return max(time.Duration(float64(d)*s.scale), 2*time.Second)
 }
 
-// cores of the machine.
+// cores returns the number of cores of the machine.
 func (s *suite) cores() int { return runtime.NumCPU() }

@@ -29,7 +29,7 @@ var (
 	oneShots = []string{"migrate", "temporal-schema", "temporal-namespace"}
 	// writable are the services whose root file system is not read-only; the reason stands in the file.
 	writable = []string{"temporal-ui"}
-	// watchers are there where somebody wants to see.
+	// watchers run only with the profile for monitoring.
 	watchers = []string{"prometheus", "grafana"}
 )
 
@@ -129,7 +129,7 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	})
 }
 
-// firstFile is the path itself, or a file in it: a bind mount of something that is not there becomes an empty directory.
+// firstFile returns the path itself, or a file in it: a bind mount of a missing path becomes an empty directory.
 func firstFile(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -147,7 +147,7 @@ func firstFile(t *testing.T, path string) string {
 	return files[0]
 }
 
-// Nobody has to run what watches, and nothing waits for it.
+// Monitoring is optional, and no service waits for it.
 func TestTheWatchersAreAProfile(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -201,8 +201,8 @@ func TestOnlyTheIngressCanBePublished(t *testing.T) {
 	require.Empty(t, p.Services["postgres"].Ports)
 }
 
-// The worker delivers and notifies, the operator tries subscriptions out, the ingress fetches certificates of senders: receivers are
-// out there, and an internal network has no way to them.
+// The worker delivers and notifies, the operator tries subscriptions, and the ingress fetches certificates of senders: all of
+// them connect to the internet, which an internal network can't reach.
 func TestWhoSendsReachesTheWorld(t *testing.T) {
 	t.Parallel()
 	p := project(t)
@@ -228,7 +228,7 @@ func TestEveryContainerIsWatched(t *testing.T) {
 	})
 }
 
-// Whoever waits for a container waits for the right thing: an end where it ends, health where it goes on.
+// A dependency waits for the right condition: for completion of a one-off container, for health of a service.
 func TestDependenciesWaitForTheRightThing(t *testing.T) {
 	t.Parallel()
 	eachService(t, func(t *testing.T, s types.ServiceConfig) {

@@ -99,7 +99,7 @@ func TestEachAlertIsTestedBothWays(t *testing.T) {
 	}
 }
 
-// Whoever is woken knows what to do first, and where to read on: the section is there, and names the alert.
+// Each alert says what to do first and links to a section, which exists and names the alert.
 func TestEachAlertSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	playbook, err := os.ReadFile("../docs/playbook.md")

@@ -16,8 +16,8 @@ import (
 
 // Events are acknowledged while there is no worker:
 //   - the API and the command line find each by its ID, its workflow and its key, as accepted and waiting for a worker
-//   - the list has them in its order, page by page, and by each filter that it has
-//   - while Temporal is away the list is answered, and says what it lacks
+//   - the list has them in its order, page by page, and with each of its filters
+//   - while Temporal is down the list still works, and says what is missing
 //   - once a worker has processed them, the list has each of them once, as processed
 func TestAnEventThatNoWorkerHasTakenIsFound(t *testing.T) {
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestAnEventThatNoWorkerHasTakenIsFound(t *testing.T) {
 	require.Equal(t, "processed", string(list("").Items[0].Status))
 }
 
-// What belongs to something that doesn't exist doesn't exist either: the answer is the error that the API has for it.
+// Parts of something that doesn't exist don't exist either: the answer is the API's not-found error.
 func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -17,7 +17,7 @@ import (
 	"holdfast/event/retention"
 )
 
-// asStored is all that an installation has of its events and dead letters, but for what is its own: the numbers of dead letters.
+// asStored reads all events and dead letters of an installation, except for the numbers of dead letters, which are its own.
 const asStored = `
 SELECT coalesce((SELECT json_agg(row_to_json(e) ORDER BY e.id) FROM (
                  SELECT id, provider, source, key, key_from, type, status, outcome, encode(raw_body, 'hex') AS body, headers, receipt,
@@ -29,11 +29,11 @@ SELECT coalesce((SELECT json_agg(row_to_json(e) ORDER BY e.id) FROM (
                         discarded_at, discarded_by, discard_reason
                    FROM dead_letters) AS d)::text, '')`
 
-// What retention removes goes to an archive, from which another installation takes it:
-//   - doctor says whether the archive can be written; where it cannot, nothing is removed
-//   - events and dead letters come back as they were stored, and entities are folded from them
+// Rows removed by retention go to an archive, which another installation imports:
+//   - doctor reports whether the archive can be written; if it can't, nothing is removed
+//   - events and dead letters are imported as they were stored, and entities are folded from them
 //   - a redelivery is a duplicate there
-//   - what is expunged later is not in the archive any more
+//   - events expunged later are no longer in the archive
 func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,15 +16,15 @@ import (
 	"holdfast/workflows"
 )
 
-// quickly makes the schedules work in seconds.
+// quickly makes the schedules run every few seconds.
 var quickly = []string{
 	"HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s",
 	"HOLDFAST_REDRIVE_REJECTED=true",
 }
 
 // A dead letter whose cause stays:
-//   - it is run again three times by itself, and is one row with four failures; then it is exhausted
-//   - once the cause is gone a replay by hand resolves it
+//   - it is redriven automatically three times, and is one row with four failures; then it is exhausted
+//   - once the cause is fixed, a manual replay resolves it
 func TestADeadLetterIsRedrivenByItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestADeadLetterIsRedrivenByItself(t *testing.T) {
 	i.replay(t, "sweep", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
 }
 
-// latestOf is the ID of a workflow of a type and status, as soon as one is on record.
+// latestOf returns the ID of a workflow with a type and status, once one is visible.
 func (i *installation) latestOf(t *testing.T, workflowType, status string) (id string) {
 	t.Helper()
 	c := i.dial(t)
@@ -77,9 +77,9 @@ func (i *installation) latestOf(t *testing.T, workflowType, status string) (id s
 	return id
 }
 
-// The schedule fires while its run before still works through what is due, slowly:
-//   - what fires meanwhile is skipped, and there is never a second run
-//   - each dead letter is run again once
+// The schedule fires while its previous run is still processing due dead letters, slowly:
+//   - it skips, and there is never a second run
+//   - each dead letter is redriven once
 func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=0.5")...)
@@ -100,7 +100,7 @@ func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 	require.Equal(t, 4, i.runsOf(t, "WorkflowType = 'ProcessEvent'"))
 }
 
-// The schedules are made by migrate, and brought up to date by the next one:
+// Migrate creates the schedules, and updates them the next time:
 //   - one that an operator has paused stays paused
 func TestMigrateKeepsTheSchedules(t *testing.T) {
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestMigrateKeepsTheSchedules(t *testing.T) {
 	require.True(t, i.schedule(t, workflows.ScheduleRedrive).Schedule.State.Paused)
 }
 
-// schedule is one as soon as it is there and Temporal says it.
+// schedule returns a schedule once Temporal has it.
 func (i *installation) schedule(t *testing.T, id string) (described *sdk.ScheduleDescription) {
 	t.Helper()
 	handle := i.dial(t).ScheduleClient().GetHandle(context.Background(), id)

@@ -22,7 +22,7 @@ const (
 	allEntries = "SELECT count(*) FROM idempotency_keys"
 )
 
-// newBulkInstallation takes Stripe's events into the bulk lane.
+// newBulkInstallation processes Stripe's events in the bulk lane.
 func newBulkInstallation(t *testing.T, env ...string) *installation {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,18 +31,18 @@ func newBulkInstallation(t *testing.T, env ...string) *installation {
 	return newInstallation(t, append(env, "HOLDFAST_PROVIDERS_DIR="+dir)...)
 }
 
-// batchOf is the workflow and the run that an event was processed in.
+// batchOf returns the workflow and the run in which an event was processed.
 func (i *installation) batchOf(t *testing.T, eventID string) (workflowID, runID string) {
 	t.Helper()
 	i.query(t, "SELECT workflow_id, run_id FROM events WHERE id = $1", []any{eventID}, &workflowID, &runID)
 	return workflowID, runID
 }
 
-// A fire-hose takes the bulk lane:
+// A fire-hose uses the bulk lane:
 //   - each event is acknowledged by the inbox and processed in a batch, whose history names it
-//   - what was sent twice is there once, whether the first one still waits or is processed
-//   - an operator finds an event by its key, and learns which batch it was in
-//   - a batch that is reset takes nothing twice
+//   - an event sent twice is stored once, whether the first delivery is still waiting or processed
+//   - an operator finds an event by its key, and sees its batch
+//   - a reset batch processes nothing twice
 func TestBulkLane(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -109,8 +109,8 @@ func TestBulkLane(t *testing.T) {
 	require.Contains(t, n.log.String(), "batch.processed")
 }
 
-// Poison in a batch gets a workflow of its own, and becomes a dead letter; the others are processed. Its redelivery finds the
-// dead event and runs it again.
+// Poison in a batch gets its own workflow, and becomes a dead letter; the others are processed. Its redelivery finds the dead
+// event and runs it again.
 func TestPoisonInABatch(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -134,8 +134,8 @@ func TestPoisonInABatch(t *testing.T) {
 	require.Equal(t, 20, i.count(t, allEvents))
 }
 
-// Workers are killed again and again while events come in:
-//   - every event that was acknowledged is processed, once: in a batch, or by itself where a dead worker's transaction held it up
+// Workers are killed repeatedly while events come in:
+//   - every acknowledged event is processed once: in a batch, or separately if a dead worker's transaction has locked it
 func TestWorkersDieBetweenBatches(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -162,7 +162,7 @@ func TestWorkersDieBetweenBatches(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
-// A store that is slow sends a batch to the durable lane, where it waits, and its events with it.
+// A slow store sends a batch to the durable lane, where it waits together with its events.
 func TestABatchWaitsForItsStore(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -191,7 +191,7 @@ func TestABatchWaitsForItsStore(t *testing.T) {
 	require.Zero(t, i.count(t, bulkInbox))
 }
 
-// Without its database an ingress takes events of the bulk lane all the same: each becomes a workflow.
+// Without its database an ingress still accepts events of the bulk lane: each becomes a workflow.
 func TestBulkWithoutTheInbox(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)

@@ -16,8 +16,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// bury puts n dead letters into the database, of Stripe events that would be processed if they ran again: what is left when a
-// cause is gone that has lasted longer than Temporal remembers.
+// bury inserts n dead letters of Stripe events that would be processed if they ran again, as after an outage that has lasted
+// longer than Temporal's retention.
 func (i *installation) bury(t *testing.T, n int) {
 	t.Helper()
 	ctx := context.Background()
@@ -43,7 +43,7 @@ func (i *installation) bury(t *testing.T, n int) {
 	require.NoError(t, err)
 }
 
-// runsOf counts the runs that a query finds, as soon as they are on record.
+// runsOf counts the runs that match a query, once they are visible.
 func (i *installation) runsOf(t *testing.T, query string) (n int) {
 	t.Helper()
 	c := i.dial(t)
@@ -66,7 +66,7 @@ func accepted(t *testing.T, send func() answer) {
 	})
 }
 
-// redrive reads a redrive as a program would.
+// redrive reads a redrive as JSON.
 func (i *installation) redrive(t *testing.T, id string) (r operation.Redrive) {
 	t.Helper()
 	out, err := i.run(t, "redrive", "show", id, "--json")

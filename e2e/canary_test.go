@@ -17,25 +17,25 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// canary is text that must not appear where payloads have no business.
+// canary is text that must not appear outside of payloads.
 type canary string
 
 func newCanary() canary { return canary("CANARY" + rand.Text()) }
 
-// in marks a place, so that a leak tells where it came from.
+// in marks a place, so that a leak shows where it came from.
 func (c canary) in(place string) string { return string(c) + "-" + place }
 
-// forms are the ways in which the canary could be written: as it is, and within base64 at each of its three offsets.
+// forms returns the encodings of the canary: plain, and within base64 at each of its three offsets.
 func (c canary) forms() [][]byte {
 	forms := [][]byte{[]byte(c)}
 	for offset := range 3 {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, offset), c...))
-		forms = append(forms, []byte(text[4:len(text)-4])) // without what the neighbours have a part in
+		forms = append(forms, []byte(text[4:len(text)-4])) // without the parts that depend on the neighbours
 	}
 	return forms
 }
 
-// leak is a piece of the text around the canary; "" if it is not there.
+// leak returns the text around the canary; "" if the text doesn't contain it.
 func (c canary) leak(text []byte) string {
 	for _, form := range c.forms() {
 		if at := bytes.Index(text, form); at >= 0 {
@@ -45,7 +45,7 @@ func (c canary) leak(text []byte) string {
 	return ""
 }
 
-// inTemporal looks for the canary in every file of the server: its database, the log of that, and its own log.
+// inTemporal searches for the canary in every file of the server: its database, the database's log, and its own log.
 func (c canary) inTemporal(t *testing.T) (leaks []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(temporal.Dir(), func(path string, entry fs.DirEntry, err error) error {
@@ -54,7 +54,7 @@ func (c canary) inTemporal(t *testing.T) (leaks []string) {
 		}
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a journal of the database, gone with its transaction
+			return nil // a journal of the database, removed with its transaction
 		}
 		if leak := c.leak(text); leak != "" {
 			leaks = append(leaks, filepath.Base(path)+": "+leak)
@@ -64,7 +64,7 @@ func (c canary) inTemporal(t *testing.T) (leaks []string) {
 	return leaks
 }
 
-// canaryDefinition keeps a header and a parameter, and takes a token that travels with each request.
+// canaryDefinition keeps a header and a parameter, and reads a token that is in each request.
 const canaryDefinition = `
 name: canary
 extends: token
@@ -79,11 +79,11 @@ entities:
   - {kind: thing, id: .body.thing, op: patch, state: .body.data}
 `
 
-// All that can happen to an event, with a canary in its body, a kept header, a kept parameter, the ID of its entity, the secret of
-// its sender and a wrong secret:
-//   - with payload keys the canary is nowhere in the log at its most talkative, the traces, the metrics, the answers to senders and
-//     the refusals of the operator API, and nowhere in any file of Temporal
-//   - without them Temporal has it in clear, so that this test can fail
+// Everything that can happen to an event, with a canary in its body, a kept header, a kept parameter, the ID of its entity, the
+// secret of its sender and a wrong secret:
+//   - with payload keys the canary is in no debug log, trace, metric, answer to a sender, refusal of the operator API or file
+//     of Temporal
+//   - without them Temporal has it in clear text, which shows that this test can fail
 func TestNoPayloadLeaks(t *testing.T) {
 	t.Parallel()
 	for _, encrypted := range []bool{true, false} {
@@ -111,7 +111,7 @@ func TestNoPayloadLeaks(t *testing.T) {
 	}
 }
 
-// live is the life of an installation. It gives what anybody could see of it, by source.
+// live runs an installation's whole life. It returns everything observable, by source.
 func (c canary) live(t *testing.T, env []string) (seen map[string]string) {
 	t.Helper()
 	dir := strings.TrimPrefix(env[4], "HOLDFAST_PROVIDERS_DIR=")

@@ -22,8 +22,8 @@ import (
 )
 
 // Temporal refuses what Temporal Cloud refuses to a client with an API key: the operator service and the health check.
-//   - `holdfast migrate` does the rest, names the search attributes that are missing, and the command that adds them
-//   - with them it succeeds, the doctor is content, and an event goes from end to end
+//   - `holdfast migrate` does the rest, and names the missing search attributes and the command that adds them
+//   - with them it succeeds, doctor finds no problems, and an event is processed
 func TestATemporalThatAddsNoSearchAttributes(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: cluster.Database(t), namespace: createNamespace(t)}
@@ -58,8 +58,8 @@ func TestATemporalThatAddsNoSearchAttributes(t *testing.T) {
 	})
 }
 
-// startCloud stands in front of a Temporal as Temporal Cloud does: with TLS, for an API key, and without the calls that belong to
-// no namespace. It gives the variables of its clients.
+// startCloud acts as Temporal Cloud in front of a Temporal: TLS, an API key, and no calls outside of a namespace. It returns
+// the clients' variables.
 func startCloud(t *testing.T, address string) (env []string) {
 	t.Helper()
 	tls := httptest.NewTLSServer(nil)
@@ -81,7 +81,7 @@ func startCloud(t *testing.T, address string) (env []string) {
 	}
 }
 
-// forward passes calls on, but for those that are refused.
+// forward passes calls on, except for refused ones.
 func forward(to *grpc.ClientConn) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(stream)
@@ -106,7 +106,7 @@ func forward(to *grpc.ClientConn) grpc.StreamHandler {
 	}
 }
 
-// rawCodec leaves messages as the bytes that they are.
+// rawCodec passes messages through as bytes.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }

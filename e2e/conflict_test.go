@@ -14,7 +14,7 @@ import (
 	"holdfast/event"
 )
 
-// told is what the answer says of conflicts.
+// told returns what the answer says about conflicts.
 func (a answer) told(t *testing.T) (whole, first bool) {
 	t.Helper()
 	var read struct {
@@ -26,10 +26,10 @@ func (a answer) told(t *testing.T) (whole, first bool) {
 	return read.Conflict, read.Events[0].Conflict
 }
 
-// A sender that uses an ID twice, for two events:
-//   - the second is accepted as a conflict, while the first is processed and afterwards, and becomes a dead letter
-//   - another delivery of the first is none, though it counts its endpoints differently
-//   - the log, the metrics and the list tell whose key it is, and how often that happened
+// A sender uses an ID for two events:
+//   - the second is accepted as a conflict, during and after the first one's processing, and becomes a dead letter
+//   - another delivery of the first isn't a conflict, though it counts its endpoints differently
+//   - the log, the metrics and the list show whose key it is, and how often that happened
 func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -77,8 +77,8 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 	require.Contains(t, out, first.Events[0].EventID, "the failure names the event that has its key")
 }
 
-// An event that has died, and another one with its ID:
-//   - the other one does not run in its place, and is a dead letter of its own
+// An event has died, and another one with its ID arrives:
+//   - the other one doesn't run in its place, but becomes a separate dead letter
 func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -97,7 +97,7 @@ func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 }
 
 // The run of an event is open for longer than its dedupe window:
-//   - the next event of its key is accepted, waits, and is processed once the first one is
+//   - the next event with its key is accepted, waits, and is processed after the first one
 func TestAnOpenRunDoesNotSwallowTheNextWindow(t *testing.T) {
 	t.Parallel()
 	i, send := withBriefWindow(t)

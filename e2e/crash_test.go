@@ -9,7 +9,7 @@ import (
 )
 
 // A worker is killed between persist and upsert:
-//   - the event is stored, its entity is not
+//   - the event is stored, but its entity isn't
 //   - another worker completes it, and each effect has happened once
 func TestAWorkerIsKilledBetweenPersistAndUpsert(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestAWorkerIsKilledBetweenPersistAndUpsert(t *testing.T) {
 }
 
 // A worker is killed in the middle of a step of the durable lane, which may take three minutes:
-//   - another one takes the step over once the first has been silent for some seconds, not after those minutes
+//   - another one takes the step over once the first has been silent for some seconds, without waiting for those minutes
 func TestAWorkerIsKilledInTheMiddleOfADurableStep(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -55,8 +55,8 @@ func TestAWorkerIsKilledInTheMiddleOfADurableStep(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
-// A process is told to stop while requests come in:
-//   - every request that was accepted has been answered, and every event is processed in the end
+// A process is stopped while requests come in:
+//   - every accepted request is answered, and every event is eventually processed
 func TestAStopCutsNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -27,14 +27,14 @@ func (i *installation) tryQuery(sql string, args []any, into ...any) error {
 	return connection.QueryRow(ctx, sql, args...).Scan(into...)
 }
 
-// count is the number that a query gives.
+// count returns the number from a query.
 func (i *installation) count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	i.query(t, sql, args, &n)
 	return n
 }
 
-// awaitCount waits until the query gives the number.
+// awaitCount waits until the query returns the number.
 func (i *installation) awaitCount(t *testing.T, limit time.Duration, want int, sql string, args ...any) {
 	t.Helper()
 	eventually(t, limit, fmt.Sprintf("%s = %d", sql, want), func() error {
@@ -54,20 +54,20 @@ const (
 	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving')"
 )
 
-// lock holds a table against writers until the function that it gives is called.
+// lock locks a table against writers until release is called.
 func (i *installation) lock(t *testing.T, table string) (release func()) {
 	t.Helper()
 	return i.hold(t, "LOCK TABLE "+pgx.Identifier{table}.Sanitize()+" IN EXCLUSIVE MODE")
 }
 
-// lockEntity holds one entity, which need not exist, until the function that it gives is called. Who writes others goes on.
+// lockEntity locks one entity, which need not exist, until release is called. Writers of other entities aren't affected.
 func (i *installation) lockEntity(t *testing.T, provider, kind, externalID string) (release func()) {
 	t.Helper()
 	return i.hold(t, "INSERT INTO entities (provider, kind, external_id) VALUES ($1, $2, $3)"+
 		" ON CONFLICT (provider, kind, external_id) DO UPDATE SET deleted = entities.deleted", provider, kind, externalID)
 }
 
-// hold leaves a statement's transaction open, and takes it back when the function that it gives is called.
+// hold keeps a statement's transaction open, and rolls it back when release is called.
 func (i *installation) hold(t *testing.T, sql string, args ...any) (release func()) {
 	t.Helper()
 	ctx := context.Background()

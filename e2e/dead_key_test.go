@@ -16,9 +16,9 @@ import (
 	"holdfast/workflows"
 )
 
-// Temporal has lost the run of an event that had failed at parse, and the provider sends it again:
+// Temporal has lost the run of an event that had failed at parse, and the provider redelivers it:
 //   - it fails as the first event, whose dead letter counts one more failure; there is no second one
-//   - discarded, it stays so when Temporal has lost that run as well, and nothing of a redelivery is kept
+//   - once discarded, it stays so when Temporal has lost that run as well, and nothing of a redelivery is kept
 //   - the same after an expunge, which leaves no body behind
 func TestADeadEventIsKnownByItsKey(t *testing.T) {
 	t.Parallel()
@@ -62,11 +62,11 @@ func TestADeadEventIsKnownByItsKey(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
 }
 
-// With `redelivery: reject`, what the provider sends again doesn't run an event that failed at parse:
-//   - while Temporal has its run, the answer says that it is dead, and which dead letter it is; nothing is started
-//   - once Temporal has lost that run, the redelivery's own run ends as a duplicate: where it fails at parse as well, and where
+// With `redelivery: reject`, a redelivery doesn't run an event that failed at parse:
+//   - while Temporal has its run, the answer says that it is dead, and its dead letter; nothing is started
+//   - once Temporal has lost that run, the redelivery's own run ends as a duplicate: both if it fails at parse as well, and if
 //     the definition has been corrected
-//   - the dead letter waits as it did
+//   - the dead letter is unchanged
 func TestARejectedRedeliveryLeavesADeadEventDead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "homemade.yaml")

@@ -16,10 +16,10 @@ import (
 	"holdfast/workflows"
 )
 
-// poison is signed and is no JSON.
+// poison is signed but isn't JSON.
 const poison = "{signed, but no JSON"
 
-// definitionOf a provider whose body is read as told: json makes poison of what text accepts.
+// definitionOf returns a provider that decodes bodies as decode says: json makes poison of what text accepts.
 func definitionOf(decode string) string {
 	return fmt.Sprintf(`
 name: homemade
@@ -32,7 +32,7 @@ entities: []
 `, decode)
 }
 
-// poisoned is an installation with a poison event in its dead letters, whose definition has been corrected since, so that
+// poisoned returns an installation with a poison event in its dead letters, whose definition has been corrected since, so that
 // the event would be processed if it ran again.
 func poisoned(t *testing.T) (i *installation, workflowID string) {
 	t.Helper()
@@ -65,7 +65,7 @@ func poisoned(t *testing.T) (i *installation, workflowID string) {
 	return i, workflowID
 }
 
-// assertRescued says that the event has been processed and its dead letter is resolved.
+// assertRescued asserts that the event has been processed and its dead letter is resolved.
 func (i *installation) assertRescued(t *testing.T, workflowID string) {
 	t.Helper()
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
@@ -103,7 +103,7 @@ func TestPoisonIsReplayed(t *testing.T) {
 	require.Contains(t, out, "resolved")
 }
 
-// The same by Temporal's own program.
+// The same with the temporal program.
 func TestPoisonIsResetByTemporal(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)
@@ -112,8 +112,8 @@ func TestPoisonIsResetByTemporal(t *testing.T) {
 	i.assertRescued(t, workflowID)
 }
 
-// An operator gives the event up, and somebody resets its run all the same: that ends with the outcome discarded, says who decided
-// so, and changes nothing. The event is found by each of its names. Reopened, it is rescued like any other.
+// An operator discards the event, and its run is reset nevertheless: the new run ends as discarded, names the operator, and
+// changes nothing. The event is found by each of its names. Reopened, it is rescued like any other.
 func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)
@@ -151,7 +151,7 @@ func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 	i.assertRescued(t, workflowID)
 }
 
-// The same by tctl.
+// The same with tctl.
 func TestPoisonIsResetByTctl(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)
@@ -160,7 +160,7 @@ func TestPoisonIsResetByTctl(t *testing.T) {
 	i.assertRescued(t, workflowID)
 }
 
-// The same by the provider, which sends the event again:
+// The same with a redelivery of the provider:
 //   - it runs under the first event's ID, and the answer names the dead letter
 func TestPoisonIsRedelivered(t *testing.T) {
 	t.Parallel()

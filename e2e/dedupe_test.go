@@ -12,8 +12,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// A redelivery while the event is being processed, and one after it:
-//   - both are duplicates, and say where the first one stands; the second one, too, when it was processed, and for which request
+// A redelivery while the event is in progress, and one after it:
+//   - both are duplicates and report the state of the first; the second one also reports when it was processed, and for which
+//     request
 func TestARedeliveryIsTold(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -42,9 +43,9 @@ func TestARedeliveryIsTold(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 }
 
-// A redelivery that comes when Temporal has forgotten the first one (its retention is over):
-//   - Temporal runs it, the database does not: the run completes as a duplicate, without any effect
-//   - one more redelivery is told so, with the ID of the event that owns the key
+// A redelivery arrives after Temporal's retention:
+//   - Temporal runs it, but the database doesn't: the run completes as a duplicate, without any effect
+//   - the answer to another redelivery has the ID of the event that owns the key
 func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -70,7 +71,8 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM event_entities WHERE kind = 'customer'"))
 }
 
-// withBriefWindow is an installation with a provider whose dedupe window is a second, and what sends one request of it.
+// withBriefWindow returns an installation with a provider whose dedupe window is a second, and a function that sends one
+// request of it.
 func withBriefWindow(t *testing.T) (i *installation, send func() answer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +86,7 @@ func withBriefWindow(t *testing.T) (i *installation, send func() answer) {
 }
 
 // A redelivery after the provider's dedupe window:
-//   - it is a new event, with an ID and a row of its own
+//   - it is a new event, with its own ID and row
 func TestAKeyIsFreeAfterItsWindow(t *testing.T) {
 	t.Parallel()
 	i, send := withBriefWindow(t)

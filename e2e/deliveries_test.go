@@ -17,8 +17,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// endpoint is a customer's: it notes the events that it has confirmed, with what makes the ID of one that is sent again, and
-// refuses while it is told to.
+// endpoint is a customer's: it records the confirmed events, with the original ID of resent ones, and can be made to refuse.
 type endpoint struct {
 	*httptest.Server
 
@@ -68,9 +67,8 @@ subscriptions:
     start: {workflow_id: '"big-" + .event.id', type: BigOrder, input: [envelope]}
 `
 
-// From the command line, on real servers: an endpoint and a workflow get their events; a pause keeps them; what was not
-// delivered is a dead letter that is replayed; what was delivered is sent again under a new ID; and what was there before goes
-// to who comes late.
+// From the command line, on real servers: an endpoint and a workflow get their events; a pause keeps them; a failed delivery is
+// a dead letter that is replayed; a delivered event is resent under a new ID; and older events go to a late subscriber.
 func TestDeliveriesAreOperated(t *testing.T) {
 	t.Parallel()
 	crm, late := newEndpoint(t), newEndpoint(t)

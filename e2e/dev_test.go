@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// devInstallation is a `holdfast dev` with a directory and ports of its own.
+// devInstallation is a `holdfast dev` with its own directory and ports.
 type devInstallation struct{ env []string }
 
 func newDev(t *testing.T) devInstallation {
@@ -31,7 +31,7 @@ func newDev(t *testing.T) devInstallation {
 	return devInstallation{env: append(cleanEnvironment(), env...)}
 }
 
-// start runs `holdfast dev` and waits until it says that it runs.
+// start runs `holdfast dev` and waits until it reports that it is running.
 func (d devInstallation) start(t *testing.T) *node {
 	t.Helper()
 	n := launch(t, "dev", d.env)
@@ -50,7 +50,7 @@ func (d devInstallation) start(t *testing.T) *node {
 	return n
 }
 
-// run runs a tool as somebody in a second terminal would, who was told nothing but the directory.
+// run runs a command as in a second terminal that has only the directory.
 func (d devInstallation) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := exec.Command(holdfast, args...)
@@ -63,7 +63,7 @@ func (d devInstallation) dir() string {
 	return strings.TrimPrefix(d.env[len(d.env)-1], "HOLDFAST_DEV_DIR=")
 }
 
-// pid reads a process ID that stands in the first line of a file.
+// pid reads a process ID from the first line of a file.
 func (d devInstallation) pid(t *testing.T, path ...string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{d.dir()}, path...)...))
@@ -76,7 +76,7 @@ func (d devInstallation) pid(t *testing.T, path ...string) int {
 
 var eventShow = regexp.MustCompile(`event show (\S+)`)
 
-// sendAndShow sends the event that `make run` suggests, and waits until `event show` says that it is processed.
+// sendAndShow sends the event that `make run` suggests, and waits until `event show` shows it as processed.
 func (d devInstallation) sendAndShow(t *testing.T) (eventID string) {
 	t.Helper()
 	eventually(t, time.Minute, "the event is accepted", func() error {
@@ -102,11 +102,11 @@ func (d devInstallation) awaitProcessed(t *testing.T, eventID string) {
 	})
 }
 
-// What `make run` starts, as a new user would meet it:
-//   - it prints one screen, whose commands work: an event, a duplicate, a dead letter that is given up
+// What `make run` starts, from a new user's view:
+//   - it prints one screen, whose commands work: an event, a duplicate, a dead letter that is discarded
 //   - a second one in the same directory is refused, and so is one whose port is taken, with what to do
-//   - PostgreSQL and Temporal are killed: they come back, and events go on
-//   - all of it is killed: the next start has yesterday's data
+//   - PostgreSQL and Temporal are killed: they are restarted, and events continue
+//   - everything is killed: the next start has the old data
 //   - Ctrl-C ends everything, and leaves no process behind
 func TestMakeRunSurvivesAnything(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	require.ErrorIs(t, syscall.Kill(dev, 0), syscall.ESRCH, "Temporal has ended")
 }
 
-// triesTheScreen does what the screen says, in a second terminal.
+// triesTheScreen follows the screen's instructions in a second terminal.
 func (d devInstallation) triesTheScreen(t *testing.T, n *node) {
 	t.Helper()
 	screen := n.log.String()
@@ -167,7 +167,7 @@ func (d devInstallation) triesTheScreen(t *testing.T, n *node) {
 	require.Contains(t, seen, "discarded")
 }
 
-// A database and a Temporal that are given are used, and none is started.
+// A given database and Temporal are used, and none is started.
 func TestMakeRunUsesWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}

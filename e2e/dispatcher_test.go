@@ -20,14 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dispatcherClient is written for the dispatcher before: it knows one base URL and one token.
+// dispatcherClient is written for the previous dispatcher: it is configured with one base URL and one token.
 type dispatcherClient struct{ base, token string }
 
-// call makes a request and reads what is answered into a value.
+// call makes a request and decodes the answer into a value.
 func (d dispatcherClient) call(t *testing.T, method, path, body string, status int, into any) {
 	t.Helper()
 	answered, text := d.try(t, method, path, body)
-	for range 5 { // it comes again after a 503, as Retry-After asks
+	for range 5 { // retries after a 503, as Retry-After says
 		if answered == status || answered != http.StatusServiceUnavailable {
 			break
 		}
@@ -101,7 +101,7 @@ func (d dispatcherClient) awaitStatus(t *testing.T, id, status string) (e oldEve
 	return e
 }
 
-// oldReceiver checks the signature of the dispatcher before, and counts what it takes by the producer's ID.
+// oldReceiver checks the previous dispatcher's signature, and counts deliveries by the producer's ID.
 type oldReceiver struct {
 	*httptest.Server
 
@@ -140,15 +140,16 @@ const (
 	receiverSecret  = "a secret of the dispatcher before"
 )
 
-// A client of the dispatcher before goes on with another base URL and another token:
-//   - without the setting nothing of it is served; with it, a wrong token opens nothing
-//   - what is malformed is refused, names what is wrong, and leaves nothing behind; from others it becomes a dead letter, as ever
-//   - right after the 202, and before any worker has it, the event is read by the producer's own ID, whatever its source
-//   - an ID that two sources have published is read by naming the source
-//   - a subscription is made once, listed with URL and rate, changed, and deleted; those of others are not there, nor are their
-//     attempts, and an endpoint that one of them uses can't be changed
-//   - the receiver checks the signature of before; what is published twice is delivered once
-//   - attempts are numbered, and the event says how many there were, how many there may be, and why the last one failed
+// A client of the previous dispatcher continues with another base URL and another token:
+//   - without the setting it isn't served; with it, a wrong token is refused
+//   - its malformed events are refused with the problem, and leave nothing behind; those of others become a dead letter, as
+//     usual
+//   - right after the 202, before any worker has it, the event can be read by the producer's own ID, whatever its source
+//   - an ID that two sources have published can be read by naming the source
+//   - a subscription can be created once, listed with URL and rate, changed, and deleted; those of others and their attempts
+//     are hidden, and an endpoint that one of them uses can't be changed
+//   - the endpoint checks the old signature; an event published twice is delivered once
+//   - attempts are numbered, and the event shows their number, their maximum, and why the last one failed
 func TestADispatchersClientGoesOn(t *testing.T) {
 	t.Parallel()
 	receiver := newOldReceiver(t, receiverSecret)

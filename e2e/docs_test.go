@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fence is a block of the page: what is run, what is written into a file, or what is seen.
+// fence is a code block of the page: commands, the content of a file, or expected output.
 type fence struct {
 	language, before, text string
 }
@@ -24,7 +24,7 @@ var (
 	fileOfText = regexp.MustCompile("`([a-z./-]+\\.(?:json|yaml))`")
 )
 
-// stepsOf gives the blocks of a section in their order, each with the text before it.
+// stepsOf returns the blocks of a section in order, each with the text before it.
 func stepsOf(t *testing.T, page, section string) []fence {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
@@ -41,12 +41,12 @@ func stepsOf(t *testing.T, page, section string) []fence {
 	return steps
 }
 
-// follower does what the page says, in a folder that stands for the repository's.
+// follower follows the page, in a folder that stands in for the repository.
 type follower struct {
 	dir     string
 	env     []string
-	prelude string // the variables of the first step
-	seen    string // what the last commands have printed
+	prelude string // variables from the first step
+	seen    string // output of the last commands
 }
 
 func (f *follower) run(t *testing.T, commands string) {
@@ -58,7 +58,7 @@ func (f *follower) run(t *testing.T, commands string) {
 	f.seen = string(out)
 }
 
-// sees wants every line among those that were printed, in any order; … stands for any text, a space for many.
+// sees requires every line in the output, in any order; … matches any text, a space matches several.
 func (f *follower) sees(t *testing.T, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
@@ -68,8 +68,8 @@ func (f *follower) sees(t *testing.T, lines string) {
 	}
 }
 
-// The tutorial is followed to the letter: a provider that nobody has heard of is added, tried, sent, changed
-// while Holdfast runs, and sent in numbers.
+// The tutorial works exactly as written: a new provider is added, tried, sent, changed while Holdfast is running, and load
+// tested.
 func TestAProviderIsAddedByThePage(t *testing.T) {
 	t.Parallel()
 	f := &follower{dir: t.TempDir()}

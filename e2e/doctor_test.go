@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// silent is the address of a server that accepts connections and never answers.
+// silent returns the address of a server that accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -19,7 +19,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// about are the findings that an outage is in: what has failed, and what was left out because of it.
+// about returns the findings about an outage: failed checks, and those skipped because of it.
 func (f findings) about(server string) (failed, skipped []string) {
 	for _, one := range f.Findings {
 		text := fmt.Sprintf("%s: %s → %s", one.Check, one.Detail, one.Advice)
@@ -33,9 +33,9 @@ func (f findings) about(server string) (failed, skipped []string) {
 	return failed, skipped
 }
 
-// The doctor names an outage once, with what to do, and names the checks that it leaves out:
-//   - a PostgreSQL that doesn't answer at all, or stops answering half-way; nothing advises to migrate
-//   - a Temporal that doesn't answer
+// The doctor reports an outage once, with what to do, and names the skipped checks:
+//   - a PostgreSQL that never answers, or stops answering half-way, without advice to migrate
+//   - a Temporal that never answers
 func TestTheDoctorNamesAnOutageOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestTheDoctorNamesAnOutageOnce(t *testing.T) {
 	}
 }
 
-// A database that can be read and not written isn't ok: nothing that is accepted could be stored.
+// A database that is readable but not writable fails the check: accepted events couldn't be stored.
 func TestTheDoctorTriesToWrite(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -86,7 +86,7 @@ func TestTheDoctorTriesToWrite(t *testing.T) {
 	require.Empty(t, skipped)
 }
 
-// What people read ends with a count.
+// The text output ends with a count.
 func TestTheDoctorCounts(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

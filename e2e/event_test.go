@@ -14,11 +14,11 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// One event on its whole way:
+// One event from end to end:
 //   - the sender gets 202 with the workflow's ID
 //   - the event is a row with the exact bytes, and its customer an entity with exact numbers
 //   - Temporal has one run of that ID, Completed, with a readable payload, a summary and search attributes
-//   - `holdfast event show` shows all of it, whichever ID of the answer it is given
+//   - `holdfast event show` shows all of it, for each ID in the answer
 func TestAnEventIsProcessed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -79,7 +79,7 @@ func (i *installation) assertReadableInTemporal(t *testing.T, workflowID, runID 
 	require.Equal(t, string(body), string(input[1].GetData()), "the history has the exact bytes")
 }
 
-// A thousand identical requests at once:
+// A thousand concurrent identical requests:
 //   - one is accepted, 999 are duplicates
 //   - there is one row, one entity, one run
 func TestIdenticalRequestsAreOneEvent(t *testing.T) {

@@ -22,9 +22,9 @@ type told struct {
 	Revision            int64
 }
 
-// reader follows the feed, and goes on from its last change whenever its connection ends.
+// reader follows the feed, and resumes after its last change whenever its connection ends.
 type reader struct {
-	url atomic.Pointer[string] // of the operator side that it comes back to
+	url atomic.Pointer[string] // of the operator process to which it reconnects
 
 	mu       sync.Mutex
 	changes  []told
@@ -32,7 +32,7 @@ type reader struct {
 	returned int
 }
 
-// follow reads until ctx ends. It gives its connection up after some changes, as one that is killed would.
+// follow reads until ctx ends. It drops its connection after some changes, like a killed reader.
 func (r *reader) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		one, cancel := context.WithCancel(ctx)
@@ -88,9 +88,9 @@ func (r *reader) seen() []told {
 	return slices.Clone(r.changes)
 }
 
-// Workers, and the process that is read from, are killed under load, and a reader comes again and again:
-//   - it sees each event that is processed once
-//   - it sees each revision of each entity once, none missing, up to the one that the entity has
+// Workers, and the process that serves the feed, are killed under load, and a reader reconnects repeatedly:
+//   - it sees each processed event once
+//   - it sees each revision of each entity once, without gaps, up to the current one
 func TestAReaderOfTheFeedMissesNothing(t *testing.T) {
 	t.Parallel()
 	const events, customers = 120, 5
@@ -128,7 +128,7 @@ func TestAReaderOfTheFeedMissesNothing(t *testing.T) {
 	require.Greater(t, r.returned, 3)
 }
 
-// compare says what a reader lacks, or has twice.
+// compare returns what a reader lacks, or has twice.
 func (i *installation) compare(t *testing.T, seen []told, events int) error {
 	t.Helper()
 	processed, revisions := map[string]int{}, map[string][]int64{}

@@ -48,8 +48,8 @@ func TestAMemberWhoIsAddedAgainIsAnotherEvent(t *testing.T) {
 	}
 }
 
-// A definition holds what may be a repeat:
-//   - the second event with equal content is a dead letter of class in_doubt, which does not run again by itself
+// A definition holds possible repeats:
+//   - the second event with equal content is a dead letter of class in_doubt, which isn't redriven automatically
 //   - its replay accepts it
 func TestAHeldEventIsAcceptedByItsReplay(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ keep: {headers: [x-delivery]}
 
 // Three equal items in one request are three events, in both lanes:
 //   - each is processed, and the second and third name the first
-//   - the request sent again adds none
+//   - the repeated request adds none
 func TestEqualItemsOfOneRequestAreProcessed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,8 +140,8 @@ dedupe: forever
 	}
 }
 
-// The token that authenticates a request from within its body is shown to no viewer, whether the body is one event or the envelope
-// of several. The stored bytes have it.
+// Viewers never see the token in a body that authenticates its request, whether the body is one event or an envelope of
+// several. The stored bytes have it.
 func TestNoViewerSeesATokenInTheBody(t *testing.T) {
 	t.Parallel()
 	const token = "token-in-the-body-0123456789"
@@ -187,9 +187,9 @@ entities: [{kind: note, id: .body.id, op: snapshot, state: .body}]
 // What happens to an event whose content arrived before, by its delivery ID and the state of the first event (the table in
 // docs/keys-and-entities.md):
 //   - with the same delivery ID it is a duplicate of a processed event, and rescues a dead one
-//   - without one, the same holds within the retry span
-//   - without one and after the span, it is an event of its own: it names the first, which stays as it is
-//   - with another delivery ID it is an event of its own, and a dead first event stays dead
+//   - without one, the same applies within the retry span
+//   - without one and after the span, it is a new event: it names the first, which is unchanged
+//   - with another delivery ID it is a new event, and a dead first event stays dead
 func TestWhatARepeatOfAGuessedKeyIs(t *testing.T) {
 	t.Parallel()
 	const span = 20 * time.Second

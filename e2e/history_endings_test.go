@@ -14,7 +14,7 @@ import (
 	"holdfast/workflows"
 )
 
-// Each way in which a run ends without an effect leaves a history that today's code replays:
+// Each way in which a run ends without an effect leaves a history that the current code replays:
 //   - the event's type is ignored
 //   - another event owns its key, which Temporal has forgotten
 //   - an operator has decided about it: found when its dead letter is recorded, and when its entities are written
@@ -72,7 +72,7 @@ func TestHistoriesOfEndingsReplay(t *testing.T) {
 	ended("decided_at_upsert", "acme:e3", event.OutcomeDiscarded)
 }
 
-// letterOf is the ID of the dead letter of a workflow.
+// letterOf returns the ID of a workflow's dead letter.
 func (i *installation) letterOf(t *testing.T, workflowID string) (id int) {
 	t.Helper()
 	i.query(t, "SELECT id FROM dead_letters WHERE workflow_id = $1", []any{workflowID}, &id)

@@ -15,7 +15,7 @@ import (
 // shownStep is a step as Temporal Web shows it: the type of the activity, its summary, and its result.
 type shownStep struct{ Activity, Summary, Result string }
 
-// steps are the steps that the history of a run shows, those on the fast lane and those on the durable lane.
+// steps returns the steps in the history of a run, those on the fast lane and those on the durable lane.
 func (i *installation) steps(t *testing.T, workflowID string) (steps []shownStep) {
 	t.Helper()
 	summary := func(e interface{ GetData() []byte }) (text string) {
@@ -44,9 +44,9 @@ func (i *installation) steps(t *testing.T, workflowID string) (steps []shownStep
 }
 
 // What a developer sees of an event in Temporal Web:
-//   - of an ordinary one parse, persist and upsert, and what has become of which entities; so of one that touches no entity
-//   - of one that is ignored, or whose key another event owns, parse and persist: there is nothing to upsert
-//   - of one that cannot be parsed the parse step and the record of the dead letter
+//   - for an ordinary event parse, persist and upsert, with what happened to which entities; the same for one without entities
+//   - for an ignored event, or one whose key another event owns, parse and persist: there is nothing to upsert
+//   - for an unparsable event the parse step and the record of the dead letter
 func TestAHistoryShowsEachStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

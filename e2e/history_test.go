@@ -20,14 +20,14 @@ import (
 	"holdfast/workflows"
 )
 
-// record adds today's histories to those that workflows/histories replays: go test ./e2e -run Histor -record v3
+// record adds new histories to those that workflows/histories replays: go test ./e2e -run Histor -record v3
 var record = flag.String("record", "", "record histories into workflows/testdata/histories under this prefix")
 
-// Each way that a run can take leaves a history that today's code replays:
+// Each path of a run leaves a history that the current code replays:
 //   - the fast lane alone
-//   - the durable lane, after the fast one had used up its time
+//   - the durable lane, after the fast one had timed out
 //   - a dead letter
-//   - the redelivery of an event that had died
+//   - the redelivery of a dead event
 func TestHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,13 +70,13 @@ func (i *installation) usesDurableLane(t *testing.T, workflowID string) error {
 	return fmt.Errorf("%s has scheduled no activity", workflowID)
 }
 
-// replay asserts that the latest run of a workflow replays, and adds its history to the corpus where that is asked for.
+// replay asserts that the latest run of a workflow replays, and adds its history to the corpus with -record.
 func (i *installation) replay(t *testing.T, name, workflowID string) {
 	t.Helper()
 	i.replayRun(t, name, event.Run{WorkflowID: workflowID})
 }
 
-// replayRun is replay for one run; the latest where it has no ID.
+// replayRun is replay for one run; the latest if it has no ID.
 func (i *installation) replayRun(t *testing.T, name string, run event.Run) {
 	t.Helper()
 	history := &historypb.History{Events: i.historyOf(t, run)}
@@ -97,7 +97,7 @@ func (i *installation) replayRun(t *testing.T, name string, run event.Run) {
 	require.NoError(t, os.WriteFile(path, text, 0o644))
 }
 
-// readable is how long a history may be, in bytes, and still be kept as text: nobody reads the thousands of events of a longer one.
+// readable is the maximum length in bytes of a history that is stored as text: thousands of events aren't readable anyway.
 const readable = 256 << 10
 
 func compressed(t *testing.T, text []byte) []byte {

@@ -15,16 +15,16 @@ import (
 	"holdfast/workflows"
 )
 
-// patient waits for an hour after a failure that counts, hasty for two seconds.
+// patient waits for an hour after a counted failure, hasty for two seconds.
 const (
 	patient = "name: patient\nextends: homemade\nretry: {attempts: 3, delays: [1h]}\n"
 	hasty   = "name: hasty\nextends: homemade\nretry: {attempts: 20, delays: [2s]}\n"
 )
 
-// A run in trouble leaves a history that today's code replays:
-//   - a failure that counts, the timer of the pause after it, and the attempt that succeeds
-//   - a run that was canceled while it waited out such a pause
-//   - a run that was canceled while its step was being executed
+// A failing run leaves a history that the current code replays:
+//   - a counted failure, the timer of the pause after it, and the successful attempt
+//   - a run that was canceled during such a pause
+//   - a run that was canceled during a step
 func TestHistoriesOfTroubleReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestHistoriesOfTroubleReplay(t *testing.T) {
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM dead_letters WHERE error_code = 'canceled'"))
 }
 
-// A batch that fails for good leaves a history that today's code replays, and its event to the next batch.
+// A batch that fails permanently leaves a history that the current code replays, and its event to the next batch.
 func TestHistoryOfAFailedBatchReplays(t *testing.T) {
 	t.Parallel()
 	i := newBulkInstallation(t)
@@ -68,15 +68,15 @@ func TestHistoryOfAFailedBatchReplays(t *testing.T) {
 	door.terminate(t)
 	i.exec(t, "ALTER TABLE inbox RENAME COLUMN raw_body TO raw_body_away")
 	i.start(t, "worker")
-	failed := i.latestOf(t, workflows.TypeProcessBatch, "Failed") // after pauses of 5 and of 30 seconds
+	failed := i.latestOf(t, workflows.TypeProcessBatch, "Failed") // after pauses of 5 and 30 seconds
 	i.exec(t, "ALTER TABLE inbox RENAME COLUMN raw_body_away TO raw_body")
 	i.replay(t, "batch_failed", failed)
 	i.awaitCount(t, time.Minute, 1, inBatches)
 }
 
-// A redrive that has looked at its row so often that its history would grow too long:
-//   - continues as new, and leaves a history that today's code replays
-//   - obeys its row in the next run as before
+// A redrive has read its row so often that its history would grow too long:
+//   - it continues as new, and leaves a history that the current code replays
+//   - it follows its row in the next run as before
 func TestHistoryOfALongRedriveReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -89,7 +89,7 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 	first := i.describe(t, workflowID).GetExecution().GetRunId()
 	c := i.dial(t)
 	for latest, turns := first, int64(0); latest == first; turns++ {
-		// A turn is an activity and a timer, of three events or two, and three workflow tasks at least.
+		// A turn is an activity and a timer, of three events or two, and at least three workflow tasks.
 		eventually(t, time.Minute, "a turn has ended", func() error {
 			described, err := c.DescribeWorkflowExecution(t.Context(), workflowID, "")
 			if err != nil {

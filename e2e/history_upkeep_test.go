@@ -14,7 +14,7 @@ import (
 	"holdfast/workflows"
 )
 
-// More runs were terminated than one history of the sweep should hold, one a page:
+// More runs were terminated than one history of the sweep should have, one per page:
 //   - the sweep continues as new, and each run has its dead letter
 //   - both its histories replay
 func TestHistoryOfALongSweepReplays(t *testing.T) {
@@ -56,7 +56,7 @@ func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
 	i.bury(t, 1)
 	id := i.startRedrive(t, "--all")
 	workflowID, c := workflows.OperationID(operation.KindRedrive, id), i.dial(t)
-	for range 256 { // the length at which the server of these tests suggests it
+	for range 256 { // the length at which the tests' server suggests it
 		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindRedrive), nil))
 	}
 	require.NoError(t, c.CancelWorkflow(t.Context(), workflowID, ""))
@@ -66,8 +66,8 @@ func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
 	i.replay(t, "redrive_canceled_last", workflowID)
 }
 
-// As many dead letters are redriving as may be:
-//   - the schedule's run waits until there is room, starts what is due, and replays
+// The schedule has reached its limit of redriving dead letters:
+//   - its run waits for capacity, starts what is due, and replays
 func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=1")...)
@@ -83,8 +83,8 @@ func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 	i.replay(t, "redrive_due_full", run)
 }
 
-// No channel takes the report:
-//   - the run waits before it sends it again; it is canceled in that pause, and replays
+// No channel accepts the report:
+//   - the run waits before it resends it; it is canceled in that pause, and replays
 func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes", "HOLDFAST_NOTIFY_REPORT=daily",

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxConnsPerIP is what one address may hold in the test.
+// maxConnsPerIP is the limit of connections per address in the test.
 const maxConnsPerIP = 300
 
-// polite is a client that does nothing wrong.
+// polite is a well-behaved client.
 type polite struct {
 	end  chan struct{}
 	done chan error
@@ -53,7 +53,7 @@ func (n *node) startPolite(t *testing.T) *polite {
 	return p
 }
 
-// stop gives the number of events that were sent, all of which were accepted.
+// stop returns the number of sent events, all of which were accepted.
 func (p *polite) stop(t *testing.T) int {
 	t.Helper()
 	close(p.end)
@@ -62,7 +62,7 @@ func (p *polite) stop(t *testing.T) int {
 	return p.sent
 }
 
-// footprint is what a process takes.
+// footprint is a process's resource usage.
 type footprint struct {
 	memory, goroutines, files int
 }
@@ -93,7 +93,7 @@ func numberIn(t *testing.T, pattern, text string) int {
 	return number
 }
 
-// settle is the footprint once the process has done something of everything.
+// settle returns the footprint after the process has done everything once.
 func (n *node) settle(t *testing.T) footprint {
 	t.Helper()
 	for range 200 {
@@ -103,15 +103,15 @@ func (n *node) settle(t *testing.T) footprint {
 	return n.footprint(t)
 }
 
-// The bounds around the baseline. Go gives memory back to the system with a delay, and Temporal's client keeps its pollers and
-// streams as they come.
+// The allowance around the baseline. Go returns memory to the system with a delay, and the number of pollers and streams of
+// Temporal's client varies.
 const (
 	maxMoreMemory     = 96 << 20
 	maxMoreGoroutines = 100
 	maxMoreFiles      = 50
 )
 
-// assertSettled says that the process comes back to what it took before.
+// assertSettled asserts that the process returns to its baseline.
 func (n *node) assertSettled(t *testing.T, before footprint) {
 	t.Helper()
 	var last footprint
@@ -126,12 +126,12 @@ func (n *node) assertSettled(t *testing.T, before footprint) {
 	t.Logf("before: %s; after: %s", before, last)
 }
 
-// besiege holds and wears out connections, each kind from addresses of its own, so that the good client keeps its room:
+// besiege occupies and abuses connections, each kind from its own addresses, so that the good client keeps its capacity:
 //   - bodies that stall, 500 of them, each with its buffer: answered with 408, then closed
-//   - headers that come a byte at a time, and bodies that do: the same
-//   - a client that sends requests and never reads an answer: cut off
+//   - headers and bodies that come a byte at a time: the same
+//   - a client that sends requests and never reads an answer: disconnected
 //   - ten thousand requests on one connection: all are answered
-//   - more connections from an address than it may have: refused
+//   - more connections from an address than allowed: refused
 func (n *node) besiege(t *testing.T) {
 	t.Helper()
 	stalled := n.stallBodies(t, 500)
@@ -158,7 +158,7 @@ func (n *node) stallBodies(t *testing.T, count int) (all []*net.TCPConn) {
 	return all
 }
 
-// drip sends what never comes to its end, a byte at a time.
+// drip sends endless input, a byte at a time.
 func (n *node) drip(t *testing.T) map[string]*net.TCPConn {
 	t.Helper()
 	all := map[string]*net.TCPConn{}
@@ -195,7 +195,7 @@ func (n *node) drip(t *testing.T) map[string]*net.TCPConn {
 	return all
 }
 
-// requireTimedOut waits for the server's answer that the request did not come in time, and for the end of the connection.
+// requireTimedOut waits for the server's timeout answer, and for the end of the connection.
 func requireTimedOut(t *testing.T, name string, connection *net.TCPConn) {
 	t.Helper()
 	defer connection.Close()
@@ -209,7 +209,7 @@ func requireTimedOut(t *testing.T, name string, connection *net.TCPConn) {
 	require.Contains(t, answer.String(), `"code":"request_timeout"`, name)
 }
 
-// neverRead sends requests until the server, whose answers nobody takes, gives the connection up.
+// neverRead sends requests without reading answers, until the server closes the connection.
 func (n *node) neverRead(t *testing.T) {
 	t.Helper()
 	connection := n.dial(t, "127.0.3.1")

@@ -72,7 +72,7 @@ func contentThreats() []threat {
 	return append(append(rows, jsonThreats()...), textThreats()...)
 }
 
-// jsonThreats are B70, B71 and B82 to B88, of which each document is a row of its own.
+// jsonThreats are B70, B71 and B82 to B88, with each document in its own row.
 func jsonThreats() (rows []threat) {
 	for _, document := range []string{
 		`{`, `{"id":"$ID"`, `{"id":"$ID",}`, `{'id':'$ID'}`, `{"id":"$ID"}garbage`, `{"id":"$ID"}{"id":"$ID"}`, `{"id":"$ID"/* */}`, `{"id":"$ID","a":NaN}`,
@@ -112,7 +112,7 @@ func jsonThreats() (rows []threat) {
 	return rows
 }
 
-// textThreats are B94: what a reader of logs, tables and pages might carry out.
+// textThreats are B94: text that a reader of logs, tables and pages might execute.
 func textThreats() (rows []threat) {
 	for _, text := range []string{
 		`<img src=x onerror=alert(1)>`, `<\/script><script>alert(1)<\/script>`, `\u001b[2J\u001b]0;x\u0007`, `\r\n{\"msg\":\"forged\"}\r\n`, `=cmd|' /C calc'!A0`,
@@ -134,7 +134,7 @@ func multipart(parts int) string {
 	return strings.Repeat(part, parts) + "--cut--\r\n"
 }
 
-// zipped is the text so many times, compressed.
+// zipped returns the repeated text, compressed.
 func zipped(text string, times int) string {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -145,7 +145,7 @@ func zipped(text string, times int) string {
 	return b.String()
 }
 
-// keys is an object with so many of them.
+// keys returns an object with n keys.
 func keys(n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"id":%q`, uniqueID("keys"))

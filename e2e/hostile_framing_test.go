@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// The answers that most rows of this file want.
+// The expected answers of most rows in this file.
 const (
 	notHTTP    = "400 bad_request, closed"
 	refused401 = "401 unauthenticated"
 )
 
-// post is the head of a request; the lines are the caller's, to the last byte.
+// post returns the head of a request with the caller's exact lines.
 func post(lines ...string) string {
 	return "POST /webhooks/hmac HTTP/1.1\r\nHost: x\r\n" + strings.Join(lines, "\r\n")
 }

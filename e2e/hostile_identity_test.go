@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stripeSigned is an authentic body for Stripe at the time of this text, which need not be one.
+// stripeSigned returns an authentic body for Stripe, signed at the time in at, which may be invalid.
 func stripeSigned(at, body string) string {
 	return request("stripe", body, stripeSignature(at, body, secret))
 }
@@ -25,7 +25,7 @@ func hexMAC(key, content string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// standardSigned is an event of Standard Webhooks with this version of the scheme before the signature.
+// standardSigned returns a Standard Webhooks event with this version of the scheme before the signature.
 func standardSigned(version, id, body string) string {
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	at := fmt.Sprint(time.Now().Unix())

@@ -20,26 +20,26 @@ import (
 
 // threat is one row of the catalogue of bad input.
 type threat struct {
-	// id is the row's in the catalogue, to find it again.
+	// id is that of the row in the catalogue.
 	id, what string
-	// request is what is sent, byte for byte. Where it is "", bodies are sent instead, each signed as an event of hmac, with the
-	// lines of head among its headers; $ID in a body is an ID of the row's own.
+	// request is sent byte for byte. If it is "", bodies are sent instead, each signed as an event of hmac, with the lines of
+	// head among its headers; $ID in a body is an ID unique to the row.
 	request string
 	bodies  []string
 	head    string
-	// want are the answers in their order, "status" or "status code", and "closed" where the connection must be closed behind
+	// want has the expected answers in order, "status" or "status code", and "closed" if the connection must be closed after
 	// them.
 	want string
-	// stored is what becomes of each accepted event: "event", or "dead " and the code of its dead letter; "" where nothing is
+	// stored is the expected state of each accepted event: "event", or "dead " and the code of its dead letter; "" if nothing is
 	// accepted.
 	stored string
-	// holds is a condition on the stored event's row, if there is more to say than that its bytes are those that were sent.
+	// holds is an additional condition on the stored event's row. Its bytes are always compared.
 	holds string
-	// why says where the product deliberately does other than most would expect.
+	// why explains a deliberate but unexpected behaviour of the product.
 	why string
 }
 
-// hostileEnv has times that a test can wait for, and the secrets of the providers in the table.
+// hostileEnv sets times that a test can wait for, and the secrets of the providers in the table.
 func hostileEnv(t *testing.T, tmp string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,17 +62,18 @@ func hostileEnv(t *testing.T, tmp string) []string {
 	}
 }
 
-// oldSecret is the other one of a rotation.
+// oldSecret is the other secret of a rotation.
 const oldSecret = "whsec_the_second_one_of_a_rotation"
 
-// marker stands in what hostile requests carry. No log may have it.
+// marker is in all hostile requests. No log may contain it.
 const marker = "CANARY"
 
-// The catalogue of bad input, over raw sockets, while a client that behaves goes on sending:
-//   - each row gets its answers, and the connection is closed where the rest of it cannot be trusted
-//   - each row leaves what it says: nothing, an event with its bytes, or a dead letter with its bytes and reason
+// The catalogue of bad input, over raw sockets, while a well-behaved client continues to send:
+//   - each row gets its answers, and the connection is closed if the rest of it can't be trusted
+//   - each row leaves what it declares: nothing, an event with its bytes, or a dead letter with its bytes and reason
 //   - all of the good client's events are accepted and processed
-//   - afterwards memory, goroutines and files are what they were; no line of a log is forged, and none has a secret or a payload
+//   - afterwards memory, goroutines and files are back at their baseline; no log line is forged, and none has a secret or a
+//     payload
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
@@ -103,11 +104,11 @@ type received struct {
 	sent string
 }
 
-// probe is sent behind each row: its answer tells that the connection was still open, and where the answers of the row end.
+// probe is sent after each row: its answer shows that the connection was still open, and where the row's answers end.
 const probe = "GET /probe HTTP/1.1\r\nHost: x\r\nX-Request-Id: the-probe\r\nConnection: close\r\n\r\n"
 
-// attack sends a row, asserts its answers and gives those that are of 2xx. A machine that is too busy to look at a large body in
-// time asks for it again, and gets it again, as from any sender.
+// attack sends a row, asserts its answers and returns the 2xx ones. A machine too busy to process a large body in time asks for
+// a retry, and gets it, as from any sender.
 func (n *node) attack(t *testing.T, x threat) (accepted []received) {
 	t.Helper()
 	name := x.id + " " + x.what
@@ -145,7 +146,7 @@ func (n *node) try(t *testing.T, name string, x threat) (answers string, accepte
 	return strings.Join(got, ", "), accepted
 }
 
-// bytes is what the row sends, and the bodies in it where the row gives those.
+// bytes returns what the row sends, and the bodies in it if the row has those.
 func (x threat) bytes() (request string, bodies []string) {
 	if x.request != "" {
 		return x.request, nil
@@ -159,7 +160,7 @@ func (x threat) bytes() (request string, bodies []string) {
 	return request, bodies
 }
 
-// signed is an authentic request with these bytes, for a provider that signs as hmac does.
+// signed returns an authentic request with these bytes, for a provider that signs like hmac.
 func signed(provider, body, head string) string {
 	if !strings.Contains(head, "Content-Type:") {
 		head += "Content-Type: application/json\r\n"
@@ -167,17 +168,17 @@ func signed(provider, body, head string) string {
 	return request(provider, body, head+"X-Signature: sha256="+hexHMAC(body)+"\r\n")
 }
 
-// request is a POST with these bytes, whoever may have signed it.
+// request returns a POST with these bytes, signed or not.
 func request(provider, body, head string) string {
 	return fmt.Sprintf("POST /webhooks/%s HTTP/1.1\r\nHost: hooks.example.com\r\n%sContent-Length: %d\r\n\r\n%s",
 		provider, head, len(body), body)
 }
 
-// exchange sends the bytes and reads all answers until the server ends the connection. Each but "100 Continue" must be JSON.
+// exchange sends the bytes and reads all answers until the server ends the connection. Each except "100 Continue" must be JSON.
 func (n *node) exchange(t *testing.T, name, bytes string) (answers []answer) {
 	t.Helper()
 	connection := n.dial(t, "127.0.0.1")
-	go func() { _, _ = io.WriteString(connection, bytes) }() // the server may answer before it has read all
+	go func() { _, _ = io.WriteString(connection, bytes) }() // the server may answer before it has read everything
 	defer func() { _ = connection.Close() }()
 	reader := bufio.NewReader(connection)
 	for {
@@ -209,7 +210,7 @@ func (n *node) dial(t *testing.T, from string) *net.TCPConn {
 	return connection.(*net.TCPConn)
 }
 
-// leftovers are the events that the rows have left, by their IDs.
+// leftovers are the events that the rows have stored, by ID.
 type leftovers struct {
 	events, dead map[string]leftover
 }
@@ -227,7 +228,7 @@ func (l *leftovers) add(x threat, accepted []received) {
 	for _, r := range accepted {
 		for _, e := range r.Events {
 			switch {
-			case e.Status != "accepted": // a duplicate leaves nothing
+			case e.Status != "accepted": // a duplicate stores nothing
 			case e.Conflict:
 				x.stored = "dead key_conflict"
 				l.dead[e.EventID] = leftover{x, r.sent}
@@ -240,7 +241,7 @@ func (l *leftovers) add(x threat, accepted []received) {
 	}
 }
 
-// assertLeft says that the database holds exactly what the rows and the good client have left.
+// assertLeft asserts that the database has exactly what the rows and the good client have stored.
 func (i *installation) assertLeft(t *testing.T, l leftovers, polite int) {
 	t.Helper()
 	i.awaitCount(t, 5*time.Minute, len(l.dead)+len(l.events)+polite, "SELECT ("+processedEvents+") + ("+openDeadLetters+")")
@@ -276,7 +277,7 @@ func (i *installation) assertLeft(t *testing.T, l leftovers, polite int) {
 	require.Equal(t, len(l.events)+polite+keys, i.count(t, "SELECT count(*) FROM idempotency_keys WHERE key NOT LIKE 'earlier/%'"))
 }
 
-// assertLogIsClean says that each line is one record, and that none has a secret or a piece of what was sent.
+// assertLogIsClean asserts that each line is one record, and that none has a secret or a piece of the input.
 func (n *node) assertLogIsClean(t *testing.T) {
 	t.Helper()
 	log := n.log.String()

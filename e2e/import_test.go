@@ -15,12 +15,13 @@ import (
 	"holdfast/event/operation"
 )
 
-// A company moves in, with a file of what the system before has:
-//   - a mistake in it is named, and nothing is imported; nor by a dry run
-//   - it is imported beside live traffic; a redelivery of an old event is a duplicate, and an old dead letter can be replayed
-//   - an old event folds below a newer one, and an entity that was made before is whole
-//   - its subscription is there, with its secret
-//   - nothing differs any more, and the same file changes nothing
+// A company migrates to Holdfast, with a file from its previous system:
+//   - a mistake in it is reported, and nothing is imported; nor by a dry run
+//   - it is imported alongside live traffic; a redelivery of an old event is a duplicate, and an old dead letter can be
+//     replayed
+//   - an old event folds below a newer one, and an existing entity becomes complete
+//   - its subscription exists, with its secret
+//   - compare finds no differences, and the same file changes nothing
 func TestACompanyMovesIn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -101,7 +102,6 @@ func TestACompanyMovesIn(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM import_rows"))
 }
 
-// imports imports a file from the command line.
 func (i *installation) imports(t *testing.T, file string, args ...string) (done operation.Import) {
 	t.Helper()
 	out, err := i.run(t, append([]string{"import", file, "--provider-of-lines", "acme", "--yes", "--json"}, args...)...)

@@ -25,7 +25,7 @@ import (
 
 const inboxRows = "SELECT count(*) FROM inbox"
 
-// aloneWithTemporal is an installation whose Temporal a test can stop.
+// aloneWithTemporal returns an installation whose Temporal a test can stop.
 func aloneWithTemporal(t *testing.T) (*installation, *stacktest.Temporal) {
 	t.Helper()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
@@ -39,7 +39,7 @@ func someEvent() (body []byte) {
 	return customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now())
 }
 
-// awaitDrained waits until everything that was acknowledged is processed, once.
+// awaitDrained waits until every acknowledged event is processed, once.
 func (i *installation) awaitDrained(t *testing.T, events int) {
 	t.Helper()
 	i.awaitCount(t, 2*time.Minute, events, processedEvents)
@@ -48,10 +48,10 @@ func (i *installation) awaitDrained(t *testing.T, events int) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
-// Temporal is away:
-//   - events are accepted all the same, and the process stays ready
+// Temporal is down:
+//   - events are still accepted, and the process stays ready
 //   - a redelivery is a duplicate in the inbox
-//   - operators see what waits
+//   - operators see what is waiting
 //   - a process that is started meanwhile serves, too
 //   - once Temporal is back, every event is processed once and the inbox is empty
 func TestTemporalIsAway(t *testing.T) {
@@ -100,7 +100,8 @@ func TestTemporalIsAway(t *testing.T) {
 	i.awaitCount(t, time.Minute, 0, inboxRows)
 }
 
-// Temporal confirms a start after its event was committed to the inbox: the event leaves it again, and no drain starts it twice.
+// Temporal confirms a start after its event was committed to the inbox: the event is removed again, and no drain starts it
+// twice.
 func TestTemporalConfirmsLate(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
@@ -121,10 +122,10 @@ func TestTemporalConfirmsLate(t *testing.T) {
 	require.NotContains(t, n.metrics(t), `result="duplicate"`)
 }
 
-// Both stores are away:
-//   - the answer is 503 with Retry-After, and soon nobody waits for it
-//   - a process that is started meanwhile says the same
-//   - whichever comes back first makes events accepted
+// Both stores are down:
+//   - the answer is 503 with Retry-After, and soon comes without waiting
+//   - a process that is started meanwhile answers the same
+//   - whichever store is back first makes events accepted
 func TestBothStoresAreAway(t *testing.T) {
 	t.Parallel()
 	postgres := stacktest.NewCluster(t)
@@ -175,7 +176,7 @@ func TestBothStoresAreAway(t *testing.T) {
 	i.awaitCount(t, time.Minute, 0, inboxRows)
 }
 
-// Only PostgreSQL is away, from the start on: events go through Temporal, and are processed once it is there.
+// Only PostgreSQL is down, from the start: events go through Temporal, and are processed once it is up.
 func TestPostgresIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewCluster(t)
@@ -192,7 +193,7 @@ func TestPostgresIsAwayAtTheStart(t *testing.T) {
 	i.awaitDrained(t, 5)
 }
 
-// Without a database there is no inbox: Temporal away is a 503.
+// Without a database there is no inbox: a request is answered with 503 while Temporal is down.
 func TestTemporalIsAwayAndThereIsNoInbox(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
@@ -205,7 +206,7 @@ func TestTemporalIsAwayAndThereIsNoInbox(t *testing.T) {
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 }
 
-// spool puts an event into the inbox, as an ingress would have done before it died.
+// spool inserts an event into the inbox, like an ingress that died afterwards.
 func (i *installation) spool(t *testing.T, r event.Receipt, body []byte) {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database})
@@ -216,7 +217,7 @@ func (i *installation) spool(t *testing.T, r event.Receipt, body []byte) {
 	require.True(t, stored)
 }
 
-// waitingReceipt is the receipt of an event in the inbox.
+// waitingReceipt returns the receipt of an event in the inbox.
 func waitingReceipt(provider, id, key string) event.Receipt {
 	return event.Receipt{
 		ID: id, Provider: provider, Key: key, KeyFrom: event.KeyFromEvent, Type: "customer.updated",
@@ -224,7 +225,7 @@ func waitingReceipt(provider, id, key string) event.Receipt {
 	}
 }
 
-// An event waits in the inbox although its start had succeeded, and its run has failed: that is no redelivery, and it is not
+// An event is still in the inbox although its start had succeeded and its run has failed: that isn't a redelivery, and it isn't
 // run again. A redelivery is.
 func TestTheInboxKnowsItsOwnStart(t *testing.T) {
 	t.Parallel()
@@ -250,8 +251,8 @@ func TestTheInboxKnowsItsOwnStart(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters WHERE event_id = $1", again), "it ran under its first ID")
 }
 
-// What Temporal refuses for good, because it is larger than a payload or than a message may be, is acknowledged and becomes a dead
-// letter with its bytes, as long as Temporal takes other events.
+// An event that Temporal refuses permanently, because it exceeds the limit of a payload or a message, is acknowledged and
+// becomes a dead letter with its bytes, as long as Temporal accepts other events.
 func TestTheInboxBuriesWhatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "GOCARDLESS_WEBHOOK_SECRET="+secret)
@@ -291,7 +292,7 @@ func (n *node) sendGoCardless(t *testing.T, body []byte) answer {
 	return a
 }
 
-// A batch of more events than can be started in time is accepted: every event is started or spooled.
+// A batch with more events than can be started in time is accepted: every event is started or spooled.
 func TestALargeBatchIsAccepted(t *testing.T) {
 	t.Parallel()
 	const events = 5000

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An event is expunged whose row and whose earlier changes a purge has removed:
+// An event is expunged whose row and whose earlier changes were purged:
 //   - the plan names the entity, and says whether it would be recomputed from the archive or incomplete
-//   - with the archive it is what the event before made of it; without, it stays, and is shown as incomplete
+//   - with the archive it gets the state after the previous event; without, it stays, and is shown as incomplete
 func TestAnExpungeAfterAPurge(t *testing.T) {
 	t.Parallel()
 	for name, variables := range map[string][]string{

@@ -17,7 +17,7 @@ import (
 	"holdfast/migrations"
 )
 
-// bulky keeps each event's whole text in as many entities as the event says.
+// bulky stores each event's whole text in as many entities as the event says.
 const bulky = `
 name: bulky
 body_limit: 4194304
@@ -33,11 +33,11 @@ entities:
     state: '{text: .body.text}'
 `
 
-// PostgreSQL is away for a minute while large events arrive, up to the largest that Temporal takes, in plain text and encrypted:
-//   - each is processed when it is back, with its bytes and its entities; no run is terminated or stuck
+// PostgreSQL is down for a minute while large events arrive, up to Temporal's maximum, in plain text and encrypted:
+//   - each is processed afterwards, with its bytes and its entities; no run is terminated or stuck
 //   - so is a small one that makes large entities
 //   - one that can't be parsed becomes a dead letter, with its bytes
-//   - the history holds the body once, and replays
+//   - the history has the body once, and replays
 func TestLargeEventsOutlastAnOutage(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewCluster(t)
@@ -118,7 +118,7 @@ func (i *installation) historySize(t *testing.T, workflowID string) (size int) {
 	return size
 }
 
-// bulkyEvent is an event of exactly size bytes; with a negative number of entities, one that can't be parsed.
+// bulkyEvent returns an event of exactly size bytes; with a negative number of entities, one that can't be parsed.
 func bulkyEvent(id string, size, entities int) string {
 	text := fmt.Sprintf(`{"id":%q,"type":"document.written","entities":%d,"text":"`, id, entities)
 	if entities < 0 {

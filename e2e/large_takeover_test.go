@@ -14,10 +14,10 @@ import (
 	"holdfast/runs"
 )
 
-// An event of 1.1 MB can't be parsed, and each time that it comes again Temporal has lost its run:
+// An event of 1.1 MB can't be parsed, and at each redelivery Temporal has lost its run:
 //   - it fails once more as the first event, with its bytes
 //   - once the definition is corrected, it is processed as the first event, with its bytes and its entities
-//   - expunged, nothing of a redelivery is kept
+//   - once expunged, nothing of a redelivery is kept
 func TestALargeDeadEventIsTakenOver(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "bulky.yaml")

@@ -16,7 +16,7 @@ import (
 	"holdfast/ledger"
 )
 
-// What a load leaves behind is checked against its ledger: at once, and again later. A row that is gone then is named.
+// The events of a load are checked against its ledger, immediately and later. A row that is missing by then is reported.
 func TestALedgerTellsWhatIsLost(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -52,7 +52,7 @@ func TestALedgerTellsWhatIsLost(t *testing.T) {
 	require.Equal(t, []string{gone.WorkflowID()}, report.Finding(ledger.Lost).Examples)
 }
 
-// A load of which every event dies has measured nothing that anybody wants: the ledger holds, and the command fails.
+// A load whose events all die has measured nothing useful: the ledger's invariants hold, but the command fails.
 func TestALoadOfDeadLettersFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 	require.NotEmpty(t, started.ID)
 }
 
-// Temporal must agree: what was acknowledged has a workflow, and a run that has failed a dead letter.
+// Temporal must agree: an acknowledged event has a workflow, and a failed run a dead letter.
 func TestALedgerTellsWhatTemporalLacks(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)

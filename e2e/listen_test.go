@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A developer listens to a Holdfast from a machine of one's own, with a token:
-//   - what came before is replayed, and what comes is forwarded, byte for byte
-//   - each is signed anew with a secret of one's own
+// A developer listens to a Holdfast from their own machine, with a token:
+//   - earlier events are replayed, and new ones are forwarded, byte for byte
+//   - each is signed again with the developer's own secret
 //   - a viewer's token is refused, since it may not see bodies
 func TestADeveloperListensToRealEvents(t *testing.T) {
 	t.Parallel()

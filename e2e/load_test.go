@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// load sends events without pause until it is told to stop, and keeps the books: what was answered 2xx must be processed,
-// what was answered 503 or not at all may be.
+// load sends events continuously until it is stopped, and records the answers: events answered with 2xx must be processed,
+// those answered with 503 or not at all may be.
 type load struct {
 	accepted, unavailable, unreachable atomic.Int64
 	other                              atomic.Int64
@@ -19,8 +19,8 @@ type load struct {
 	senders                            sync.WaitGroup
 
 	mu sync.Mutex
-	// unanswered are the IDs of requests whose connection ended before an answer. That is no mistake of the server's if it
-	// never saw them: it may close a connection that is idle at the moment in which a request sets out on it.
+	// unanswered are the IDs of requests whose connection ended before an answer. The server isn't at fault if it never saw them:
+	// it may close an idle connection at the moment at which a request is sent on it.
 	unanswered []string
 }
 
@@ -41,7 +41,7 @@ func startLoad(n *node, senders int) *load {
 	return l
 }
 
-// startPacedLoad sends one event after the other, with pauses: what is about a change and not about a peak.
+// startPacedLoad sends one event after the other, with pauses: for tests of a change rather than a peak.
 func startPacedLoad(n *node, pause time.Duration) *load {
 	l := &load{stopped: make(chan struct{})}
 	l.senders.Go(func() {

@@ -21,7 +21,7 @@ import (
 
 const persistedEvents = "SELECT count(*) FROM events WHERE status = 'persisted'"
 
-// loseRun stores an event without upserting its entities, and has Temporal lose its run, as after a loss of its data.
+// loseRun stores an event without upserting its entities, and makes Temporal lose its run, as after a data loss.
 func (i *installation) loseRun(t *testing.T, n *node, send func(*node) (workflowID string)) {
 	t.Helper()
 	release := i.lock(t, "entities")
@@ -33,9 +33,9 @@ func (i *installation) loseRun(t *testing.T, n *node, send func(*node) (workflow
 	release()
 }
 
-// An event is stored and unfinished, and Temporal no longer has its run. The sender delivers it again, three times at once:
+// An event is stored and unfinished, and Temporal no longer has its run. The sender redelivers it, three times at once:
 //   - one run takes it over and processes it, under its first ID
-//   - what is kept of that run says whose it is, and replays
+//   - the records of that run show whose it is, and it replays
 func TestARedeliveryTakesOverAnEventWhoseRunIsGone(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -76,9 +76,9 @@ func (i *installation) startOld(t *testing.T, customer string) (workflowID strin
 	return started.WorkflowID
 }
 
-// Three events are stored and unfinished: Temporal has lost the run of one, the run of another ended well but the database has lost
-// what it did, and the third still waits for an entity:
-//   - doctor finds the two, and the sweep makes dead letters of them, which are redriven automatically
+// Three events are stored and unfinished: Temporal has lost the run of one, the run of another succeeded but the database has
+// lost its effects, and the third still waits for an entity:
+//   - doctor finds the two, and the sweep turns them into dead letters, which are redriven automatically
 //   - the third, whose run is open, is left alone
 func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 	t.Parallel()
@@ -108,9 +108,9 @@ func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 	i.replay(t, "sweep_unfinished", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
 }
 
-// An operator terminates the run of one event and cancels that of another; a third run is ended by a time-out:
-//   - only the third is run again by a schedule, which no operator has decided about
-//   - the dead letters of the others say so, and wait: a redelivery runs the one again, a replay the other
+// An operator terminates the run of one event and cancels that of another; a third run times out:
+//   - only the third, about which no operator has decided, is redriven by the schedule
+//   - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
 func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -123,7 +123,7 @@ func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", ofTerminated, "--reason", "INC-42")
 	i.cancel(t, ofCanceled)
 	i.awaitCount(t, time.Minute, 1, openDeadLetters+" AND error_code = 'timed_out'")
-	// A step that had begun would end well after all, and there would be nothing to rescue.
+	// A step that had begun would succeed, and there would be nothing to rescue.
 	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 	release()
 
@@ -143,7 +143,7 @@ func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	require.Zero(t, i.count(t, openDeadLetters))
 }
 
-// startWithTimeout starts the run of an event as an operator might, who gives it a time-out.
+// startWithTimeout starts the run of an event with a timeout, as an operator might.
 func (i *installation) startWithTimeout(t *testing.T, timeout time.Duration) {
 	t.Helper()
 	r := waitingReceipt("stripe", uuid.Must(uuid.NewV7()).String(), uniqueID("evt"))

@@ -12,7 +12,7 @@ import (
 	"holdfast/migrations"
 )
 
-// What the tests share. Each test has a database and, by its provider keys, workflow IDs of its own.
+// The state shared by the tests. Each test has its own database and, through its provider keys, its own workflow IDs.
 var (
 	cluster  *stacktest.Cluster
 	temporal *stacktest.Temporal
@@ -20,8 +20,8 @@ var (
 	root     string // of the repository
 )
 
-// atOnce is how many tests run side by side unless -parallel says otherwise: most wait for processes, not for a core.
-// With six, the one Temporal that they share is late for what some of them wait for.
+// atOnce is the default number of parallel tests; -parallel overrides it. Most wait for processes rather than a core. With six,
+// the shared Temporal is too slow for some of them.
 const atOnce = "3"
 
 func TestMain(m *testing.M) {
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 		}
 		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{
 			Durable: true,
-			// A run is deleted once its other tasks are on record as done, which by default is looked at every 30 s. A history counts
-			// as long from 4,096 events on, for which a test would take minutes.
+			// A run is deleted once its other tasks are recorded as done, which by default is checked every 30 s. A history counts as
+			// long from 4,096 events on, which would take a test minutes.
 			DynamicConfig: map[string]string{
 				"limit.historyCount.suggestContinueAsNew":      "256",
 				"history.transferProcessorUpdateAckInterval":   `"500ms"`,
@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build compiles the binary that all tests run. `holdfast dev` looks for the temporal program beside itself.
+// build compiles the binary that all tests run. `holdfast dev` looks for the temporal program next to itself.
 func build() (string, error) {
 	dir, err := os.MkdirTemp("", "holdfast-e2e-")
 	if err != nil {

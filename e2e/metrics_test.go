@@ -12,9 +12,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// What operators chart:
-//   - events and their durations by type, where the definition names it; types that a sender invents are one
-//   - the sizes of the task queues, whether schedules are in trouble, and how long the answers of the last minute took
+// The metrics that operators chart:
+//   - events and their durations by type, if the definition names it; types that a sender invents share one label
+//   - the sizes of the task queues, whether schedules are failing, and the latencies of the last minute
 func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -52,6 +52,6 @@ func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	require.NotContains(t, metrics, "zebra")
 }
 
-// Temporal's SDK adds attributes of its own.
+// Temporal's SDK adds its own attributes.
 var durationsOfOthers = regexp.MustCompile(
 	`holdfast_event_duration_seconds_count\{[^}]*event_type="other"[^}]*outcome="processed"[^}]*\} 2\n`)

@@ -18,7 +18,7 @@ import (
 	"holdfast/workflows"
 )
 
-// sink is a generic webhook that keeps what it is told.
+// sink is a generic webhook that records its messages.
 type sink struct {
 	url      string
 	mu       sync.Mutex
@@ -45,8 +45,8 @@ func (s *sink) told() []string {
 	return append([]string(nil), s.messages...)
 }
 
-// A storm of hundreds of poison events, while one of two channels is dead:
-//   - one message tells it, with the count; the dead channel costs nothing
+// A storm of hundreds of poison events, while one of two channels is down:
+//   - one message reports it, with the count; the failing channel delays nothing
 //   - the error log has a few rows that stand for all errors
 func TestAStormIsOneMessage(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestAStormIsOneMessage(t *testing.T) {
 
 	rows, failures := 0, 0
 	i.query(t, "SELECT count(*), sum(count) FROM error_log WHERE phase = 'parse' AND provider = 'homemade'", nil, &rows, &failures)
-	require.GreaterOrEqual(t, failures, storm) // a step that a busy machine runs again fails again
+	require.GreaterOrEqual(t, failures, storm) // a step that a busy machine repeats fails again
 	require.Less(t, rows, 50)
 	require.NotContains(t, n.log.String(), "hush")
 
@@ -87,9 +87,9 @@ func TestAStormIsOneMessage(t *testing.T) {
 	require.Contains(t, s.told()[1], "1 failed")
 }
 
-// All channels are dead:
-//   - events are processed as ever, and doctor says that no channel takes messages
-//   - nothing is forgotten: the first channel that lives is told all of it
+// All channels are down:
+//   - events are processed as usual, and doctor reports that no channel accepts messages
+//   - nothing is dropped: the first channel that works gets all of it
 func TestADeadChannelForgetsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -125,8 +125,8 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 	i.replay(t, "notify", i.latestOf(t, workflows.TypeNotify, "Completed"))
 }
 
-// Temporal goes away and comes back:
-//   - the ingress itself tells both, once
+// Temporal goes down and comes back:
+//   - the ingress itself reports both, once
 func TestAnOutageIsToldByTheProcess(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
@@ -144,9 +144,9 @@ func TestAnOutageIsToldByTheProcess(t *testing.T) {
 	require.Len(t, s.told(), 2)
 }
 
-// An ingress with an error log, and neither Temporal nor the inbox can commit:
-//   - an authentic request, which could not be accepted, is a row
-//   - one that is not authentic leaves none
+// An ingress has an error log, and neither Temporal nor the inbox can commit:
+//   - an authentic request that couldn't be accepted is a row
+//   - an unauthenticated one leaves none
 func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})

@@ -21,7 +21,7 @@ import (
 	"holdfast/workflows"
 )
 
-// get reads JSON from a URL.
+// get requests a URL and decodes its JSON.
 func get(t *testing.T, url string, into any, accept ...string) (status int) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, http.NoBody)
@@ -68,8 +68,8 @@ func (i *installation) doctor(t *testing.T) (f findings, err error) {
 	return f, err
 }
 
-// The doctor of an installation that is well, and of one after another thing has gone wrong:
-//   - each is found, with what to do, and the exit code says so
+// The doctor of a healthy installation, and after each of several faults:
+//   - each is found, with what to do, and the exit code reports it
 func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -79,7 +79,7 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	require.Equal(t, "none", f.of("queue events"), "one finding names them all")
 
 	i.start(t, "serve")
-	// The tests' PostgreSQL gives up durability for speed, and the doctor says so; but for that, all is well.
+	// The tests' PostgreSQL trades durability for speed, and the doctor reports it; otherwise all checks pass.
 	eventually(t, time.Minute, "all is well", func() error {
 		f, _ = i.doctor(t)
 		if failed := f.failed(); !slices.Equal(failed, []string{"fsync", "full_page_writes"}) {
@@ -117,10 +117,10 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v", f), "hush")
 }
 
-// Dead letters and definitions, as the doctor sees them:
-//   - a dead letter that waits is worth a warning; one that is exhausted, or has waited for a day, is a failure
-//   - a definition whose own samples die is found; a reload refuses it and goes on with the old one
-//   - so does a restart say what it has taken, and the other providers are served
+// Dead letters and definitions in the doctor's report:
+//   - an open dead letter is a warning; one that is exhausted, or has waited for a day, is a failure
+//   - a definition whose own samples fail is found; a reload refuses it and keeps the old one
+//   - a restart reports that it has accepted it, and serves the other providers
 func TestTheDoctorLooksAtEventsThatDie(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -178,7 +178,7 @@ func TestTheDoctorLooksAtDurability(t *testing.T) {
 	require.Contains(t, out, "→ set synchronous_commit = on")
 }
 
-// The doctor of what `make run` starts has nothing to complain of, and exits with 0.
+// The doctor finds no problems in what `make run` starts, and exits with 0.
 func TestTheDevStackIsWell(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)
@@ -260,7 +260,7 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.Contains(t, out, "none", "a request that was refused for its sender's sake leaves no row")
 }
 
-// examine asks doctor, and says if a check has another verdict, or a detail without a text.
+// examine runs doctor, and returns an error if a check's result differs or its detail lacks a text.
 func (i *installation) examine(t *testing.T, check, verdict, detail string) error {
 	t.Helper()
 	found, _ := i.doctor(t)
@@ -272,7 +272,7 @@ func (i *installation) examine(t *testing.T, check, verdict, detail string) erro
 	return fmt.Errorf("%+v", found)
 }
 
-// age lets all events have been received and processed so much earlier: their IDs have that time.
+// age makes all events older by this much: their IDs contain their time.
 func (i *installation) age(t *testing.T, by time.Duration) {
 	t.Helper()
 	i.exec(t, fmt.Sprintf(`
@@ -289,8 +289,8 @@ UPDATE events SET id = a.now, receipt = replace(receipt::text, a.was::text, a.no
 DROP TABLE aged`, by.Milliseconds(), by.Milliseconds()))
 }
 
-// Age has its limits:
-//   - an event stays until Temporal, which could reset its run, has deleted that run: a start and doctor say for how long
+// Retention has its limits:
+//   - an event stays until Temporal, which could reset its run, has deleted that run: a start and doctor report for how long
 //   - then the schedule purges it; the entity and the key stay, and a redelivery is a duplicate
 func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	t.Parallel()
@@ -321,7 +321,7 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 }
 
 // One event is expunged:
-//   - no table and no history holds its content any more; a redelivery is accepted, without effect, and leads to the verdict
+//   - no table and no history has its content any more; a redelivery is accepted, without effect, and refers to the tombstone
 func TestAnEventIsExpungedEverywhere(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -26,7 +26,7 @@ const exampleWorkflow = "stripe:evt_123"
 
 var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
 
-// documented are the blocks of commands on a page.
+// documented returns the blocks of commands on a page.
 func documented(t *testing.T, page string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", page))
@@ -37,24 +37,24 @@ func documented(t *testing.T, page string) (blocks []string) {
 	return blocks
 }
 
-// ends says that the block ends a run that is open, by cancel or terminate.
+// ends reports whether the block ends an open run, by cancel or terminate.
 func ends(block string) bool {
 	return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block)
 }
 
-// isAboutEvents says that the block does something to an event that has died.
+// isAboutEvents reports whether the block acts on a dead event.
 func isAboutEvents(block string) bool {
 	return strings.Contains(block, exampleWorkflow) || resets(block)
 }
 
 func resets(block string) bool { return strings.Contains(block, "reset") }
 
-// pagesOfCommands are the pages whose blocks of commands are run.
+// pagesOfCommands are the pages whose commands are run.
 var pagesOfCommands = []string{"operations.md", "playbook.md", "retention.md", "keys-and-entities.md", "verify.md"}
 
 // Every command of these pages does what the page says, with the real programs against the real server:
-//   - those that end a run do, without a worker
-//   - after a definition has been corrected, each reset rescues its event, by one, by query and by the list of dead letters
+//   - those that end a run work without a worker
+//   - after a definition has been corrected, each reset rescues its event, by ID, by query and by the list of dead letters
 //   - all others succeed
 func TestTheDocumentedCommandsWork(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "GITHUB_WEBHOOK_SECRET="+secret)
 	n := i.start(t, "serve")
 	var events []string
-	dead := map[string]string{} // block → the event that it is about
+	dead := map[string]string{} // block → its event
 	for _, block := range blocks {
 		if !ends(block) && isAboutEvents(block) {
 			dead[block] = i.sendPoison(t, n)
@@ -96,7 +96,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
 	i.start(t, "worker")
 	i.awaitQuiet(t, events)
-	// What is about one event comes first: a batch would do its work.
+	// Blocks about one event come first: a batch would do their work.
 	slices.SortStableFunc(blocks, func(a, b string) int {
 		return strings.Count(b, exampleWorkflow) - strings.Count(a, exampleWorkflow)
 	})
@@ -121,8 +121,8 @@ func (i *installation) sendPoison(t *testing.T, n *node) (workflowID string) {
 	return "homemade:" + id
 }
 
-// awaitQuiet waits until no batch is under way and no run of these events is open: Temporal cannot reset a run whose first task is not
-// done, and a batch resets all.
+// awaitQuiet waits until no batch is in progress and no run of these events is open: Temporal can't reset a run whose first
+// task isn't done, and a batch resets all.
 func (i *installation) awaitQuiet(t *testing.T, events []string) {
 	t.Helper()
 	c := i.dial(t)
@@ -154,7 +154,7 @@ func (i *installation) awaitQuiet(t *testing.T, events []string) {
 	})
 }
 
-// awaitListed waits until queries find that many failed runs.
+// awaitListed waits until queries find this many failed runs.
 func (i *installation) awaitListed(t *testing.T, n int) {
 	t.Helper()
 	c := i.dial(t)
@@ -169,7 +169,7 @@ func (i *installation) awaitListed(t *testing.T, n int) {
 	})
 }
 
-// shell runs a block as an operator would who has read the page: with names and a patience of his own.
+// shell runs a block like an operator who has read the page: with the operator's own names and timeouts.
 func (i *installation) shell(t *testing.T, n *node, block, workflowID string) {
 	t.Helper()
 	require.NoError(t, i.tryShell(t, n, block, workflowID))

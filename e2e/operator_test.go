@@ -21,7 +21,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// operators are tokens of each role, made by the program, and what its configuration says of them.
+// operators are tokens of each role, created by the program, and their configuration.
 type operators struct {
 	tokens  map[string]string
 	entries string
@@ -47,7 +47,7 @@ func newOperators(t *testing.T) operators {
 	return o
 }
 
-// api is the operator API of a node, as the holder of a token sees it.
+// api is the operator API of a node, called with a token.
 type api struct {
 	url, token string
 }
@@ -80,7 +80,7 @@ func (a api) do(method, path, body string) (apiAnswer, error) {
 	return answer, err
 }
 
-// call expects a status and reads the answer.
+// call asserts the status and decodes the answer.
 func (a api) call(t *testing.T, method, path, body string, status int, into any) apiAnswer {
 	t.Helper()
 	answer, err := a.do(method, path, body)
@@ -92,7 +92,7 @@ func (a api) call(t *testing.T, method, path, body string, status int, into any)
 	return answer
 }
 
-// stored is a hash of all that an operator could change.
+// stored returns a hash of everything that an operator could change.
 func (i *installation) stored(t *testing.T) (hash string) {
 	t.Helper()
 	i.query(t, `SELECT md5(coalesce((SELECT json_agg(d ORDER BY id) FROM dead_letters d)::text, '')
@@ -101,7 +101,7 @@ func (i *installation) stored(t *testing.T) (hash string) {
 	return hash
 }
 
-// poisonedWith is an installation with dead letters of poison, whose definition has been corrected since, and its serving
+// poisonedWith returns an installation with dead letters of poison, whose definition has been corrected since, and its serving
 // node.
 func poisonedWith(t *testing.T, n int, o operators) (*installation, *node, []string) {
 	t.Helper()
@@ -126,9 +126,9 @@ func poisonedWith(t *testing.T, n int, o operators) (*installation, *node, []str
 	return i, second, workflows
 }
 
-// Requests of those who may not:
-//   - no token, a viewer's, a wrong one: none changes anything, and none leaves anything behind
-//   - wrong ones are slowed down at their address, and right ones are not
+// Unauthorized requests:
+//   - no token, a viewer's, a wrong one: none changes anything or leaves anything behind
+//   - wrong ones are slowed down by address, and right ones aren't
 func TestWhoMayNotChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -165,9 +165,9 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 	require.Contains(t, n.metrics(t), "holdfast_", "the metrics are open")
 }
 
-// Fifty replays of one dead letter at the same moment:
+// Fifty concurrent replays of one dead letter:
 //   - one starts a run, the others are refused, and there is one audit entry
-//   - what is resolved is not replayed again
+//   - a resolved one isn't replayed again
 func TestFiftyReplaysByTheAPIAreOneRun(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -292,9 +292,9 @@ func TestAnEditedEventRunsInstead(t *testing.T) {
 }
 
 // Temporal is down:
-//   - a replay is answered with 503, and its dead letter waits as before
-//   - an edit is kept, as a dead letter that waits
-//   - lists, entities and statistics are there
+//   - a replay is answered with 503, and its dead letter is unchanged
+//   - an edit is kept, as an open dead letter
+//   - lists, entities and statistics work
 func TestOperatorsWorkWhileTemporalIsDown(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -325,7 +325,7 @@ func TestOperatorsWorkWhileTemporalIsDown(t *testing.T) {
 	require.NoError(t, err, out)
 }
 
-// The life of a dead letter that nobody needs: discarded with a reason, cleaned up by age, deleted; by API and command line.
+// The life of an unneeded dead letter: discarded with a reason, cleaned up by age, deleted; by API and command line.
 func TestDeadLettersAreDiscardedAndRemoved(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -362,7 +362,7 @@ func TestDeadLettersAreDiscardedAndRemoved(t *testing.T) {
 	require.Equal(t, 5, i.count(t, "SELECT count(*) FROM audit_log"))
 }
 
-// Events and entities as operators find them.
+// How operators find events and entities.
 func TestOperatorsFindEventsAndEntities(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -372,7 +372,7 @@ func TestOperatorsFindEventsAndEntities(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	const events = 5
 	var ids []string
-	for age := range events { // the newest first
+	for age := range events { // newest first
 		id := uniqueID("evt")
 		a := n.send(t, customerUpdated(id, customer, fmt.Sprintf("name %d", age), now.Add(-time.Duration(age)*time.Hour)))
 		require.Equal(t, 202, a.status)
@@ -395,7 +395,7 @@ func TestOperatorsFindEventsAndEntities(t *testing.T) {
 		if page.Next == "" {
 			break
 		}
-		// What comes in meanwhile moves nothing.
+		// New events don't change the pages.
 		require.Equal(t, 202, n.send(t, customerUpdated(uniqueID("evt"), uniqueID("cus"), "Bob", now)).status)
 		query = "/events?limit=2&provider=stripe&entity_kind=customer&entity_id=" + customer + "&cursor=" + page.Next
 	}
@@ -443,7 +443,7 @@ func TestOperatorsFindEventsAndEntities(t *testing.T) {
 	require.Equal(t, events, strings.Count(out, "stripe:evt_"), out)
 }
 
-// Without tokens the API is for this machine only.
+// Without tokens the API is available only on this machine.
 func TestAnAPIWithoutTokensStaysOnLoopback(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

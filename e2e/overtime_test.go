@@ -10,10 +10,10 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// A definition lets time-outs fail for good:
-//   - an event whose step takes longer than its time is a dead letter after one attempt of the durable lane
+// A definition makes timeouts final:
+//   - an event whose step times out is a dead letter after one attempt of the durable lane
 //   - its run replays
-//   - nothing runs it again by itself; an operator does
+//   - it isn't redriven automatically; an operator does it
 func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

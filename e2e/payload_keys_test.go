@@ -13,7 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// newPayloadKey is an entry as the program makes it.
+// newPayloadKey returns an entry as the program creates it.
 func newPayloadKey(t *testing.T, id string) string {
 	t.Helper()
 	out, err := (&installation{}).run(t, "payload-key", "new", id)
@@ -23,10 +23,10 @@ func newPayloadKey(t *testing.T, id string) string {
 }
 
 // With payload keys everything works as without:
-//   - the sender is told of a duplicate, and of the event that it is a duplicate of
+//   - the answer to a duplicate names the event that it duplicates
 //   - the exact bytes are stored
-//   - a run that was terminated becomes a dead letter with its body
-//   - temporal and tctl show the body by the codec endpoint with the token of an operator, and not without
+//   - a terminated run becomes a dead letter with its body
+//   - temporal and tctl show the body through the codec endpoint with an operator's token, and not without
 func TestEncryptedPayloadsAreShownToThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
@@ -76,9 +76,9 @@ func TestEncryptedPayloadsAreShownToThoseWhoMay(t *testing.T) {
 	require.Contains(t, string(stored), "Bob")
 }
 
-// A worker that lacks the key of an event, as in the middle of a rotation or by mistake:
-//   - the run neither fails nor ends, and nothing is dead-lettered
-//   - a worker that has the key finishes it; what was recorded in clear before the keys is finished as well
+// A worker lacks the key of an event, as in the middle of a rotation or by mistake:
+//   - the run neither fails nor ends, and there is no dead letter
+//   - a worker with the key finishes it; so are runs recorded in clear text before the keys
 func TestAnEventWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -110,8 +110,8 @@ func TestAnEventWaitsForItsKey(t *testing.T) {
 }
 
 // `holdfast dev` with a key:
-//   - Temporal Web is told where to decrypt, and its pages may ask there
-//   - the tools in another terminal know the key
+//   - Temporal Web is configured with the codec endpoint, which allows its pages
+//   - the tools in another terminal use the key
 func TestTemporalWebOfTheDevStackDecrypts(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)

@@ -13,11 +13,10 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// previousRelease is what is rolled back to: a tag, or, as long as there is none, the last commit on main before this one's
-// schema.
+// previousRelease is the rollback target: a tag or, as long as there is none, the last commit on main before this schema.
 const previousRelease = "8ca09bef6447ca6db84df83c607503f8248d029c"
 
-// buildPrevious compiles the previous release from the history of the repository.
+// buildPrevious compiles the previous release from the repository's history.
 func buildPrevious(t *testing.T) (path string) {
 	t.Helper()
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
@@ -35,9 +34,9 @@ func buildPrevious(t *testing.T) (path string) {
 	return path
 }
 
-// The schema is that of this release, and processes are of the previous one, all of them or some:
+// The schema is that of this release, and some or all processes are of the previous one:
 //   - each event is accepted and processed, whichever release receives it and whichever processes it
-//   - what dies is replayed by the tools of the previous one
+//   - a dead letter is replayed by the tools of the previous one
 func TestThePreviousReleaseWorksBesideTheNewSchema(t *testing.T) {
 	t.Parallel()
 	previous := buildPrevious(t)

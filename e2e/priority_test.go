@@ -11,9 +11,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// Every slot of the normal queue is taken: a flood of events waits for the row of one customer, which is locked:
+// Every slot of the normal queue is occupied: a flood of events waits for the locked row of one customer:
 //   - a critical event of the same process is processed meanwhile
-//   - the flood is processed once the row is free, and nothing of it is given up
+//   - the flood is processed once the row is unlocked, and none of it is given up
 func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
-// awaitAtLeast waits until the query gives the number or more.
+// awaitAtLeast waits until the query returns at least the number.
 func (i *installation) awaitAtLeast(t *testing.T, limit time.Duration, want int, sql string) {
 	t.Helper()
 	eventually(t, limit, fmt.Sprintf("%s >= %d", sql, want), func() error {

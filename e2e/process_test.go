@@ -25,7 +25,7 @@ type installation struct {
 	database  string
 	namespace string
 	env       []string
-	alone     *stacktest.Temporal // nil where it shares the one of all tests
+	alone     *stacktest.Temporal // nil if it uses the shared one
 }
 
 // temporal is the address of its Temporal.
@@ -36,7 +36,7 @@ func (i *installation) temporal() string {
 	return temporal.Address()
 }
 
-// newInstallation has a namespace of its own, because workers of two installations would take each other's events.
+// newInstallation has its own namespace, because workers of two installations would take each other's events.
 func newInstallation(t *testing.T, env ...string) *installation {
 	t.Helper()
 	i := &installation{database: cluster.Database(t), namespace: createNamespace(t), env: env}
@@ -57,13 +57,13 @@ type node struct {
 // secret signs what the tests send.
 const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
 
-// patience is how long an answer waits for Temporal, so that on a busy machine an event is started and not spooled.
+// patience is how long an answer waits for Temporal, so that on a busy machine an event is started rather than spooled.
 var patience = []string{
 	"HOLDFAST_INGRESS_ACK_BUDGET=15s", "HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s",
 	"HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s",
 }
 
-// impatience are the defaults, for what is about the inbox.
+// impatience restores the defaults, for tests of the inbox.
 var impatience = []string{
 	"HOLDFAST_INGRESS_ACK_BUDGET=400ms", "HOLDFAST_INGRESS_START_TIMEOUT=2s", "HOLDFAST_INGRESS_HANDLER_BUDGET=3s",
 	"HOLDFAST_INGRESS_SHUTDOWN_GRACE=10s",
@@ -82,7 +82,7 @@ func (i *installation) environment(env ...string) []string {
 	return append(append(all, i.env...), env...)
 }
 
-// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+// cleanEnvironment returns the tests' environment without variables that would point Holdfast elsewhere.
 func cleanEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -99,13 +99,13 @@ func (i *installation) start(t *testing.T, role string, env ...string) *node {
 	return n
 }
 
-// launch runs a role and does not wait.
+// launch runs a role without waiting.
 func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 	t.Helper()
 	return launch(t, role, i.environment(env...))
 }
 
-// launch runs a role in exactly this environment, but for the ports to listen on.
+// launch runs a role in exactly this environment, except for the ports to listen on.
 func launch(t *testing.T, role string, env []string) *node {
 	t.Helper()
 	return launchProgram(t, holdfast, role, env)
@@ -164,7 +164,7 @@ func (n *node) kill() {
 	<-n.exited
 }
 
-// terminate asks the process to end, and waits until it has.
+// terminate asks the process to end, and waits until it has ended.
 func (n *node) terminate(t *testing.T) {
 	t.Helper()
 	require.NoError(t, n.command.Process.Signal(syscall.SIGTERM))
@@ -175,13 +175,13 @@ func (n *node) terminate(t *testing.T) {
 	}
 }
 
-// run runs a command of the binary to its end and gives what it printed.
+// run runs a command of the binary and returns its output.
 func (i *installation) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return i.runWith(t, nil, args...)
 }
 
-// runWith is run with more variables.
+// runWith is run with additional variables.
 func (i *installation) runWith(t *testing.T, env []string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.Command(holdfast, args...)
@@ -200,10 +200,10 @@ func freePorts(t *testing.T, n int) (addresses []string) {
 	return addresses
 }
 
-// busy is how much longer than on a quiet machine anything may take.
+// busy is the factor for all time limits on a busy machine.
 const busy = 3
 
-// eventually polls until check gives nil. The limit is that of a quiet machine.
+// eventually polls until check returns nil. The limit is that of an idle machine.
 func eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	limit *= busy
@@ -236,7 +236,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// tail is the last lines, the beginning of each: what a test says of its failure must not drown in them.
+// tail returns the beginnings of the last lines: a failure message must stay readable.
 func (s *syncBuffer) tail(n int) string {
 	lines := strings.Split(strings.TrimSpace(s.String()), "\n")
 	lines = lines[max(0, len(lines)-n):]
@@ -246,7 +246,7 @@ func (s *syncBuffer) tail(n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// keep writes all of it to a file that outlives the test.
+// keep writes the buffer to a file that outlives the test.
 func (s *syncBuffer) keep(t *testing.T, name string) string {
 	t.Helper()
 	file, err := os.CreateTemp("", "holdfast-"+name+"-*.log") //nolint:usetesting // that directory does not outlive the test
@@ -260,7 +260,7 @@ func (s *syncBuffer) keep(t *testing.T, name string) string {
 	return file.Name()
 }
 
-// metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
+// metrics returns the text for Prometheus, without the scopes that OpenTelemetry adds.
 func (n *node) metrics(t *testing.T) string {
 	t.Helper()
 	response, err := client.Get(n.operator + "/metrics")

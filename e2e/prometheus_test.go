@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watcher is a real Prometheus that scrapes a node every second and evaluates the rules that are deployed.
+// watcher is a real Prometheus that scrapes a node every second and evaluates the deployed rules.
 type watcher struct{ url string }
 
-// startPrometheus lets the recorded rules be evaluated as often as it scrapes: nothing here lasts for a minute.
+// startPrometheus makes the recording rules evaluate as often as it scrapes, because no test lasts for a minute.
 func startPrometheus(t *testing.T, n *node) *watcher {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
@@ -103,10 +103,10 @@ func (w *watcher) firing() (names []string, err error) {
 	return names, err
 }
 
-// asked are the metrics that a text of rules or of a dashboard asks for.
+// asked matches the metrics used by rules and dashboards.
 var asked = regexp.MustCompile(`\b(holdfast|temporal|pgxpool|db_client|go|process)_[a-z0-9_]+\b`)
 
-// comesLater are the metrics that this test has no reason for, and what they come with.
+// comesLater are the metrics that this test doesn't produce, and what produces them.
 var comesLater = map[string]string{
 	"holdfast_breaker_turns_total":           "a breaker turns",
 	"holdfast_batch_events_total":            "an event of the bulk lane",
@@ -126,9 +126,9 @@ var comesLater = map[string]string{
 	"holdfast_sweep_stuck_runs_total":        "a run that is stuck",
 }
 
-// A real Prometheus watches a whole Holdfast that receives, refuses, fails and delivers:
+// A real Prometheus watches a complete Holdfast that receives, refuses, fails and delivers:
 //   - each rule is evaluated, and none fails
-//   - each metric that a rule or a dashboard asks for is there, but for those of what has not happened
+//   - each metric used by a rule or a dashboard exists, except those of events that haven't happened
 //   - eleven poison events make alerts fire, although they came between two scrapes
 func TestPrometheusWatches(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestPrometheusWatches(t *testing.T) {
 	w.answersDashboards(t)
 }
 
-// lacks says which metrics are asked for and not there.
+// lacks returns the used but missing metrics.
 func (w *watcher) lacks(t *testing.T) error {
 	t.Helper()
 	var there, missing []string
@@ -194,7 +194,7 @@ func (w *watcher) lacks(t *testing.T) error {
 	return nil
 }
 
-// watching are the texts of the rules and the dashboards.
+// watching returns the texts of the rules and the dashboards.
 func watching(t *testing.T) (texts []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "deploy", "grafana", "*.json"))
@@ -207,7 +207,7 @@ func watching(t *testing.T) (texts []string) {
 	return texts
 }
 
-// answersDashboards asks each query of the dashboards.
+// answersDashboards runs each query of the dashboards.
 func (w *watcher) answersDashboards(t *testing.T) {
 	t.Helper()
 	grafana := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$provider", ".*", "$namespace", "", "$job", "holdfast")

@@ -18,9 +18,9 @@ import (
 )
 
 // Two ingresses share the rates of a provider, of each of its senders, and of providers without one:
-//   - of forty requests at once, to one and the other, as many pass as the rate says, and the others are told when to come again
-//   - a provider whose definition says none is not held up
-//   - while the database doesn't answer, each ingress counts alone, and lets events in
+//   - of forty concurrent requests to both, as many pass as the rate allows, and the others get a Retry-After
+//   - a provider whose definition says none isn't limited
+//   - while the database doesn't answer, each ingress counts alone, and accepts events
 func TestIngressesShareRates(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,10 +35,10 @@ func (i *installation) rebuild(t *testing.T, args ...string) (r rebuilt, err err
 }
 
 // A definition that reads the wrong field is corrected and reloaded:
-//   - a dry run shows what would become of the entities, and changes nothing
-//   - the rebuild changes them, beside live traffic
+//   - a dry run shows how the entities would change, and changes nothing
+//   - the rebuild changes them, alongside live traffic
 //   - a second one finds nothing to change
-//   - one that is paused and then canceled stays where it was
+//   - one that is paused and then canceled keeps its position
 func TestABadDefinitionIsRepaired(t *testing.T) {
 	t.Parallel()
 	const orders = 40

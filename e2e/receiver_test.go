@@ -15,10 +15,10 @@ import (
 	"holdfast/workflows"
 )
 
-// A destination is in trouble:
-//   - its workflow is terminated: as the trouble lasts, the next look at destinations starts it again
-//   - it goes on when its history grows long
-//   - it disables the destination, and ends, when the trouble has lasted for too long
+// A destination is failing:
+//   - its workflow is terminated: while the failure lasts, the next check of destinations starts it again
+//   - it continues as new when its history grows long
+//   - it disables the destination, and ends, when the failure has lasted for too long
 func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)
@@ -37,15 +37,15 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	i.replayRun(t, "receiver_continued", event.Run{WorkflowID: workflowID, RunID: long})
 
 	i.troubleSince(t, "6 days")
-	_ = i.tryProbe(t, workflowID) // the workflow may look by itself before, and end
+	_ = i.tryProbe(t, workflowID) // the workflow may check earlier, and end
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM destination_states WHERE state = 'disabled' AND by = 'holdfast'"))
 	i.replay(t, "receiver_disabled", workflowID)
 }
 
-// A paused destination is in trouble, and what was under way then succeeds:
-//   - a probe is answered: there is nothing to try again
-//   - nobody was notified of the trouble, so nobody is notified of its end, and the history replays
+// A paused destination is failing, and the attempts in flight then succeed:
+//   - a probe is answered: there is nothing to retry
+//   - operators weren't notified of the failure, so they aren't notified of its end, and the history replays
 func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)
@@ -75,7 +75,7 @@ func newInstallationInTrouble(t *testing.T) *installation {
 	return i
 }
 
-// troubleSince makes the trouble of each destination begin so long ago.
+// troubleSince sets the beginning of each destination's failure.
 func (i *installation) troubleSince(t *testing.T, ago string) {
 	t.Helper()
 	i.exec(t, `INSERT INTO destination_states AS s (destination_id, trouble_since, trouble)
@@ -83,7 +83,7 @@ SELECT id, now() - interval '`+ago+`', '503' FROM destinations WHERE deleted_at 
 ON CONFLICT (destination_id) DO UPDATE SET trouble_since = excluded.trouble_since, trouble = excluded.trouble`)
 }
 
-// awaitOtherRun waits until a run of the workflow is open that is another one than the run.
+// awaitOtherRun waits until another run of the workflow is open.
 func (i *installation) awaitOtherRun(t *testing.T, workflowID, runID string) {
 	t.Helper()
 	c := i.dial(t)
@@ -100,7 +100,7 @@ func (i *installation) awaitOtherRun(t *testing.T, workflowID, runID string) {
 	})
 }
 
-// probe asks the workflow of a destination to try it again, and waits until it has.
+// probe asks the workflow of a destination to retry it, and waits until it has.
 func (i *installation) probe(t *testing.T, workflowID string) {
 	t.Helper()
 	require.NoError(t, i.tryProbe(t, workflowID))

@@ -18,12 +18,12 @@ import (
 	"holdfast/reconcile"
 )
 
-// PostgreSQL comes back from a backup, and Temporal goes on. Of what has happened since, the database lacks an event that was
-// processed, one that died, and the rescue of one that had died before:
-//   - doctor sees it, and a dry run counts it and changes nothing
-//   - a redelivery of the event that was processed is answered as a duplicate, since Temporal says so
-//   - reconcile makes dead letters of them, with what their runs say, and a redrive brings back what was processed, entities included
-//   - then nothing is missing, and doctor is content
+// PostgreSQL is restored from a backup, and Temporal continues. The database has lost an event that was processed since, one
+// that died, and the rescue of one that had died before:
+//   - doctor reports it, and a dry run counts it and changes nothing
+//   - a redelivery of the processed event is answered as a duplicate, because Temporal has it
+//   - reconcile creates dead letters from their runs, and a redrive restores what was processed, entities included
+//   - then nothing is missing, and doctor finds no problems
 func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,11 +76,11 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	i.requireAgreement(t, "ok")
 }
 
-// Temporal comes back from a backup, and PostgreSQL goes on. Temporal has forgotten an event that was processed, one that is
+// Temporal is restored from a backup, and PostgreSQL continues. Temporal has lost an event that was processed, one that is
 // stored and waits for a table, and one that has died; and one that was processed since waits for that table again:
-//   - what it has not forgotten ends by itself, with no further effect
-//   - what died is replayed as ever, and a redelivery of what was processed is a duplicate
-//   - what was stored and not processed is found by reconcile, and processed by a redrive
+//   - the remaining runs end automatically, without further effects
+//   - a dead letter is replayed as usual, and a redelivery of a processed event is a duplicate
+//   - stored but unprocessed events are found by reconcile, and processed by a redrive
 func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
@@ -122,15 +122,15 @@ func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	out, err = i.run(t, "dlq", "redrive", "--error-code", "no_run", "--yes")
 	require.NoError(t, err, out)
 	out, err = i.run(t, "dlq", "redrive", "--error-code", "malformed_json", "--yes")
-	require.Error(t, err, out) // it dies again
+	require.Error(t, err, out) // it fails again
 	i.awaitCount(t, time.Minute, 3, processedEvents)
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM events"))
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND error_code = 'malformed_json' AND failures = 2"))
 	i.awaitFound(t, since, reconcile.RowWithoutRun, 0)
 }
 
-// A processed event has lost its key, which a redelivery would have gone by:
-//   - reconcile gives it back, and nothing else is found
+// A processed event has lost its key, which would identify a redelivery:
+//   - reconcile restores it, and finds nothing else
 func TestAKeyIsGivenBack(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -148,7 +148,7 @@ func TestAKeyIsGivenBack(t *testing.T) {
 	i.awaitFound(t, since, reconcile.RowWithoutKey, 0)
 }
 
-// awaitFound waits until a dry run finds so many of a kind, and nothing of another: Temporal's list of runs comes late.
+// awaitFound waits until a dry run finds this many of a kind, and nothing else: Temporal's list of runs lags behind.
 func (i *installation) awaitFound(t *testing.T, since time.Time, kind reconcile.Kind, want int, workflowIDs ...string) {
 	t.Helper()
 	eventually(t, 30*time.Second, fmt.Sprintf("%d of %s are found", want, kind), func() error {
@@ -170,7 +170,7 @@ func (i *installation) awaitFound(t *testing.T, since time.Time, kind reconcile.
 	})
 }
 
-// requireAgreement asserts what doctor says of the runs that have ended last.
+// requireAgreement asserts doctor's result for the last ended runs.
 func (i *installation) requireAgreement(t *testing.T, verdict string) {
 	t.Helper()
 	eventually(t, 30*time.Second, "agreement: "+verdict, func() error {
@@ -190,7 +190,7 @@ func (i *installation) requireAgreement(t *testing.T, verdict string) {
 	})
 }
 
-// entities are the states of all, by name.
+// entities returns the states of all entities, by name.
 func (i *installation) entities(t *testing.T) map[string]string {
 	t.Helper()
 	connection, err := pgx.Connect(context.Background(), i.database)
@@ -204,7 +204,7 @@ func (i *installation) entities(t *testing.T) map[string]string {
 	return states
 }
 
-// restoreFiles puts the files of a backup into the place of those of a server that has stopped.
+// restoreFiles replaces the files of a stopped server with those of a backup.
 func restoreFiles(t *testing.T, dir, backup string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -215,7 +215,7 @@ func restoreFiles(t *testing.T, dir, backup string) {
 	require.NoError(t, os.CopyFS(dir, os.DirFS(backup)))
 }
 
-// backUp copies the database as its files are. Nobody may be connected.
+// backUp copies the database's files. No client may be connected.
 func (i *installation) backUp(t *testing.T) {
 	t.Helper()
 	name := i.databaseName(t)
@@ -223,7 +223,7 @@ func (i *installation) backUp(t *testing.T) {
 	t.Cleanup(func() { administer(t, "DROP DATABASE "+name+"_backup") })
 }
 
-// restore puts the backup into the place of the database.
+// restore replaces the database with the backup.
 func (i *installation) restore(t *testing.T) {
 	t.Helper()
 	name := i.databaseName(t)
@@ -243,7 +243,7 @@ func administer(t *testing.T, sql string) {
 	connection, err := pgx.Connect(context.Background(), cluster.URL("postgres"))
 	require.NoError(t, err)
 	defer connection.Close(context.Background())
-	eventually(t, 30*time.Second, sql, func() error { // the server may not have noticed yet who has gone
+	eventually(t, 30*time.Second, sql, func() error { // the server may not have noticed all disconnections yet
 		_, err := connection.Exec(context.Background(), sql)
 		return err
 	})

@@ -27,7 +27,7 @@ import (
 )
 
 // redriven is how many dead letters are redriven at once; HOLDFAST_TEST_REDRIVEN changes it. Five thousand take two minutes on
-// two idle cores, almost all of it Temporal's.
+// two idle cores, almost all of it in Temporal.
 func redriven(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("HOLDFAST_TEST_REDRIVEN")
@@ -41,7 +41,7 @@ func redriven(t *testing.T) int {
 
 var redriveID = regexp.MustCompile(`redrive (\d{8}-\d{6}-\w{4})`)
 
-// startRedrive starts a redrive from the command line and gives its ID.
+// startRedrive starts a redrive from the command line and returns its ID.
 func (i *installation) startRedrive(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := i.run(t, append([]string{"dlq", "redrive", "--yes", "--detach"}, args...)...)
@@ -53,7 +53,7 @@ func (i *installation) startRedrive(t *testing.T, args ...string) string {
 
 // All dead letters are redriven twice at the same time, and the only worker is killed in the middle:
 //   - each is processed, by one run
-//   - the two redrives have shared them, and say so
+//   - the two redrives have shared them, and report that
 func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -86,11 +86,11 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 	require.Equal(t, n, i.runsOf(t, "WorkflowType = 'ProcessEvent'"), "one run each")
 }
 
-// A redrive by hand:
+// A manual redrive:
 //   - the dry run shows the plan and starts nothing; without --yes and a terminal nothing is started
-//   - without a filter everything has to be asked for
-//   - paused it starts nothing, resumed it goes on, canceled it ends and leaves the rest
-//   - each of these is audited, and an ended one is not changed
+//   - without a filter --all is required
+//   - paused it starts nothing, resumed it continues, canceled it ends and leaves the rest
+//   - each of these is audited, and an ended one doesn't change
 func TestARedriveIsControlled(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -162,7 +162,7 @@ func TestARedriveIsControlled(t *testing.T) {
 }
 
 // A redrive of dead letters while live events come in:
-//   - the redriven ones have workers of their own, and a live event is processed as soon as ever
+//   - redriven events have their own workers, and a live event is processed as fast as usual
 func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -192,7 +192,7 @@ func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 	i.awaitRedrive(t, 2*time.Minute, id, operation.Completed)
 }
 
-// Fifty replays of one dead letter at the same moment:
+// Fifty concurrent replays of one dead letter:
 //   - one starts a run, 49 are refused
 func TestFiftyReplaysAreOneRun(t *testing.T) {
 	t.Parallel()

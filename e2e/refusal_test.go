@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A refusal tells its reader what to do, and carries the request's own ID.
+// A refusal says what to do, and has the request's own ID.
 func TestARefusalIsReadable(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// acme is a definition of a user's own, with the schema's least.
+// acme is a minimal user definition.
 const acme = `
 name: acme
 auth:
@@ -23,7 +23,7 @@ entities:
   - {kind: order, id: .body.order, op: patch, state: '{total: .body.total}'}
 `
 
-// reload sends a SIGHUP and waits for what the process says of it.
+// reload sends a SIGHUP and waits for the process's log line.
 func (n *node) reload(t *testing.T, line string) {
 	t.Helper()
 	before := strings.Count(n.log.String(), line)
@@ -36,12 +36,12 @@ func (n *node) reload(t *testing.T, line string) {
 	})
 }
 
-// Definitions are read anew while events come in:
-//   - a provider that is added is taken at once, by the ingress and by the worker
-//   - one that is corrected is, too
+// Definitions are reloaded while events come in:
+//   - an added provider is used immediately, by the ingress and by the worker
+//   - so is a corrected one
 //   - a file with a mistake changes nothing, and the log names the mistake
-//   - no request is lost or refused on the way
-//   - a secret in a file is read anew
+//   - no request is lost or refused meanwhile
+//   - a secret in a file is reloaded
 func TestDefinitionsAreReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ func hexHMAC(content string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// deliver sends a body that has to be accepted with the status.
+// deliver sends a body and asserts that it is accepted with the status.
 func (n *node) deliver(t *testing.T, status int, path, body string, headers ...string) answer {
 	t.Helper()
 	a, err := n.post(path, []byte(body), headers...)
@@ -29,7 +29,7 @@ func (n *node) deliver(t *testing.T, status int, path, body string, headers ...s
 	return a
 }
 
-// entity is the state of an entity once it is there.
+// entity returns the state of an entity once it exists.
 func (i *installation) entity(t *testing.T, provider, kind, id string) (state string) {
 	t.Helper()
 	eventually(t, 30*time.Second, fmt.Sprintf("%s has the %s %s", provider, kind, id), func() error {
@@ -39,9 +39,9 @@ func (i *installation) entity(t *testing.T, provider, kind, id string) (state st
 	return state
 }
 
-// The senders of the systems that Holdfast replaces, each on its whole way to its entities:
+// The senders of the systems that Holdfast replaces, end to end:
 //   - RentProg on both of its paths, Umnico, an instance of Evolution
-//   - a batch of GoCardless, of which part comes again
+//   - a batch of GoCardless, part of which is redelivered
 func TestTheReplacedSystemsAreServed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "RENTPROG_WEBHOOK_TOKEN="+secret, "UMNICO_WEBHOOK_TOKEN="+secret, "EVOLUTION_WEBHOOK_TOKEN="+secret,
@@ -95,8 +95,8 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE deleted AND external_id = 'shop-b:M1'"))
 }
 
-// The paths of the systems that were replaced, where a folder of definitions has them:
-//   - the instance of Evolution stands in the path
+// The paths of the replaced systems, if a folder of definitions has them:
+//   - the instance of Evolution is in the path
 //   - a provider of the voice platform has its name in it
 func TestTheOldPathsAreServed(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestTheOldPathsAreServed(t *testing.T) {
 }
 
 // Retell asks what to do with a call, and its question is an event:
-//   - the answer is the handler's, or the definition's where the handler is broken
+//   - the answer is the handler's, or the definition's if the handler is broken
 //   - both calls are processed like any other event
 func TestAQuestionIsAnsweredAndProcessed(t *testing.T) {
 	t.Parallel()

@@ -16,9 +16,9 @@ import (
 	"holdfast/workflows"
 )
 
-// Two processes with a channel each, and a report a day:
+// Two processes with a channel each, and a daily report:
 //   - there is one schedule, due at 07:00 UTC, and one message when it is due
-//   - it has what came and what failed, and nothing of what was sent; `holdfast report` prints the same now
+//   - it counts received and failed events, and has nothing of their content; `holdfast report` prints the same now
 //   - its run replays
 func TestAReportIsToldOnce(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A subscription starts workflows of Holdfast's in Holdfast's own namespace, by a profile that leads there:
-//   - a check says that it may not
+// A subscription starts Holdfast's own workflows in Holdfast's namespace, through a profile for it:
+//   - a check reports that this isn't allowed
 //   - each delivery fails at its first attempt, and nothing is started
 //   - a workflow of the user's own in the same namespace is started
 func TestNoSubscriptionStartsAWorkflowOfHoldfasts(t *testing.T) {

@@ -37,9 +37,9 @@ func newInstallationOf(t *testing.T, definition string, env ...string) *installa
 	return newInstallation(t, append(env, "HOLDFAST_PROVIDERS_DIR="+dir)...)
 }
 
-// The run of an event is open, and somebody resets the run that an earlier event of its key has had, before the dedupe window:
-//   - Temporal ends the open run; the sweep makes a dead letter of the event, although its workflow has a later run
-//   - once, however often that is swept
+// The run of an event is open, and an operator resets the run of an earlier event with its key, from before the dedupe window:
+//   - Temporal ends the open run; the sweep records the event's dead letter, although its workflow has a later run
+//   - once, however often the sweep runs
 //   - a replay processes it, although the latest run, which is another event's, has succeeded
 func TestTheResetOfAnOlderRunLosesNoEvent(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestTheResetOfAnOlderRunLosesNoEvent(t *testing.T) {
 	require.Zero(t, i.count(t, openDeadLetters))
 }
 
-// awaitSweeps waits until so many more sweeps have completed.
+// awaitSweeps waits until this many more sweeps have completed.
 func (i *installation) awaitSweeps(t *testing.T, n int) {
 	t.Helper()
 	const completed = "WorkflowType = 'SweepRuns' AND ExecutionStatus = 'Completed'"
@@ -87,9 +87,9 @@ func (i *installation) awaitSweeps(t *testing.T, n int) {
 	eventually(t, time.Minute, fmt.Sprintf("%d more sweeps", n), func() error { return atLeast(i.runsOf(t, completed), before+n) })
 }
 
-// Among the runs that were terminated are some that nobody can make a dead letter of, started by hand:
-//   - the sweep makes one of the event that is among them
-//   - and tells of the others, in each sweep, until they are gone
+// Some of the terminated runs were started by hand and can't become dead letters:
+//   - the sweep records the dead letter of the event among them
+//   - and reports the others, in each sweep, until they are deleted
 func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -117,9 +117,9 @@ func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT failures FROM dead_letters"))
 }
 
-// An event has died that owns its key, and Temporal no longer knows it (its retention is over). The sender delivers it again:
-//   - it is processed, under the ID of the event that had died, and its dead letter is resolved
-//   - what is kept of the run says whose it is, and replays
+// A dead event owns its key, and Temporal has deleted its run (its retention is over). The sender redelivers it:
+//   - it is processed, under the ID of the dead event, and its dead letter is resolved
+//   - the records of the run show whose it is, and it replays
 func TestARedeliveryRescuesWhatTemporalHasForgotten(t *testing.T) {
 	t.Parallel()
 	i := newInstallationOf(t, "retry: {attempts: 1, delays: [1s]}")
@@ -154,7 +154,7 @@ func TestARedeliveryRescuesWhatTemporalHasForgotten(t *testing.T) {
 	i.replay(t, "adopted_owner", workflowID)
 }
 
-// forget does at once to a workflow what the end of the retention does. Its run must have ended with the status.
+// forget deletes a workflow immediately, like the end of the retention. Its run must have ended with the status.
 func (i *installation) forget(t *testing.T, workflowID, status string) {
 	t.Helper()
 	c := i.dial(t)
@@ -187,9 +187,9 @@ func (i *installation) awaitForgotten(t *testing.T, workflowID string) {
 	})
 }
 
-// A search attribute is removed while events come in, so that Temporal refuses each of them, and has just taken others:
+// A search attribute is removed while events come in, so that Temporal, which has just accepted others, refuses each of them:
 //   - they wait in the inbox, and none becomes a dead letter
-//   - once the set-up is corrected they are processed
+//   - once the setup is corrected they are processed
 func TestAFaultInTemporalsSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -218,7 +218,7 @@ func TestAFaultInTemporalsSetupBuriesNothing(t *testing.T) {
 	i.awaitDrained(t, sent)
 }
 
-// A dead letter is replayed in the moment in which it appears, while its run is not quite at its end:
+// A dead letter is replayed at the moment when it appears, just before its run ends:
 //   - each replay starts a run
 func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 	t.Parallel()
@@ -236,8 +236,8 @@ func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 	}
 }
 
-// The run that a dead letter tells of does not come to its end, since no worker is there:
-//   - a replay is refused, and the dead letter waits as before: it is not hidden as redriving
+// The run of a dead letter doesn't end, because there is no worker:
+//   - a replay is refused, and the dead letter is unchanged: it isn't hidden as redriving
 //   - once the run has ended the next replay starts one
 func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	t.Parallel()
@@ -267,7 +267,7 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	require.NotEqual(t, started.RunID, replayed.Run.RunID)
 }
 
-// redrives is how an operator's tools run dead letters again.
+// redrives returns the replays of an operator's tools.
 func (i *installation) redrives(t *testing.T) *redrive.Replays {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 4})
@@ -276,8 +276,8 @@ func (i *installation) redrives(t *testing.T) *redrive.Replays {
 	return &redrive.Replays{Letters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 }
 
-// A schedule's run does not come to its end, since nobody works:
-//   - the doctor says so
+// A schedule's run doesn't end, because there is no worker:
+//   - the doctor reports it
 func TestTheDoctorSeesAScheduleThatIsStuck(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")

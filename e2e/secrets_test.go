@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collector is an endpoint that keeps all that it is sent.
+// collector is an endpoint that records everything it is sent.
 type collector struct {
 	*httptest.Server
 
@@ -42,8 +42,8 @@ func (c *collector) all() string {
 
 const asToken = `"signature":{"token":{"in":"header","name":"x-secret"}}`
 
-// An integrator sends events where it wants and sees what is sent there, but none of it is an environment variable, a stored
-// secret or the value of somebody else's header.
+// An integrator sends events to an own endpoint and reads what is sent there, but none of it is an environment variable, a
+// stored secret or the value of another destination's header.
 func TestAnIntegratorReadsNoSecret(t *testing.T) {
 	t.Parallel()
 	mine, theirs := newCollector(t), newCollector(t)

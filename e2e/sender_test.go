@@ -25,7 +25,7 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256},
 }
 
-// answer is what a sender sees.
+// answer is the answer that a sender gets.
 type answer struct {
 	status int
 	header http.Header
@@ -56,7 +56,7 @@ type answer struct {
 	} `json:"error"`
 }
 
-// state is where the only event of the answer stands.
+// state returns the state of the answer's only event.
 func (a answer) state() string {
 	if len(a.Events) != 1 {
 		return fmt.Sprintf("%d events", len(a.Events))
@@ -64,7 +64,7 @@ func (a answer) state() string {
 	return a.Events[0].Status
 }
 
-// sign is Stripe's scheme, written here anew, so that the tests do not ask the engine whether the engine is right.
+// sign implements Stripe's scheme independently, so that the tests don't use the code under test as the reference.
 func sign(body []byte, secret string, at time.Time) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.", at.Unix())
@@ -80,8 +80,8 @@ func (n *node) send(t *testing.T, body []byte) answer {
 	return a
 }
 
-// awaitProcessed sends what is processed until the answer says so, and returns that answer. Where Temporal fails it says spooled,
-// and processing until the inbox has found out; no answer may take the event for a new one.
+// awaitProcessed sends a processed event until the answer says processed, and returns that answer. While Temporal fails the
+// answer is spooled, and then processing until the inbox has checked; no answer may report a new event.
 func (n *node) awaitProcessed(t *testing.T, body []byte) (a answer) {
 	t.Helper()
 	eventually(t, time.Minute, "the event is known to be processed", func() error {
@@ -94,7 +94,7 @@ func (n *node) awaitProcessed(t *testing.T, body []byte) (a answer) {
 	return a
 }
 
-// post sends a request with the headers given as name, value, name, value …
+// post sends a request with headers given as alternating names and values.
 func (n *node) post(path string, body []byte, headers ...string) (answer, error) {
 	request, err := http.NewRequest(http.MethodPost, n.ingress+path, bytes.NewReader(body))
 	if err != nil {
@@ -119,12 +119,12 @@ func (n *node) post(path string, body []byte, headers ...string) (answer, error)
 
 var sequence atomic.Int64
 
-// uniqueID is an ID of this run of the tests only: workflow IDs outlive a test.
+// uniqueID returns an ID unique to this run of the tests, because workflow IDs outlive a test.
 func uniqueID(prefix string) string {
 	return fmt.Sprintf("%s_%d_%d", prefix, time.Now().UnixNano(), sequence.Add(1))
 }
 
-// customerUpdated is a Stripe event about one customer, in the layout that Stripe sends (two spaces of indentation).
+// customerUpdated returns a Stripe event about one customer, in Stripe's layout (two spaces of indentation).
 func customerUpdated(eventID, customerID, name string, created time.Time) []byte {
 	return []byte(strings.NewReplacer("$EVENT", eventID, "$CUSTOMER", customerID, "$NAME", name,
 		"$CREATED", fmt.Sprint(created.Unix())).Replace(`{
@@ -148,7 +148,7 @@ func customerUpdated(eventID, customerID, name string, created time.Time) []byte
 `))
 }
 
-// sendStandard delivers an event that is signed as Standard Webhooks demands.
+// sendStandard delivers an event signed according to Standard Webhooks.
 func (n *node) sendStandard(t *testing.T, path, id string, body []byte) answer {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))

@@ -20,9 +20,9 @@ func atLeast(got, want int) error {
 	return nil
 }
 
-// The database is behind the program:
+// The database is older than the program:
 //   - a role that needs it refuses to start and names the command
-//   - the command helps
+//   - the command fixes it
 func TestAStartWithoutMigrationsNamesTheCommand(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
@@ -51,7 +51,7 @@ func emptyDatabase(t *testing.T) string {
 	return cluster.URL(name)
 }
 
-// Every role starts with mistakes in its configuration all named at once.
+// A role with several configuration mistakes reports all of them at once.
 func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -63,8 +63,8 @@ func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-// A role with a mistake that its parts find, each kind of which needs no server:
-//   - it ends with the reason, which names what to correct, and without a stack
+// A role with a mistake that its components find, each kind without a server:
+//   - it ends with the reason, which names what to correct, and without a stack trace
 func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
 	t.Parallel()
 	definitions := t.TempDir()
@@ -98,8 +98,8 @@ func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
 	}
 }
 
-// The roles as processes of their own, started in the wrong order:
-//   - an event goes from the ingress to the worker, and metrics of both tell of it
+// The roles as separate processes, started in the wrong order:
+//   - an event goes from the ingress to the worker, and the metrics of both show it
 func TestRolesRunApart(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -21,8 +21,8 @@ func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {
 }
 
 // Runs are terminated while they wait for a table:
-//   - the sweep makes a dead letter of each, with the raw bytes and who terminated it, and a replay resolves it
-//   - one that was reset after that is with its later run, and is no dead letter
+//   - the sweep records the dead letter of each, with the raw bytes and who terminated it, and a replay resolves it
+//   - one that was reset after that is left to its later run, without a dead letter
 func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
@@ -49,7 +49,7 @@ func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	for _, id := range []string{lost, reset} {
 		i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", "stripe:"+id, "--reason", "by mistake")
 	}
-	// A step that had begun would end well after all, and there would be nothing to rescue.
+	// A step that had begun would succeed, and there would be nothing to rescue.
 	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 	release()
 	i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", "stripe:"+reset, "--type", "FirstWorkflowTask", "--reason", "undo")
@@ -75,9 +75,9 @@ func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters"), "further sweeps have found the same runs and nothing to do")
 }
 
-// The workers may not write dead letters while poison comes in:
+// The workers can't write dead letters while poison comes in:
 //   - every event is acknowledged, its run stays open, and nothing is lost
-//   - once they may, each of them has its dead letter, with its bytes, and its run has failed
+//   - once they can, each event has its dead letter, with its bytes, and its run has failed
 func TestPoisonOutlastsDeadLettersThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -105,7 +105,7 @@ func TestPoisonOutlastsDeadLettersThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// applicationRole is a role that may read and write, and owns nothing.
+// applicationRole creates a role that may read and write, and owns nothing.
 func (i *installation) applicationRole(t *testing.T) (role, url string) {
 	t.Helper()
 	config, err := pgx.ParseConfig(i.database)

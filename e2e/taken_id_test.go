@@ -13,10 +13,10 @@ import (
 	"holdfast/event"
 )
 
-// Another workflow has the workflow ID of an event. It runs, or it has ended, and its memo looks like that of an event:
+// Another workflow has the workflow ID of an event. It is running, or it has ended, and its memo looks like that of an event:
 //   - the event is acknowledged, and becomes one dead letter that names the type of the workflow
-//   - a redelivery is acknowledged, and makes no second dead letter
-//   - a replay is refused while the other workflow runs, and processes the event once it has ended
+//   - a redelivery is acknowledged, and creates no second dead letter
+//   - a replay is refused while the other workflow is running, and processes the event once it has ended
 //   - when the event is expunged, the run of the other workflow is kept
 func TestAWorkflowIDThatAnotherWorkflowHasLosesNoEvent(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func none(n int) error {
 	return nil
 }
 
-// startOther starts a workflow of another application, which no worker runs, and ends it if asked to.
+// startOther starts a workflow of another application, without a worker, and optionally ends it.
 func (i *installation) startOther(t *testing.T, workflowID string, ended bool) sdk.WorkflowRun {
 	t.Helper()
 	run, err := i.dial(t).ExecuteWorkflow(context.Background(), sdk.StartWorkflowOptions{
@@ -78,7 +78,7 @@ func (i *installation) startOther(t *testing.T, workflowID string, ended bool) s
 	return run
 }
 
-// awaitTaken waits for the dead letter of an event whose workflow ID another workflow has, and gives its number.
+// awaitTaken waits for the dead letter of an event whose workflow ID another workflow has, and returns its number.
 func (i *installation) awaitTaken(t *testing.T, workflowID, eventID string) (letter int) {
 	t.Helper()
 	i.awaitCount(t, time.Minute, 1, openDeadLetters+" AND event_id = $1", eventID)

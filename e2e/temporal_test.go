@@ -23,7 +23,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-// createNamespace makes a namespace for one test and waits until the server knows it everywhere.
+// createNamespace creates a namespace for one test and waits until all of the server has it.
 func createNamespace(t *testing.T) string {
 	t.Helper()
 	name := strings.ReplaceAll(uniqueID("test"), "_", "-")
@@ -36,7 +36,7 @@ func createNamespace(t *testing.T) string {
 			WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 		})
 		if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); exists {
-			return nil // the answer to the call before was lost
+			return nil // the answer to the previous call was lost
 		}
 		return err
 	})
@@ -51,15 +51,15 @@ func createNamespace(t *testing.T) string {
 	return name
 }
 
-// deleteSchedules ends what would go on every second for as long as the server lives: after eighty tests, schedules of the
-// eighty-first began fourteen seconds late.
+// deleteSchedules deletes schedules that would fire every second for the server's lifetime: after eighty tests, schedules of
+// the next one began fourteen seconds late.
 func deleteSchedules(t *testing.T, namespace string) {
 	t.Helper()
 	ctx := context.Background()
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: namespace})
 	require.NoError(t, err)
 	defer c.Close()
-	// A loaded server forgets a namespace for a moment, while it reads all of them again.
+	// A server under load loses a namespace for a moment, while it reloads all of them.
 	eventually(t, time.Minute, "schedules are deleted", func() error {
 		schedules, err := c.ScheduleClient().List(ctx, sdk.ScheduleListOptions{})
 		if err != nil {
@@ -79,7 +79,7 @@ func deleteSchedules(t *testing.T, namespace string) {
 	})
 }
 
-// dial gives a client of the installation's namespace.
+// dial returns a client of the installation's namespace.
 func (i *installation) dial(t *testing.T) sdk.Client {
 	t.Helper()
 	c, err := sdk.Dial(sdk.Options{HostPort: i.temporal(), Namespace: i.namespace})
@@ -118,7 +118,7 @@ func (i *installation) history(t *testing.T, workflowID string) []*historypb.His
 	return i.historyOf(t, event.Run{WorkflowID: workflowID})
 }
 
-// historyOf reads all events of a run; of the latest where it has no ID.
+// historyOf reads all events of a run; of the latest if it has no ID.
 func (i *installation) historyOf(t *testing.T, run event.Run) []*historypb.HistoryEvent {
 	t.Helper()
 	var events []*historypb.HistoryEvent
@@ -132,7 +132,7 @@ func (i *installation) historyOf(t *testing.T, run event.Run) []*historypb.Histo
 	return events
 }
 
-// runTool runs temporal or tctl as an operator would, and fails the test if it does not succeed.
+// runTool runs temporal or tctl like an operator, and fails the test unless it succeeds.
 func (i *installation) runTool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	program := filepath.Join(root, "bin", name)

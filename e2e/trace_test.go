@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// span is one span as the console exporter prints it.
+// span is one span in the console exporter's format.
 type span struct {
 	Name        string
 	SpanContext struct{ TraceID string }
 }
 
 // One event, one trace:
-//   - from the HTTP request over the workflow and its steps to the SQL
-//   - the sender's own trace is not joined, because anybody could claim it
+//   - from the HTTP request through the workflow and its steps to the SQL
+//   - the sender's own trace isn't joined, because it could be forged
 func TestAnEventIsOneTrace(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)

@@ -20,8 +20,8 @@ import (
 	"holdfast/workflows"
 )
 
-// changedWorkflow has one more thing to wait for in the workflow of every event, and no version that would tell old runs from new
-// ones: whoever goes on with a run of the other build disagrees with its history.
+// changedWorkflow waits for one more thing in the workflow of every event, without a version that distinguishes old runs from
+// new ones: a worker that continues a run of the other build disagrees with its history.
 var changedWorkflow = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(holdfast), "changed")
 	return path, program.Build(context.Background(), root, path, program.Edit{
@@ -31,11 +31,11 @@ var changedWorkflow = sync.OnceValues(func() (string, error) {
 	})
 })
 
-// A changed workflow is rolled out under load, by the commands of docs/upgrades.md, and taken back:
-//   - runs that wait for a row when the new build becomes current are ended by the old one
+// A changed workflow is rolled out under load, by the commands of docs/upgrades.md, and rolled back:
+//   - runs that wait for a row when the new build becomes current are finished by the old one
 //   - a canary gets some of the new runs; then the new build gets all of them; then the old one again
-//   - runs that the new build has begun and cannot end are dead letters, and processed by the old one
-//   - no run fails, no task of a run fails, and no run has met two builds
+//   - runs that the new build has begun and can't finish are dead letters, and processed by the old one
+//   - no run fails, no task of a run fails, and no run uses two builds
 func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	t.Parallel()
 	changed, err := changedWorkflow()
@@ -83,7 +83,7 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 
 // Workers leave worker versioning, by the commands of docs/upgrades.md:
 //   - workers without versions process new events, with none of the build left
-//   - a run that the build has begun is ended by the build
+//   - a run that the build has begun is finished by the build
 func TestWorkersLeaveVersioning(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -105,8 +105,8 @@ func TestWorkersLeaveVersioning(t *testing.T) {
 	}
 }
 
-// sendWaiting sends an event whose run waits on the durable lane until it is released. It waits alone: a load that waited with it
-// would grow until the machine has no time for the rollout.
+// sendWaiting sends an event whose run waits on the durable lane until it is released. Only this one waits: a load that waited
+// with it would grow until the machine has no time for the rollout.
 func (i *installation) sendWaiting(t *testing.T, n *node) (workflowID string, release func()) {
 	t.Helper()
 	customer := uniqueID("cus")
@@ -114,7 +114,7 @@ func (i *installation) sendWaiting(t *testing.T, n *node) (workflowID string, re
 	return i.awaitWaiting(t, n, customerUpdated(uniqueID("evt"), customer, "Ada", time.Now())), release
 }
 
-// awaitWaiting sends an event that cannot be processed for now, and waits until its run is on the durable lane.
+// awaitWaiting sends an event that can't be processed for now, and waits until its run is on the durable lane.
 func (i *installation) awaitWaiting(t *testing.T, n *node, body []byte) (workflowID string) {
 	t.Helper()
 	a := n.send(t, body)
@@ -124,7 +124,7 @@ func (i *installation) awaitWaiting(t *testing.T, n *node, body []byte) (workflo
 	return workflowID
 }
 
-// startBuild runs a worker of a build, perhaps with other code, and waits until Temporal knows all its queues.
+// startBuild runs a worker of a build, optionally with other code, and waits until Temporal has all its queues.
 func (i *installation) startBuild(t *testing.T, program, build string) *node {
 	t.Helper()
 	n := launchProgram(t, program, "worker", i.environment("TEMPORAL_DEPLOYMENT_NAME=holdfast", "TEMPORAL_WORKER_BUILD_ID="+build))
@@ -144,7 +144,7 @@ func (i *installation) startBuild(t *testing.T, program, build string) *node {
 	return n
 }
 
-// pollers is how many get work of the events' queue.
+// pollers returns the number of workers polling the events' queue.
 func (i *installation) pollers(t *testing.T) int {
 	t.Helper()
 	queues, err := runs.Queues{Client: i.dial(t), Namespace: i.namespace}.Read(context.Background())
@@ -152,8 +152,8 @@ func (i *installation) pollers(t *testing.T) int {
 	return queues[len(workflows.Queues())-1].WorkflowPollers
 }
 
-// section runs the blocks below a heading of docs/upgrades.md. On a busy machine Temporal does not tell all queues of a build in
-// the time that a command has; the page says to give it again.
+// section runs the blocks below a heading of docs/upgrades.md. On a busy machine Temporal doesn't report all queues of a build
+// within a command's time limit; the page says to repeat it.
 func (i *installation) section(t *testing.T, n *node, heading string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "upgrades.md"))
@@ -168,12 +168,12 @@ func (i *installation) section(t *testing.T, n *node, heading string) {
 	}
 }
 
-// builtBy are the runs of events that a build has worked on last.
+// builtBy queries the runs of events that a build has last worked on.
 func builtBy(build string) string {
 	return "WorkflowType = 'ProcessEvent' AND TemporalWorkerDeploymentVersion = 'holdfast:" + build + "'"
 }
 
-// checkBuilds reads the history of every run of an event: which builds have done its tasks, and whether as they should.
+// checkBuilds reads the history of every run of an event and checks which builds have done its tasks.
 func (i *installation) checkBuilds(t *testing.T, waiting, stuck string) {
 	t.Helper()
 	page, err := i.dial(t).ListWorkflow(context.Background(), listRequest("WorkflowType = 'ProcessEvent'"))
@@ -198,7 +198,7 @@ func (i *installation) checkBuilds(t *testing.T, waiting, stuck string) {
 	require.Greater(t, ended["v2"], 4)
 }
 
-// buildsOf are the builds that have done the tasks of a run, and whether it has waited as the changed workflow does.
+// buildsOf returns the builds that have done the tasks of a run, and whether it has waited as the changed workflow does.
 func (i *installation) buildsOf(t *testing.T, run event.Run) (builds []string, waits bool) {
 	t.Helper()
 	for _, e := range i.historyOf(t, run) {

@@ -16,8 +16,8 @@ type Asker interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) (webhook.Answer, error)
 }
 
-// answer gives what the sender of a question waits for: the handler's answer if it comes in time, and the definition's own
-// otherwise. It is asked for only once the event is durable; ok is false for everything that is no question.
+// answer returns the reply to a question: the handler's if it comes in time, else the definition's own. It is called only once
+// the event is durable. ok is false for events that aren't questions.
 func (s *Server) answer(
 	o *observation, p *providers.Provider, items []providers.Item, receipts []event.Receipt,
 ) (reply providers.Reply, ok bool) {
@@ -43,7 +43,7 @@ func (s *Server) answer(
 	return reply, true
 }
 
-// ask gives the handler what is left of the question's deadline. Only a 2xx of its content type is an answer.
+// ask gives the handler the rest of the question's deadline. Only a 2xx with the question's content type is an answer.
 func (s *Server) ask(
 	o *observation, q *providers.Question, item providers.Item, r event.Receipt,
 ) (reply providers.Reply, ok bool) {

@@ -18,7 +18,7 @@ const inboundCall = `{"event":"call_inbound","event_timestamp":1700000000000,` +
 
 // Retell asks what to do with a call:
 //   - the handler's answer is passed back, and the event is processed like any other
-//   - a handler that is late, broken or not there costs the sender nothing: the definition answers
+//   - a handler that is slow, broken or absent doesn't fail the request: the definition's own answer is sent
 func TestAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -65,7 +65,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// A handler on a private address is not reached unless that is allowed, and the definition answers.
+// A handler on a private address isn't called unless that is allowed, and the definition's own answer is sent.
 func TestAHandlerIsGuarded(t *testing.T) {
 	t.Parallel()
 	asked := false
@@ -81,7 +81,7 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	require.False(t, asked)
 }
 
-// An address is checked by GET, at a path of its own: the answer is signed, and nothing is stored.
+// An address is verified by GET on a path of its own: the answer is signed, and nothing is stored.
 func TestAnAddressIsCheckedByGET(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -105,8 +105,8 @@ func TestAnAddressIsCheckedByGET(t *testing.T) {
 	require.Empty(t, d.receipts("braintree"))
 }
 
-// The answer to an event has the body, the content type and the status of the definition: none at all for Slack's modals,
-// TwiML for Twilio.
+// The answer to an event has the body, the content type and the status of the definition: empty for Slack's modals, TwiML for
+// Twilio.
 func TestAnAcknowledgementHasTheFormOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	const noContent = "name: homemade\nextends: slack\nreplies: {accepted: 204, duplicate: 204, body: null}\nsamples: {x: {body: '{event_id: .id}'}}\n"

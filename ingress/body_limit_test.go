@@ -16,8 +16,8 @@ import (
 	"holdfast/providers"
 )
 
-// Whoever can authenticate nobody has no use for large bodies: they would only be memory that strangers can take. What a
-// definition wants above the ingress's own limit holds once it has a secret.
+// Without a secret no request can be authentic, so a large body is only memory that strangers could use. A definition's limit
+// above the ingress's own applies once the provider has a secret.
 func TestLargeBodiesAreForProvidersWithASecret(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,8 +43,8 @@ func TestLargeBodiesAreForProvidersWithASecret(t *testing.T) {
 	}
 }
 
-// However many connections declare large bodies to a provider that has no secret, the memory for them is what the ingress's own
-// limit allows: the answer comes before the buffer.
+// However many connections declare large bodies to a provider without a secret, memory stays within the ingress's own limit:
+// the answer comes before the buffer is allocated.
 func TestUnsignedConnectionsTakeWhatTheLimitAllows(t *testing.T) {
 	const connections, limit = 150, 256 << 10
 	d := openDoor(t, "", withSecrets())
@@ -65,7 +65,7 @@ func TestUnsignedConnectionsTakeWhatTheLimitAllows(t *testing.T) {
 	require.LessOrEqual(t, allocated(), before+connections*limit)
 }
 
-// allocated is all that was ever allocated.
+// allocated returns the total bytes allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -79,7 +79,7 @@ func withSecrets(secrets ...string) func(*Options, *intake.Options) {
 	}
 }
 
-// declare sends the head of a request to a provider whose definition wants large bodies.
+// declare sends the head of a request to a provider whose definition allows large bodies.
 func (d *door) declare(t *testing.T, length int, more string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// proxies are the networks whose word is taken on where a request comes from.
+// proxies are the networks whose X-Forwarded-For is trusted.
 type proxies []netip.Prefix
 
 func newProxies(texts []string) (all proxies, err error) {
@@ -32,9 +32,9 @@ func (p proxies) trust(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
-// client is the address that a request comes from: the peer of the connection, or, where that is a proxy of ours, the last
-// address in X-Forwarded-For that is none. What stands to the left of it was written by somebody we do not know, so that a
-// sender can choose neither its bucket nor a place on an allow list.
+// client returns the address that a request comes from: the peer of the connection or, if that is a trusted proxy, the last
+// address in X-Forwarded-For that isn't one. Addresses to the left of it may be forged: a sender must not be able to choose its
+// bucket or a place on an allow list.
 func (p proxies) client(c *fiber.Ctx) netip.Addr {
 	client := peerOf(c)
 	hops := forwardedFor(c)
@@ -56,7 +56,7 @@ func peerOf(c *fiber.Ctx) netip.Addr {
 	return peer.AddrPort().Addr().Unmap().WithZone("")
 }
 
-// forwardedFor are the hops, nearest last, of however many lines there are.
+// forwardedFor returns the hops of all X-Forwarded-For lines, nearest last.
 func forwardedFor(c *fiber.Ctx) (hops []string) {
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
@@ -64,7 +64,7 @@ func forwardedFor(c *fiber.Ctx) (hops []string) {
 	return hops
 }
 
-// parseHop reads an address, which some proxies write with its port.
+// parseHop parses an address, which some proxies write with its port.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if withPort, err := netip.ParseAddrPort(text); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// clientOf is the client of a request that comes from the peer, with these lines of X-Forwarded-For.
+// clientOf returns the client of a request from the peer, with these lines of X-Forwarded-For.
 func clientOf(t *testing.T, trusted []string, peer string, forwarded ...string) string {
 	t.Helper()
 	proxies, err := newProxies(trusted)
@@ -27,10 +27,10 @@ func clientOf(t *testing.T, trusted []string, peer string, forwarded ...string) 
 	return proxies.client(c).String()
 }
 
-// Where a request comes from:
-//   - the peer says, unless it is a proxy of ours
-//   - a proxy of ours is believed for what it has written itself, which is the end of the list
-//   - what the sender has put in front of that changes nothing
+// The client of a request:
+//   - is the peer, unless that is a trusted proxy
+//   - is what a trusted proxy has added, at the end of the list
+//   - doesn't depend on what the sender has put in front of that
 func TestTheClientIsWhoOurProxiesSay(t *testing.T) {
 	t.Parallel()
 	ours := []string{"10.0.0.0/8", "192.0.2.7", "fd00::/8"}
@@ -65,7 +65,7 @@ func TestTheClientIsWhoOurProxiesSay(t *testing.T) {
 	require.ErrorContains(t, err, "the-proxy")
 }
 
-// A subscriber with a network of IPv6 is one client; two of IPv4 that are neighbours are two.
+// An IPv6 subscriber network is one client; two neighbouring IPv4 addresses are two.
 func TestANetworkOfIPv6IsOneClient(t *testing.T) {
 	t.Parallel()
 	network := func(a string) string { return networkOf(netip.MustParseAddr(a)).String() }

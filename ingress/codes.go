@@ -6,10 +6,10 @@ import (
 	"holdfast/providers"
 )
 
-// code is a short, stable name of why a request was refused.
+// code is the short, stable name of the reason for a refusal.
 type code string
 
-// The codes that a sender can meet. refusals is the one table of what each of them means over HTTP.
+// The codes that senders can get. The refusals table maps each to its HTTP response.
 const (
 	codeMethodNotAllowed code = "method_not_allowed"
 	codeNotFound         code = "not_found"
@@ -29,7 +29,7 @@ const (
 type refusal struct {
 	status  int
 	message string
-	// retryAfter, in seconds, is sent where a later try can succeed.
+	// retryAfter, in seconds, is sent if a retry can succeed.
 	retryAfter int
 }
 
@@ -64,8 +64,8 @@ var refusals = map[code]refusal{
 	},
 }
 
-// statusOf is the status of a refusal, where the definition of the provider has none of its own. No provider can turn what was
-// not stored into a success: that is checked when its definition is loaded.
+// statusOf returns the status of a refusal, unless the provider's definition overrides it. Loading a definition rejects a 2xx
+// for events that weren't stored.
 func (r code) statusOf(p *providers.Provider) int {
 	if p == nil {
 		return refusals[r].status

@@ -11,12 +11,11 @@ import (
 	"holdfast/intake"
 )
 
-// bookFunc is a ConflictBook.
 type bookFunc func(event.Conflict) error
 
 func (f bookFunc) RecordConflict(_ context.Context, c event.Conflict) error { return f(c) }
 
-// A conflict is recorded once it is known, and told in the answer and in the log though it cannot be recorded.
+// A conflict is recorded, and reported in the answer and in the log even if it can't be recorded.
 func TestAConflictIsAnsweredAndRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := make(chan event.Conflict, 2)

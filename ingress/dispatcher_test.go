@@ -18,7 +18,7 @@ func (oldClients) Serves(path string) bool             { return strings.HasPrefi
 func (oldClients) Handle(c *fasthttp.RequestCtx)       { c.SetStatusCode(http.StatusTeapot) }
 func (oldClients) Check(string, string, []byte) string { return "" }
 
-// A path that a definition declares is the definition's, also below the paths of a dispatcher's clients.
+// A definition's own path takes precedence over a dispatcher's, also below the paths of the dispatcher's clients.
 func TestADefinitionsPathGoesBeforeTheDispatchers(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, `

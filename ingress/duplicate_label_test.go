@@ -10,7 +10,7 @@ import (
 	"holdfast/runs"
 )
 
-// An event that came before is a duplicate to metrics, wherever the first one stands. One that only has its key is none.
+// Metrics count a repeated event as a duplicate, wherever the first one is stored. A different event with its key isn't one.
 func TestADuplicateIsCountedAsOne(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[runs.State]bool{

@@ -25,7 +25,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// fuzzed is a whole ingress, from the first byte of a connection to the start of a workflow.
+// fuzzed is a complete ingress, from the first byte of a connection to the start of a workflow.
 type fuzzed struct {
 	server    *Server
 	catalogue *providers.Catalogue
@@ -48,12 +48,12 @@ func newFuzzed(f *testing.F) *fuzzed {
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,
 	})
 	require.NoError(f, err)
-	z.server.app.Handler() // makes Fiber ready, as listening would
+	z.server.app.Handler() // builds Fiber's routes, as listening would
 	f.Cleanup(func() { slog.SetDefault(slog.New(slog.NewJSONHandler(logged, nil))) })
 	return z
 }
 
-// conversation is a connection whose other end has sent everything already, and has no more to say.
+// conversation is a connection whose peer has already sent everything.
 type conversation struct {
 	net.Conn
 
@@ -74,19 +74,19 @@ func (c *conversation) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 4711}
 }
 
-// receive gives the answers to what a connection sends, each of which must be JSON of ours or a reply that a definition gives.
+// receive returns the statuses of the answers to what a connection sends. Each must be JSON of ours or a reply of a definition.
 func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
 	z.server.Intake.Starter = z.started
-	limits, err := newLimits(nil) // nobody is stopped by the rate of what came before
+	limits, err := newLimits(nil) // no client is limited because of earlier inputs
 	require.NoError(t, err)
 	z.server.limits = limits
 	slog.SetDefault(slog.New(slog.NewJSONHandler(z.log, nil)))
 	c := &conversation{sent: bytes.NewReader(sent)}
-	_ = z.server.app.Server().ServeConn(c) // its error is the sender's
+	_ = z.server.app.Server().ServeConn(c) // the sender's fault
 	if bytes.Contains(sent, []byte("HEAD")) {
-		return nil // an answer to that has no body, and nothing tells which it is
+		return nil // an answer to HEAD has no body, and the answer doesn't show the method
 	}
 	for reader := bufio.NewReader(&c.answers); ; {
 		if _, err := reader.Peek(1); err != nil {
@@ -108,7 +108,7 @@ func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	return statuses
 }
 
-// requireOurs says that an answer is one of the few forms that senders meet.
+// requireOurs asserts that an answer is one of the few forms that senders can get.
 func requireOurs(t *testing.T, response *http.Response, body []byte) {
 	t.Helper()
 	if response.StatusCode < 300 && !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
@@ -126,8 +126,8 @@ func requireOurs(t *testing.T, response *http.Response, body []byte) {
 	require.NotContains(t, string(body), secret)
 }
 
-// FuzzConnection: whatever comes over a connection, the answers are ours, nothing panics, and nothing is started, because
-// nobody has signed it. What a body has reaches no log.
+// FuzzConnection: whatever a connection sends, the answers are ours, nothing panics, and nothing is started, because nothing is
+// signed. No part of a body reaches a log.
 func FuzzConnection(f *testing.F) {
 	z := newFuzzed(f)
 	for _, head := range []string{
@@ -148,8 +148,8 @@ func FuzzConnection(f *testing.F) {
 
 var workflowIDs = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,200}$`)
 
-// FuzzSignedRequest: whatever a provider has signed is accepted, unless it is too large, under an ID that Temporal takes and with
-// its own bytes; and it is parsed, or rejected as what it is.
+// FuzzSignedRequest: every signed request is accepted, unless it is too large, under an ID that Temporal accepts and with its
+// own bytes; and it is parsed, or rejected with the right reason.
 func FuzzSignedRequest(f *testing.F) {
 	z := newFuzzed(f)
 	names := z.catalogue.Names()
@@ -167,7 +167,7 @@ func FuzzSignedRequest(f *testing.F) {
 		}
 		statuses := z.receive(t, request)
 		if len(body) > z.server.BodyLimit {
-			return // most definitions have limits of their own
+			return // most definitions have their own limits
 		}
 		require.Len(t, statuses, 1)
 		require.Less(t, statuses[0], 300, "%s: %q", name, z.log.line("event.received"))
@@ -181,14 +181,15 @@ func FuzzSignedRequest(f *testing.F) {
 			switch {
 			case err == nil:
 				require.NotEmpty(t, parsed.Type)
-			case !strings.HasPrefix(event.CodeOf(err), "jq_"): // an expression that has no answer, which its author may correct
+			case !strings.HasPrefix(event.CodeOf(err), "jq_"): // an expression failed, which its author may fix
 				require.Equal(t, event.ClassRejected, event.ClassOf(err), "%s: %v", name, err)
 			}
 		}
 	})
 }
 
-// sign is an authentic request as bytes; ok is false where the content type is no header, or the provider signs nothing.
+// sign returns an authentic request as bytes; ok is false if the content type isn't a valid header or the provider signs
+// nothing.
 func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) {
 	if strings.ContainsFunc(contentType, func(c rune) bool { return c < ' ' || c > '~' }) || len(contentType) > 1000 {
 		return nil, false
@@ -202,7 +203,7 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 		return nil, false
 	}
 	if with := p.Bound(func(string) []string { return []string{secret} }); with.Authenticate(r, time.Now()) != nil {
-		return nil, false // its sender alone can sign
+		return nil, false // only its sender can sign
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: x\r\n", strings.TrimPrefix(r.URL, publicURL))
@@ -213,7 +214,7 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 	return b.Bytes(), true
 }
 
-// payloadOf is a body as a worker is given it.
+// payloadOf returns a body in the form that a worker receives.
 func payloadOf(body []byte) converter.RawValue {
 	return converter.NewRawValue(&commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingBinary)}, Data: body,

@@ -5,9 +5,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headings hold what is needed to answer for the requests whose body is being read: where a body cannot be read to its end,
-// fasthttp has forgotten the headers. There is one entry for each connection at most; one that fasthttp gives up without a word
-// is pushed out by others.
+// headings keep the headers needed to answer the requests whose body is being read: if reading a body fails, fasthttp has
+// discarded the headers. There is at most one entry per connection; an entry that fasthttp abandons is evicted by later ones.
 type headings struct {
 	*lru.Cache[*fasthttp.RequestHeader, heading]
 }
@@ -35,12 +34,12 @@ func (all headings) remember(h *fasthttp.RequestHeader) {
 	})
 }
 
-// noBody is the length of a request that declares none.
+// The length of a request that declares none.
 const noBody = -2
 
 func (all headings) drop(h *fasthttp.RequestHeader) { all.Remove(h) }
 
-// restore gives the headers back what was remembered of them.
+// restore sets the headers that were kept.
 func (all headings) restore(h *fasthttp.RequestHeader) {
 	known, ok := all.Peek(h)
 	if !ok {

@@ -8,12 +8,12 @@ import (
 	"holdfast/intake"
 )
 
-// A definition says under which condition an event is refused:
-//   - the sender learns which one holds, with 400 or the definition's status, and nothing of the request is stored
-//   - one such event of a batch is enough, and the answer says which
-//   - a body that is no JSON is null
-//   - a condition that fails, or gives anything but true, refuses nothing
-//   - a stranger learns none of it, and the operator sees why
+// A definition has conditions under which an event is refused:
+//   - the sender learns which one applies, with 400 or the definition's status, and nothing of the request is stored
+//   - one such event in a batch is enough, and the answer names it
+//   - a body that isn't JSON is null
+//   - a condition that fails, or returns anything but true, refuses nothing
+//   - unauthenticated senders learn none of it, and the operator sees the reason
 func TestADefinitionRefusesEvents(t *testing.T) {
 	t.Parallel()
 	const definition = `

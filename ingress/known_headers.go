@@ -8,8 +8,8 @@ import (
 	"holdfast/providers"
 )
 
-// usualHeaders are names that say something about a refused request, whichever provider it is for: what clients and proxies send,
-// and the signatures of well-known senders, which tell that a request is for another provider.
+// usualHeaders are names that help to explain any refused request: headers of clients and proxies, and the signatures of
+// well-known senders, which show that a request is for another provider.
 var usualHeaders = setOf(
 	"accept", "accept-encoding", "accept-language", "authorization", "cache-control", "cf-connecting-ip", "cf-ray", "connection",
 	"content-digest", "content-encoding", "content-length", "content-type", "cookie", "date", "digest", "expect", "forwarded",
@@ -23,8 +23,8 @@ var usualHeaders = setOf(
 	"x-twilio-signature", "x-webhook-token",
 )
 
-// knownHeaders gives the names that the definition or everybody knows, each once and in their order, and counts all others: what
-// a stranger has made up is kept nowhere. The texts are our own and not the request's.
+// knownHeaders returns the header names known from the definition or in general, each once and in their order, and counts all
+// others: names that a stranger made up are never kept. The strings are our own, not the request's.
 func knownHeaders(p *providers.Provider, h *fasthttp.RequestHeader) (names []string, others int) {
 	var own map[string]string
 	if p != nil {

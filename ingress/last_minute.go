@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// seconds is how far back it looks.
 const seconds = 60
 
-// latencyBounds are the upper bounds of the latency classes, in milliseconds; the last class has none.
+// latencyBounds are the upper bounds of the latency buckets, in milliseconds; the last bucket has none.
 var latencyBounds = []float64{1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000}
 
-// lastMinute counts what happened in the last minute, by second. It holds a fixed amount of memory, whatever comes.
+// lastMinute counts requests of the last minute, by second. Its memory is fixed.
 type lastMinute struct {
 	mu    sync.Mutex
 	slots [seconds]second
@@ -21,12 +20,12 @@ type lastMinute struct {
 type second struct {
 	at                  int64 // in Unix seconds
 	accepted, duplicate int64
-	refused             map[string]int64 // by the code that the sender was given
+	refused             map[string]int64 // by the code of the answer
 	latency             [13]int64
-	took                time.Duration // all answers together
+	took                time.Duration // total time of all answers
 }
 
-// slot is the second that now belongs to, emptied if it still holds the one of a minute ago.
+// slot returns the second of now, emptied if it still holds the one of a minute ago.
 func (m *lastMinute) slot(now time.Time) *second {
 	at := now.Unix()
 	s := &m.slots[at%seconds]
@@ -36,7 +35,6 @@ func (m *lastMinute) slot(now time.Time) *second {
 	return s
 }
 
-// events counts events that were acknowledged.
 func (m *lastMinute) events(now time.Time, accepted, duplicate int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,7 +43,7 @@ func (m *lastMinute) events(now time.Time, accepted, duplicate int) {
 	s.duplicate += int64(duplicate)
 }
 
-// answer counts an answer: how long it took and, if it was a refusal, the code.
+// answer counts an answer: how long it took and, for a refusal, the code.
 func (m *lastMinute) answer(now time.Time, took time.Duration, reason string) {
 	class, _ := slices.BinarySearch(latencyBounds, float64(took)/float64(time.Millisecond))
 	m.mu.Lock()
@@ -62,13 +60,12 @@ func (m *lastMinute) answer(now time.Time, took time.Duration, reason string) {
 	s.refused[reason]++
 }
 
-// lastMinuteSum is what happened in the last minute.
 type lastMinuteSum struct {
 	Accepted  int64            `json:"accepted"`
 	Duplicate int64            `json:"duplicate"`
 	Refused   map[string]int64 `json:"refused"`
 	Requests  int64            `json:"requests"`
-	// Rate is in requests a second.
+	// Rate is in requests per second.
 	Rate    float64 `json:"rate_rps"`
 	latency [13]int64
 	took    time.Duration
@@ -98,8 +95,8 @@ func (m *lastMinute) sum(now time.Time) lastMinuteSum {
 	return sum
 }
 
-// quantile is a bound that the share q of all answers did not exceed, in milliseconds; 0 if there was none. What took longer
-// than the last bound is reported as that.
+// quantile returns a bound that the share q of all answers didn't exceed, in milliseconds; 0 if there were none. Slower answers
+// than the last bound count as that.
 func (s lastMinuteSum) quantile(q float64) float64 {
 	rank := int64(q * float64(s.Requests))
 	for class, n := range s.latency {
@@ -110,7 +107,7 @@ func (s lastMinuteSum) quantile(q float64) float64 {
 	return 0
 }
 
-// average is in milliseconds; 0 if there was no answer.
+// average returns milliseconds; 0 if there were no answers.
 func (s lastMinuteSum) average() float64 {
 	if s.Requests == 0 {
 		return 0

@@ -14,23 +14,22 @@ import (
 	"holdfast/providers"
 )
 
-// maxClients bounds the memory that client addresses can take, about 30 MiB. Beyond it the client that was not heard of for
-// longest is forgotten, and with that gets a full bucket. As many sources are remembered.
+// maxClients bounds the memory for client addresses to about 30 MiB. Beyond it the least recently seen client is dropped, which
+// gives it a full bucket. The same number of sources is kept.
 const maxClients = 1 << 16
 
-// limits hold the token buckets of the definitions' rates: one for each provider, one for each source of a provider, and one for
-// each client.
+// limits hold the token buckets: one for each provider, one for each source of a provider, and one for each client.
 type limits struct {
 	mu        sync.Mutex
 	latest    time.Time
 	providers map[bucketKey]*bucket
 	sources   *lru.Cache[bucketKey, *bucket]
 	clients   *lru.Cache[bucketKey, *rate.Limiter]
-	// shared counts for all processes what this one has let pass; nil where it counts alone.
+	// shared applies the rates across all processes; nil if this process counts alone.
 	shared *sharedRates
 }
 
-// bucketKey has the rate in it, so that a definition whose rate has changed gets new buckets, and no other does.
+// bucketKey includes the rate, so that a definition whose rate has changed gets new buckets, and no other does.
 type bucketKey struct {
 	provider string
 	isSource bool
@@ -39,8 +38,8 @@ type bucketKey struct {
 	rate     providers.Rate
 }
 
-// bucket is that of a rate which processes share. A request takes from the bucket of its process first, so that what is too much
-// for one process costs the store nothing.
+// bucket counts a rate that processes share. A request takes from its process's bucket first, so that requests beyond the whole
+// rate cost the store nothing.
 type bucket struct {
 	*rate.Limiter
 
@@ -60,8 +59,8 @@ func newLimits(store RateStore) (*limits, error) {
 	return l, err
 }
 
-// takeClient counts a request of a client, before anything else is known of it. The result is how long to wait where there
-// are too many, and 0 where there are not. Processes don't share what they count: strangers could make them write.
+// takeClient counts a request of a client, before anything else about it is known. It returns how long to wait, or 0 if the
+// request may pass. Processes don't share these counts: otherwise strangers could make them write.
 func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
 	r := p.ClientRate()
 	if r == nil {
@@ -78,18 +77,17 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 	return l.takeFrom(bucket, now)
 }
 
-// takeProvider counts an authentic request. It comes after authentication so that strangers cannot use up what is the
-// provider's own.
+// takeProvider counts an authentic request. It runs after authentication, so that strangers can't use up the provider's rate.
 func (l *limits) takeProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
 	return l.take(providerKeys(p), now)
 }
 
-// giveBackProvider undoes takeProvider for a request whose source is over its own rate: it takes nothing from the other sources.
+// giveBackProvider undoes takeProvider for a request whose source is over its rate, so that other sources don't pay for it.
 func (l *limits) giveBackProvider(p *providers.Provider) {
 	l.giveBack(providerKeys(p), providerKeys(p))
 }
 
-// providerKeys has the bucket of the provider; none where it has no rate.
+// providerKeys returns the provider's bucket, or none if it has no rate.
 func providerKeys(p *providers.Provider) []bucketKey {
 	if p.Rate() == nil {
 		return nil
@@ -97,7 +95,7 @@ func providerKeys(p *providers.Provider) []bucketKey {
 	return []bucketKey{{provider: p.Name(), rate: *p.Rate()}}
 }
 
-// takeSources counts a request once for each source that its events have.
+// takeSources counts a request once for each source of its events.
 func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now time.Time) (wait time.Duration) {
 	if p.SourceRate() == nil {
 		return 0
@@ -112,8 +110,8 @@ func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now 
 	return l.take(keys, now)
 }
 
-// take takes one request from each bucket, or none from any: from those of this process, and if all of them have one, from those
-// that processes share.
+// take takes one request from each bucket, or none from any: first from this process's, and if all of them have one, from the
+// shared ones.
 func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
 	buckets, wait := l.takeHere(keys, now)
 	if wait > 0 || l.shared == nil {
@@ -162,7 +160,7 @@ func (l *limits) takeHere(keys []bucketKey, now time.Time) (buckets []*bucket, w
 	return buckets, wait
 }
 
-// giveBack returns one request to the buckets of this process, and to those among them that processes have granted.
+// giveBack returns one request to the buckets of this process, and to the shared ones that granted it.
 func (l *limits) giveBack(taken, granted []bucketKey) {
 	l.mu.Lock()
 	for _, key := range taken {
@@ -177,7 +175,7 @@ func (l *limits) giveBack(taken, granted []bucketKey) {
 	}
 }
 
-// refill returns one request to each bucket. A bucket never holds more than its burst at the next request.
+// refill returns one request to each bucket. A bucket is capped at its burst at the next request.
 func (l *limits) refill(buckets ...*bucket) {
 	for _, b := range buckets {
 		b.AllowN(l.latest, -1)

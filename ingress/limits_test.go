@@ -38,9 +38,9 @@ func limited(t *testing.T, rates string) *providers.Provider {
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Thirty a minute for each client:
-//   - a burst of thirty passes, the next one is told to come back when there is room again
-//   - another client has a bucket of its own
-//   - time brings room back
+//   - a burst of thirty passes, and the next request gets the time after which there is capacity
+//   - another client has its own bucket
+//   - capacity returns over time
 func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	l, err := newLimits(nil)
@@ -57,7 +57,7 @@ func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	require.NotZero(t, l.takeClient(p, first, noon.Add(2*time.Second)))
 }
 
-// A rate of the provider holds for all clients together; a definition that is loaded again does not refill it.
+// A provider's rate applies to all clients together; reloading its definition doesn't refill the bucket.
 func TestAProviderHasOneBucket(t *testing.T) {
 	t.Parallel()
 	l, err := newLimits(nil)
@@ -69,7 +69,7 @@ func TestAProviderHasOneBucket(t *testing.T) {
 	require.Zero(t, l.takeProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
 }
 
-// Three times as many addresses as the limit says take no more memory than it says.
+// Three times as many addresses as the limit use no more memory than the limit.
 func TestClientsAreForgotten(t *testing.T) {
 	t.Parallel()
 	l, err := newLimits(nil)
@@ -83,10 +83,10 @@ func TestClientsAreForgotten(t *testing.T) {
 	require.Equal(t, maxClients, l.clients.Len())
 }
 
-// A crowd of clients asks as it likes, at times that a seed says, over a clock that does not wait:
-//   - no client gets more than its rate and one burst, in any window of time
-//   - all clients together get no more of the provider's than that, either
-//   - who is told to wait, and does, is served
+// Clients send at random times, from a seed, on a virtual clock:
+//   - no client gets more than its rate and one burst, in any time window
+//   - all clients together get no more than the provider's rate and burst, either
+//   - a client that waits as long as the answer says is served
 func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 	t.Parallel()
 	for _, r := range []providers.Rate{{Requests: 1, Per: event.Duration(time.Second)}, {Requests: 7, Per: event.Duration(90 * time.Second)},
@@ -101,7 +101,7 @@ func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 	}
 }
 
-// crowd lets four clients ask, often enough that most are refused.
+// crowd lets four clients send, often enough that most requests are refused.
 func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int, per time.Duration) {
 	t.Helper()
 	l, err := newLimits(nil)
@@ -130,23 +130,23 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	require.Zero(t, l.takeClient(p, client, time.Now()), "it has waited as it was told")
 }
 
-// requireBounded says that no window, however long, holds more than what its length allows and one burst.
+// requireBounded asserts that no window, however long, has more requests than its length allows plus one burst.
 func requireBounded(t *testing.T, times []time.Time, burst int, per time.Duration, who any) {
 	t.Helper()
 	for i := range times {
 		for j := i; j < len(times); j++ {
 			allowed := float64(burst)*times[j].Sub(times[i]).Seconds()/per.Seconds() + float64(burst)
-			if float64(j-i+1) > allowed+1e-6 { // asked here, because there are very many windows
+			if float64(j-i+1) > allowed+1e-6 { // a plain if, because there are very many windows
 				require.Fail(t, "more than rate and burst", "%v: %d from %s to %s", who, j-i+1, times[i], times[j])
 			}
 		}
 	}
 }
 
-// sharedStore counts for several processes as the database does, in one statement for all that came meanwhile.
+// sharedStore counts for several processes as the database does: one statement for all waiting requests.
 type sharedStore struct {
 	mu         sync.Mutex
-	buckets    map[string]int // what was granted
+	buckets    map[string]int // granted so far
 	statements int
 	fails      error
 	takes      time.Duration
@@ -179,11 +179,11 @@ func (s *sharedStore) TakeRates(ctx context.Context, claims []event.RateClaim) (
 	return grants, nil
 }
 
-// Three processes, and a hundred requests to each at once:
-//   - together they let as many pass as the rate says, and ask the store a few times
-//   - what is refused asks the store no more until there is room
-//   - each source has a rate of its own, and a request counts once for each that its events have
-//   - without an answer of the store, each process lets pass what the rate says, and asks no more for a second
+// Three processes, and a hundred concurrent requests to each:
+//   - together they let as many pass as the rate allows, with few statements
+//   - refused requests ask the store again only once there is capacity
+//   - each source has its own rate, and a request counts once for each source of its events
+//   - if the store doesn't answer, each process applies the rate alone and asks again after a second
 func TestProcessesShareRates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,14 +232,15 @@ func TestProcessesShareRates(t *testing.T) {
 		before = store.statements
 		require.EqualValues(t, 3*30, passed(provider))
 		require.Equal(t, before+3, store.statements)
-		<-time.After(time.Second) // who asks ends with the requests, or the test would not
+		<-time.After(time.Second) // ask must outlast the requests, or it would block the test's end
 	})
 }
 
-// A database that takes longer for a statement than requests wait for it:
-//   - every request waits for less than a tenth of a second, however long the statement takes
-//   - the statement is not canceled, which would cost the pool its connection, and no other one begins meanwhile
-//   - the more often it is slow, the fewer are asked; in time again, processes share their rates at once
+// A database whose statements take longer than requests wait:
+//   - every request waits less than a tenth of a second, however long the statement takes
+//   - the statement isn't canceled, which would cost the pool its connection, and no other one begins meanwhile
+//   - the more often it is slow, the fewer statements there are; once it is in time again, processes share their rates
+//     immediately
 func TestASlowStoreDelaysFewRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +278,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 	})
 }
 
-// Requests wait behind a statement that turns out to be slow: they pass when it does, and don't wait for another one.
+// Requests that wait for a statement that turns out to be slow pass with it, and don't wait for another one.
 func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -300,8 +301,8 @@ func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 	})
 }
 
-// A request with events of two sources, of which one is used up, takes from neither, nor from the provider: neither in its process
-// nor in the database, and whether this process or another one has used the rate up.
+// A request has events of two sources, one of them over its rate: it takes from neither, nor from the provider, in its process
+// and in the database, whether this process or another one has used up the rate.
 func TestARefusedRequestTakesFromNoRate(t *testing.T) {
 	t.Parallel()
 	const rates = "rate: {requests: 20, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account"
@@ -348,7 +349,7 @@ func TestARefusedRequestTakesFromNoRate(t *testing.T) {
 			}
 			if isShared {
 				<-time.After(5 * ratePace)
-				synctest.Wait() // the last statement has given back
+				synctest.Wait() // the last statement has returned its permits
 				require.Equal(t, map[string]int{"limited 20/1m0s": 10, "limited 10/1m0s a": 10, "limited 10/1m0s b": 0}, store.buckets)
 			}
 			for range 10 {

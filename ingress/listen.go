@@ -11,8 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// limitConnections sets what Fiber does not expose. The body's limit and time are set before a byte of it is read, because the
-// buffer is allocated from the declared length.
+// limitConnections sets what Fiber doesn't expose. The body's limit and timeout are set before its first byte is read, because
+// the buffer is allocated from the declared length.
 func (s *Server) limitConnections() {
 	server := s.app.Server()
 	server.SecureErrorLogMessage = true
@@ -30,7 +30,7 @@ func (s *Server) limitConnections() {
 			c.SetConnectionClose() // what follows may be a piece of the body
 			refuse(c, errAmbiguous)
 		case !slices.Contains(fiber.DefaultMethods, string(c.Method())):
-			refuse(c, fasthttp.ErrGetOnly) // to Fiber, a method that is not allowed; its own answer is no error of ours
+			refuse(c, fasthttp.ErrGetOnly) // Fiber would answer an unsupported method with its own error
 		default:
 			handle(c)
 		}
@@ -54,15 +54,15 @@ func (s *Server) limitConnections() {
 	}
 }
 
-// The rest of a body that is too large is read for as long as it comes without a pause, and no further than this.
+// The bounds on reading the rest of a body that is too large: bytes, total time and pauses.
 const (
 	maxDiscarded   = 4 << 20
 	maxDiscardTime = 2 * time.Second
 	discardPause   = 200 * time.Millisecond
 )
 
-// discard reads on, so that a sender who is still writing sees the answer: a connection that is closed with bytes unread is
-// reset, and takes the answer with it.
+// discard continues to read, so that a sender that is still writing sees the answer: closing a connection with unread bytes
+// resets it, and the answer is lost.
 func discard(conn net.Conn) {
 	buffer := make([]byte, 16<<10)
 	end := time.Now().Add(maxDiscardTime)
@@ -78,8 +78,8 @@ func discard(conn net.Conn) {
 	}
 }
 
-// bodyLimit is what a definition declares; more than what holds for all only where somebody could be authentic, because anybody
-// can fill a buffer. It runs outside of every middleware, so that it recovers by itself.
+// bodyLimit returns the definition's limit. It exceeds the ingress's only if the provider has a secret, because anyone can fill
+// a buffer. It runs outside of every middleware, so it has its own recover.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 	defer func() {
 		if recover() != nil {
@@ -100,7 +100,7 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 	return provider.BodyLimit()
 }
 
-// Serve answers on the listener until Shutdown; if that came first, not at all.
+// Serve answers on the listener until Shutdown; if that was called first, it returns immediately.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
 	s.listener = listener
@@ -112,10 +112,10 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-// Drain makes GET /health fail, and the self-test say that the server is about to stop. It goes on accepting.
+// Drain makes GET /health fail and the self-test report that the server is about to stop. The server keeps accepting.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late leave the inbox.
+// Shutdown stops accepting, waits for the answers of requests in flight, and for late confirmed events to leave the inbox.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -123,7 +123,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 	err := s.app.ShutdownWithContext(ctx)
 	if listener != nil {
-		_ = listener.Close() // fasthttp has closed it, unless it was about to begin
+		_ = listener.Close() // fasthttp has closed it, unless it hadn't begun
 	}
 	return errors.Join(err, s.Intake.Close(ctx))
 }

@@ -18,8 +18,8 @@ import (
 	"holdfast/runs"
 )
 
-// requestMetrics count what comes in and how it is answered. Their labels come from definitions and from this package, never
-// from a request that was not authenticated.
+// requestMetrics count requests and their answers. Their labels come from definitions and from this package, never from an
+// unauthenticated request.
 type requestMetrics struct {
 	events  metric.Int64Counter
 	refused metric.Int64Counter
@@ -29,13 +29,13 @@ type requestMetrics struct {
 	labels *lru.Cache[labels, metric.MeasurementOption]
 }
 
-// labels are a set of attributes: names and values in turn. An attribute whose name is "" is none.
+// labels are a set of attributes: alternating names and values. An attribute named "" is ignored.
 type labels [8]string
 
-// maxLabels is how many sets are kept ready. There are a few for each type of event that a definition names.
+// maxLabels bounds the cached sets. There are a few for each event type of a definition.
 const maxLabels = 1000
 
-// with gives the set as an option. To make it takes longer than to count by it, and the same few are used again and again.
+// with returns the set as a cached option: creating one takes longer than counting with it.
 func (m requestMetrics) with(l labels) metric.MeasurementOption {
 	if option, ok := m.labels.Get(l); ok {
 		return option
@@ -71,8 +71,8 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	return m, nil
 }
 
-// observeNow shows how many requests are being handled, and how long the answers of the last minute took, when somebody asks,
-// and not with each of them.
+// observeNow registers gauges that are computed when metrics are collected: requests in flight, and the latency of the last
+// minute.
 func (s *Server) observeNow() error {
 	meter := otel.Meter("holdfast/ingress")
 	_, first := meter.Int64ObservableUpDownCounter("holdfast_requests_inflight",
@@ -103,7 +103,7 @@ func (m requestMetrics) questionAnswered(ctx context.Context, provider, by strin
 	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
 }
 
-// isDuplicate says of an event whether it came before. One with the key of another event, and other content, did not.
+// isDuplicate reports whether the event came before. A different event with the same key doesn't count.
 func isDuplicate(e runs.Started) bool { return !intake.IsNew(e.State) && e.Conflict == nil }
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []runs.Started) {

@@ -22,7 +22,7 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// The headers by which a sender can name a request and the chain that it belongs to.
+// The headers in which a sender can pass a request ID and a correlation ID.
 const (
 	headerRequestID     = "X-Request-Id"
 	headerCorrelationID = "X-Correlation-Id"
@@ -30,32 +30,32 @@ const (
 
 const maxRequestIDLength = 128
 
-// observation is what is known of a request while it is handled. It holds no memory of Fiber's.
+// observation collects what is known of a request while it is handled. It references no memory of Fiber's.
 type observation struct {
-	// ctx carries the span of a request that is authentic and nothing else: an event that has been accepted must not be lost
-	// because its sender hung up or the server is shutting down.
+	// ctx carries only the span of an authentic request, not its cancellation: an accepted event must not be lost because its
+	// sender hung up or the server is shutting down.
 	ctx           context.Context
 	requestID     string
 	correlationID string
 	receivedAt    time.Time
-	// definition is that of the provider the request is for; nil while that is not known.
+	// definition is that of the request's provider; nil while unknown.
 	definition *providers.Provider
 	provider   string
 	outcome    string
 	reason     string
-	// code is what a sender is told of the reason, and so all that the public port tells anybody.
+	// code is the reason sent to the sender, and the only one that the public port reveals.
 	code code
-	// failure says why an authentic request was not accepted.
+	// failure is why an authentic request wasn't accepted.
 	failure string
 	events  int
-	// client is the address that the request comes from, and denied why it is not authentic.
+	// client is the address that the request comes from, and denied why it isn't authentic.
 	client netip.Addr
 	denied *denial.Error
 }
 
 type observationKey struct{}
 
-// A request is these until more is known of it. What a stranger sends never becomes the name of a provider.
+// The labels of a request until more is known. A name that a stranger sends never becomes a provider label.
 const (
 	unknownProvider = "unknown"
 	outcomeRefused  = "refused"
@@ -63,7 +63,7 @@ const (
 
 func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*observation) }
 
-// observe surrounds the handling of a request with its span, its metrics and its one log line.
+// observe wraps the handling of a request with its span, its metrics and its log line.
 func (s *Server) observe(c *fiber.Ctx) error {
 	o := s.begin(c)
 	s.inflight.Add(1)
@@ -78,7 +78,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	return err
 }
 
-// begin starts the observation of a request and names it to the sender.
+// begin starts the observation of a request and returns its ID to the sender.
 func (s *Server) begin(c *fiber.Ctx) *observation {
 	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, newRequestID)
@@ -91,8 +91,8 @@ func (s *Server) begin(c *fiber.Ctx) *observation {
 	return o
 }
 
-// startSpan begins a trace of our own for an authentic request, as of its arrival: what strangers send must not fill the store
-// of traces. The sender's trace, which anybody can claim, is only linked to.
+// startSpan begins our own trace for an authentic request, as of its arrival: strangers must not fill the trace store. The
+// sender's trace ID, which could be forged, is only linked.
 func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(), trace.WithTimestamp(o.receivedAt),
@@ -108,7 +108,7 @@ func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
 	o.ctx, _ = s.tracer.Start(o.ctx, "receive webhook", options...)
 }
 
-// traceparent is the trace of the request, for what leaves because of it; "" where the trace is not exported.
+// traceparent returns the request's trace for calls made on its behalf; "" if the trace isn't exported.
 func (o *observation) traceparent() string {
 	if !trace.SpanContextFromContext(o.ctx).IsSampled() {
 		return ""
@@ -118,10 +118,10 @@ func (o *observation) traceparent() string {
 	return carrier.Get("traceparent")
 }
 
-// newRequestID begins with its time, which leads to the events of the request.
+// newRequestID begins with a timestamp, which helps to find the events of the request.
 func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// takeID takes a header's value as an ID where it is one: short and without anything that could forge a log line.
+// takeID returns a header's value if it is valid as an ID: short and without characters that could forge a log line.
 func takeID(c *fiber.Ctx, header string, otherwise func() string) string {
 	value := string(c.Request().Header.Peek(header))
 	if value == "" || len(value) > maxRequestIDLength {
@@ -135,7 +135,7 @@ func takeID(c *fiber.Ctx, header string, otherwise func() string) string {
 	return value
 }
 
-// reportPanic names the type of the panic's value only: the value itself may hold a piece of a payload.
+// reportPanic logs only the type of the panic's value: the value itself may contain a piece of a payload.
 func reportPanic(c *fiber.Ctx, value any) {
 	ctx := context.Background()
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
@@ -144,8 +144,8 @@ func reportPanic(c *fiber.Ctx, value any) {
 	slog.ErrorContext(ctx, "request.panicked", "value_type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 }
 
-// report shows a request that is answered: the metrics of each, the log of those that somebody may want to read of, the trace
-// of those that have one. The request is nil where it could not be read to its end.
+// report records the answer: in metrics always, in the log if an operator may need it, and in the trace if there is one. The
+// request is nil if reading it failed.
 func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
@@ -155,7 +155,7 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	// A request that isn't authentic is a refusal also if it is answered with 503, because its certificate is unavailable.
+	// An unauthenticated request is a refusal even if it is answered with 503 because its certificate is unavailable.
 	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.denied != nil) {
 		shown, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
 		s.Refusals.count(o.provider, o.reason, o.receivedAt)
@@ -185,7 +185,6 @@ func (o *observation) writeLine(level slog.Level, status int, took time.Duration
 	slog.LogAttrs(o.ctx, level, "event.received", fields...)
 }
 
-// endSpan ends the span of the request, if it has one.
 func (o *observation) endSpan(status int) {
 	span := trace.SpanFromContext(o.ctx)
 	if span.IsRecording() {
@@ -202,8 +201,8 @@ func (o *observation) endSpan(status int) {
 	span.End()
 }
 
-// recordRefusal puts into the error log a request that was answered with a 5xx. One that is refused for its sender's sake, as
-// without a good signature, leaves no row behind: it is counted and logged only.
+// recordRefusal adds requests answered with a 5xx to the error log. Requests refused because of their sender, such as for a bad
+// signature, are only counted and logged.
 func (s *Server) recordRefusal(o *observation, status int) {
 	if s.Errors == nil || status < fiber.StatusInternalServerError {
 		return

@@ -18,8 +18,8 @@ import (
 	"holdfast/providers/auth"
 )
 
-// A request with everything wrong is refused for the first of it; each thing that is put right lets it come one check further:
-// method, route, length, provider, the client's rate, encoding, authentication, the provider's rate, start.
+// A request with every possible fault is refused for the first one; each fix gets it one check further: method, route, length,
+// provider, the client's rate, encoding, authentication, the provider's rate, start.
 func TestChecksComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	unavailable := func(_ *Options, in *intake.Options) { in.StartTimeout = time.Nanosecond }
@@ -68,7 +68,7 @@ func TestChecksComeInTheirOrder(t *testing.T) {
 	}
 }
 
-// Requests whose signature is wrong use up nothing that is the provider's own.
+// Requests with a wrong signature don't use up the provider's rate.
 func TestStrangersCannotUseUpAProvidersRate(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "name: homemade\nextends: standard-webhooks\nrate: {requests: 2, per: 1h}\n")
@@ -85,7 +85,7 @@ func TestStrangersCannotUseUpAProvidersRate(t *testing.T) {
 	require.Equal(t, "1800", limited.header.Get("Retry-After"))
 }
 
-// A client that names another address in each request is one client all the same.
+// A client that forges another address in each request still counts as one client.
 func TestAForgedAddressBuysNoRoom(t *testing.T) {
 	t.Parallel()
 	const definition = "name: homemade\nextends: standard-webhooks\nclient_rate: {requests: 3, per: 1h}\n"
@@ -109,7 +109,7 @@ func TestAForgedAddressBuysNoRoom(t *testing.T) {
 	}
 }
 
-// The reply table of a definition holds for every answer, also for those that are given before the handlers run.
+// A definition's reply table applies to every answer, including those sent before the handlers run.
 func TestTheReplyTableIsTheDefinitions(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "name: homemade\nextends: standard-webhooks\nbody_limit: 1000\nclient_rate: {requests: 5, per: 1h}\n"+
@@ -130,7 +130,7 @@ func TestTheReplyTableIsTheDefinitions(t *testing.T) {
 	require.Equal(t, 420, send(true, "msg_4", note).status)
 }
 
-// Whatever is stored is answered with 200; what is not stored is not.
+// A stored event is answered with 200; one that isn't stored is not.
 func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -140,7 +140,7 @@ func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
 	require.Equal(t, 200, d.post(t, tokened("/api/rentprog/webhook", carUpdate)).status)
 }
 
-// A request that cannot be read to its end is named, logged and counted like any other.
+// A request that can't be read completely is named, logged and counted like any other.
 func TestWhatCannotBeReadIsObserved(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyTimeout = 300 * time.Millisecond })
@@ -173,20 +173,20 @@ func TestWhatCannotBeReadIsObserved(t *testing.T) {
 	}
 }
 
-// raw sends bytes and reads the answer until the server ends the connection.
+// raw sends bytes and returns the answer, up to the end of the connection.
 func (d *door) raw(t *testing.T, request string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
 	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
-	go func() { _, _ = io.WriteString(connection, request) }() // the server may answer before it has read all
+	go func() { _, _ = io.WriteString(connection, request) }() // the server may answer before it has read everything
 	var answer bytes.Buffer
-	_, _ = io.Copy(&answer, connection) // ends with a reset where not all was read
+	_, _ = io.Copy(&answer, connection) // ends with a reset if not everything was read
 	return answer.String()
 }
 
-// A panic wherever it happens is one request's own; its value, which may be a piece of a payload, goes nowhere.
+// A panic anywhere affects only its own request; its value, which may be a piece of a payload, is logged nowhere.
 func TestAPanicIsAnsweredWhereverItHappens(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.Catalogue = panicking{o.Catalogue} })
@@ -202,7 +202,7 @@ func TestAPanicIsAnsweredWhereverItHappens(t *testing.T) {
 	require.Equal(t, 202, d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "x").status)
 }
 
-// panicking panics while it looks for one provider, and has another whose secrets do.
+// panicking panics when it looks up one provider, and has another whose secrets panic.
 type panicking struct{ Catalogue }
 
 func (c panicking) ByPath(path string) (*providers.Provider, map[string]string, bool) {
@@ -216,7 +216,7 @@ func (c panicking) ByPath(path string) (*providers.Provider, map[string]string, 
 	return c.Catalogue.ByPath(path)
 }
 
-// The sender hangs up while its event is started: the start is not given up.
+// The sender hangs up while its event is being started: the start continues.
 func TestAStartOutlivesItsSender(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -250,7 +250,7 @@ func TestAStartOutlivesItsSender(t *testing.T) {
 	require.NoError(t, <-outcome, "the start's context is not the request's")
 }
 
-// A server that is told to stop before it has begun does not begin.
+// A server that is shut down before it serves doesn't begin to serve.
 func TestShutdownCanComeFirst(t *testing.T) {
 	t.Parallel()
 	server, err := New(Options{Intake: newIntake(t, intake.Options{}), BodyLimit: 1, MaxConns: 1})

@@ -13,8 +13,8 @@ import (
 	"holdfast/providers/definition"
 )
 
-// receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The server checks the declared length
+// receive processes a request: method → route → declared length → provider → the client's rate → body → authentication → the
+// provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The server checks the declared length
 // before the handler runs. The provider's own rate comes after authentication, so that strangers can't use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
@@ -64,7 +64,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	return s.accept(c, provider, request)
 }
 
-// greet answers a handshake that came before anything was authentic.
+// greet answers a handshake that is sent without authentication.
 func (s *Server) greet(c *fiber.Ctx, reply providers.Reply, p *providers.Provider, request *auth.Request, err error) error {
 	if err != nil {
 		return s.refuseUnauthenticated(c, s.examine(p, request, err))
@@ -138,10 +138,10 @@ func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]s
 	return nil, nil, codeNotFound
 }
 
-// isBatch says that the request was an envelope of events, be it an empty one.
+// isBatch reports whether the request was an envelope of events, possibly empty.
 func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].Root != nil }
 
-// receipts give each event of the request its ID.
+// receipts creates the receipt, with an ID, of each event of the request.
 func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
 	receipts, trace := make([]event.Receipt, len(items)), o.traceparent()
 	for i, item := range items {

@@ -27,7 +27,7 @@ import (
 	"holdfast/runs"
 )
 
-// instantInbox has committed at once.
+// instantInbox commits immediately.
 type instantInbox struct{}
 
 func (instantInbox) Spool(context.Context, event.Lane, event.Receipt, []byte, bool) (bool, error) {
@@ -38,7 +38,7 @@ func (instantInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, time
 	return true, nil
 }
 
-// instantStarter has started at once, or is down.
+// instantStarter starts immediately, or is down.
 type instantStarter struct{ down bool }
 
 func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (runs.Started, error) {
@@ -48,8 +48,8 @@ func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bo
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted}, nil
 }
 
-// BenchmarkReceive is what a request costs between the connection and the stores, with the log, the metrics and the traces of a
-// process that exports all of them.
+// BenchmarkReceive measures a request between the connection and the stores, with the logs, metrics and traces of a process
+// that exports all of them.
 func BenchmarkReceive(b *testing.B) {
 	told, err := telemetry.Start(b.Context(), telemetry.Options{Service: "benchmark"})
 	require.NoError(b, err)
@@ -101,7 +101,7 @@ func benchmarkReceive(b *testing.B, down bool, signedWith string, status int) {
 	}
 }
 
-// signedRequest is an event of about 600 bytes with its signature, as it comes from the wire.
+// signedRequest returns the raw bytes of a signed event of about 600 bytes.
 func signedRequest(b *testing.B, p *providers.Provider, signedWith string) []byte {
 	b.Helper()
 	r, err := p.SampleOf("customer.updated", "bench0001", "cus_1", time.Now())

@@ -14,15 +14,15 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// To examine a request takes some twenty times as long as to refuse it, so strangers can have that only so often, and only for
-// small bodies.
+// Examining a request takes some 20 times as long as refusing it, so examinations are rate limited, and limited to small
+// bodies.
 const (
 	examinationsPerSecond = 5
 	examinationsAtOnce    = 20
 	maxExamined           = 64 << 10
 )
 
-// examine looks closer at why a signature is no good, where there is time for it.
+// examine finds the precise reason for an invalid signature, within the limits above.
 func (s *Server) examine(p *providers.Provider, r *auth.Request, err error) error {
 	var denied *denial.Error
 	if !errors.As(err, &denied) || denied.Reason != denial.BadSignature || len(r.Body) > maxExamined {
@@ -37,7 +37,7 @@ func (s *Server) examine(p *providers.Provider, r *auth.Request, err error) erro
 // maxDigested bounds the bodies of refused requests that are hashed, in bytes.
 const maxDigested = 1 << 20
 
-// refusal is what is kept of a request that was refused.
+// refusal returns the record of a refused request.
 func (o *observation) refusal(status int, request *fasthttp.Request) oversight.Refusal {
 	r := oversight.Refusal{At: o.receivedAt.UTC(), Cause: o.reason, Status: status, Headers: []string{}}
 	if o.client.IsValid() {
@@ -58,7 +58,7 @@ func (o *observation) refusal(status int, request *fasthttp.Request) oversight.R
 	return r
 }
 
-// denial is what the log has of why a request is not authentic.
+// denial returns the log fields that say why a request isn't authentic.
 func (o *observation) denial() (fields []slog.Attr) {
 	if o.denied == nil {
 		return nil

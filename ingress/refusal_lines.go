@@ -7,20 +7,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A provider's refusals for one reason get this many lines in the log: strangers must not be able to fill it, and nobody reads
-// more.
+// The log rate for a provider's refusals with one reason: strangers must not be able to fill the log.
 const (
 	refusalLinesPerSecond = 10
 	refusalLinesAtOnce    = 100
 )
 
-// refusalLines bound what the log has of requests that were refused. The metric counts each of them.
+// refusalLines limit the log lines about refused requests. The metric counts all of them.
 type refusalLines struct {
 	mu   sync.Mutex
 	kept map[refusalKind]*refusalLine
 }
 
-// refusalKind tells refusals apart; both parts are our own words, so there are few.
+// refusalKind groups refusals. Both parts are our own words, so there are few.
 type refusalKind struct{ provider, reason string }
 
 type refusalLine struct {
@@ -28,7 +27,7 @@ type refusalLine struct {
 	leftOut int
 }
 
-// take says whether there is room for one more line, and how many of its kind were left out since the last one.
+// take reports whether one more line may be logged, and how many of its kind were dropped since the last one.
 func (l *refusalLines) take(kind refusalKind, now time.Time) (ok bool, leftOut int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // A storm of one kind of refusal:
-//   - the log gets a hundred lines, then ten a second, the next of which tells how many were left out
-//   - another provider, or another reason, has lines of its own
+//   - the log gets a hundred lines, then ten a second, each with the number of dropped lines
+//   - another provider, or another reason, has its own limit
 func TestAStormOfRefusalsDoesNotFillTheLog(t *testing.T) {
 	t.Parallel()
 	var lines refusalLines
@@ -44,7 +44,7 @@ func TestAStormOfRefusalsDoesNotFillTheLog(t *testing.T) {
 	require.Equal(t, 1, leftOut)
 }
 
-// Of a hundred and fifty refusals within a moment a hundred are logged; what was accepted or has failed is logged all the same.
+// A hundred of a hundred and fifty sudden refusals are logged; accepted and failed requests are always logged.
 func TestRefusalsAreLoggedInPart(t *testing.T) {
 	t.Parallel()
 	server, err := New(Options{MaxConns: 1})
@@ -65,7 +65,7 @@ func TestRefusalsAreLoggedInPart(t *testing.T) {
 	}
 }
 
-// Only a request that is authentic has a trace; it begins when the request came, and has no parent that a sender could claim.
+// Only an authentic request has a trace; it begins at the request's arrival and has no parent that a sender could forge.
 func TestOnlyAuthenticRequestsAreTraced(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// lastOfProvider and lastInAll bound how many refused requests are kept. Each has less than 2 KiB.
+	// lastOfProvider and lastInAll bound how many refused requests are kept, at less than 2 KiB each.
 	lastOfProvider = 20
 	lastInAll      = 500
-	// minutes is how far back refusals are counted.
+	// minutes is the window of the counts.
 	minutes = 60
 )
 
-// Refusals remember why requests were refused: counts of the last hour by provider and cause, and the last requests without
-// anything that their senders wrote. Providers and causes are our own words, so the memory is bounded whatever comes. It is safe
-// for concurrent use.
+// Refusals keep the reasons of refused requests: counts of the last hour by provider and cause, and the latest requests without
+// anything that their senders wrote. Providers and causes are our own words, so the memory is bounded. It is safe for
+// concurrent use.
 type Refusals struct {
 	now func() time.Time
 
@@ -32,7 +32,7 @@ type Refusals struct {
 
 type refusalsOf struct {
 	minutes [minutes]refusalMinute
-	last    []oversight.Refusal // the oldest first
+	last    []oversight.Refusal // oldest first
 }
 
 type refusalMinute struct {
@@ -45,19 +45,18 @@ type refusalCount struct {
 	last  time.Time
 }
 
-// NewRefusals remembers nothing yet.
+// NewRefusals returns empty Refusals.
 func NewRefusals() *Refusals {
 	return &Refusals{now: time.Now, providers: map[string]*refusalsOf{}}
 }
 
-// count counts one request.
 func (all *Refusals) count(provider, cause string, at time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.of(provider).minute(at).add(cause, at)
 }
 
-// keep keeps one request, in place of the oldest where there are too many.
+// keep stores one request and evicts the oldest if there are too many.
 func (all *Refusals) keep(provider string, r oversight.Refusal) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -82,7 +81,7 @@ func (all *Refusals) of(provider string) *refusalsOf {
 	return of
 }
 
-// oldest has the oldest request of all.
+// oldest returns the provider with the oldest request.
 func (all *Refusals) oldest() (found *refusalsOf) {
 	for _, of := range all.providers {
 		if len(of.last) > 0 && (found == nil || of.last[0].At.Before(found.last[0].At)) {
@@ -96,7 +95,7 @@ func (of *refusalsOf) dropOldest() {
 	of.last = append(of.last[:0], of.last[1:]...)
 }
 
-// minute is the one that a time belongs to, emptied if it still holds that of an hour ago.
+// minute returns the minute of at, emptied if it still holds the one of an hour ago.
 func (of *refusalsOf) minute(at time.Time) *refusalMinute {
 	n := at.Unix() / 60
 	m := &of.minutes[n%minutes]
@@ -113,7 +112,7 @@ func (m *refusalMinute) add(cause string, at time.Time) {
 	m.causes[cause] = refusalCount{m.causes[cause].count + 1, at}
 }
 
-// Refusals are those of one provider, or of all that have some ("" is all), by name.
+// Refusals returns those of one provider, or with "" those of all that have some, by name.
 func (all *Refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -158,7 +157,7 @@ func (of *refusalsOf) sum(name string, now time.Time) oversight.ProviderRefusals
 	return sum
 }
 
-// causeOf says what a reason means, be it of authentication or a code.
+// causeOf returns the explanation of a reason, which is an authentication reason or a code.
 func causeOf(reason string) denial.Cause {
 	if own, ok := causes[code(reason)]; ok {
 		return own

@@ -23,10 +23,10 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// Requests that are refused for causes of all kinds:
+// Requests that are refused for all kinds of causes:
 //   - the senders get one and the same answer
-//   - the operator sees the cause, the time that was claimed, sizes and digests, and the names of headers that somebody knows
-//   - nothing that a sender wrote is kept, be it a value, a body or a name that it made up
+//   - the operator sees the cause, the claimed time, sizes and digests, and the names of known headers
+//   - nothing that a sender wrote is kept, whether a value, a body or an invented name
 func TestTheOperatorLearnsTheCauseAndTheSenderDoesNot(t *testing.T) {
 	t.Parallel()
 	refused := NewRefusals()
@@ -85,7 +85,7 @@ func TestTheOperatorLearnsTheCauseAndTheSenderDoesNot(t *testing.T) {
 	}
 }
 
-// What is refused before anybody is asked who it is from has its cause, too.
+// Refusals before authentication have a cause, too.
 func TestRefusalsBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	refused := NewRefusals()
@@ -117,7 +117,7 @@ func TestRefusalsBeforeAuthentication(t *testing.T) {
 	}
 }
 
-// What is answered with a 5xx is no refusal of this kind: the request was authentic, and the error log has it.
+// A 5xx isn't counted as a refusal: the request was authentic, and the error log has it.
 func TestWhatCouldNotBeStoredIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	refused := NewRefusals()
@@ -127,8 +127,8 @@ func TestWhatCouldNotBeStoredIsNoRefusal(t *testing.T) {
 	require.Empty(t, refused.Refusals(""))
 }
 
-// Twenty thousand hostile requests, each with headers and a body of its own: what is kept of them is bounded, as is each.
-// It is not parallel, because it looks at the memory of the process.
+// Twenty thousand hostile requests, each with its own headers and body: what is kept is bounded, in total and for each. It
+// isn't parallel, because it measures the memory of the process.
 func TestRefusalsTakeBoundedMemory(t *testing.T) {
 	all, clock := NewRefusals(), time.Now()
 	all.now = func() time.Time { return clock }
@@ -172,7 +172,7 @@ func TestRefusalsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// heap is what lives, in bytes.
+// heap returns the live heap, in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -180,7 +180,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Strangers cannot have every request examined: after some, a wrong signature is just that.
+// Strangers can't have every request examined: beyond a limit, a wrong signature gets no further reason.
 func TestExaminationsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -205,8 +205,8 @@ func TestExaminationsAreBounded(t *testing.T) {
 	require.Equal(t, examinationsAtOnce, examined)
 }
 
-// A certificate that is not the sender's is refused for good. One that couldn't be verified now asks the sender to try again. The
-// operator learns which of both it was, and why.
+// A certificate that isn't the sender's is refused permanently. One that can't be verified now makes the sender retry. The
+// operator learns which of the two it was, and why.
 func TestACertificateThatCannotBeVerifiedNowIsSentAgain(t *testing.T) {
 	t.Parallel()
 	const topic = "arn:aws:sns:us-west-2:123456789012:Sample"

@@ -13,9 +13,9 @@ import (
 	"holdfast/providers/auth"
 )
 
-// What the systems did that Holdfast replaces, a test a line.
+// The behaviour of the systems that Holdfast replaces, one test per line.
 
-// only is the one receipt of a provider.
+// only returns the only receipt of a provider.
 func (d *door) only(t *testing.T, provider string) event.Receipt {
 	t.Helper()
 	all := d.receipts(provider)
@@ -33,7 +33,7 @@ func (d *door) parse(t *testing.T, r event.Receipt) event.Parsed {
 	return parsed
 }
 
-// entities are the kinds and ids that an event speaks of.
+// entities returns the kinds and IDs of an event's entities.
 func entities(p event.Parsed) (all []string) {
 	for _, c := range p.Changes {
 		all = append(all, c.Kind+" "+c.ExternalID)
@@ -41,7 +41,7 @@ func entities(p event.Parsed) (all []string) {
 	return all
 }
 
-// tokened is a request of a provider that signs nothing, with the token in its query.
+// tokened returns a request of a provider that signs nothing, with the token in its query.
 func tokened(path, body string) *auth.Request {
 	return &auth.Request{
 		Method: "POST", Path: path, Query: map[string][]string{"key": {secret}}, Body: []byte(body),
@@ -156,7 +156,7 @@ func TestEvolution_takesDataInEveryForm(t *testing.T) {
 	}
 }
 
-// A guessed key counts for the time in which the sender retries, and an hour; a certain one as long as on the platform.
+// A guessed key lasts for the sender's retry period plus an hour; a certain one as long as on the old platform.
 func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

@@ -12,21 +12,21 @@ import (
 	"holdfast/providers/auth"
 )
 
-// webhookPrefix begins the path of every provider that declares none of its own.
+// webhookPrefix is the path prefix of providers that declare no path of their own.
 const webhookPrefix = "/webhooks/"
 
 func isWebhookPath(path string) bool { return strings.HasPrefix(path, webhookPrefix) }
 
-// isCompressed says that the body is not as it was signed. Nothing is ever decompressed: a kilobyte can hold a gigabyte.
+// isCompressed reports whether the body has a content encoding. Bodies are never decompressed: a kilobyte can hold a gigabyte.
 func isCompressed(c *fiber.Ctx) bool {
 	return slices.ContainsFunc(c.Request().Header.PeekAll(fiber.HeaderContentEncoding), func(encoding []byte) bool {
 		return len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity"))
 	})
 }
 
-// readRequest takes a request out of Fiber's hands. The memory of a request is overwritten by the next one on the connection, so
-// all of it is copied, once: the body when it turns out to be authentic, everything else here; texts that Fiber gives are copies
-// already. The body is taken from fasthttp, because Fiber would decompress it.
+// readRequest copies a request out of Fiber, whose memory the next request on the connection overwrites. The body is copied
+// only when it turns out to be authentic, everything else here; strings that Fiber returns are copies already. The body is read
+// from fasthttp, because Fiber would decompress it.
 func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *auth.Request {
 	r := c.Request()
 	request := &auth.Request{
@@ -45,14 +45,14 @@ func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client neti
 	return request
 }
 
-// copyHeader gives the values of each header by its name in lower case.
+// copyHeader returns the values of each header by its lower-case name.
 func copyHeader(h *fasthttp.RequestHeader) map[string][]string {
 	n := h.Len()
 	header, values := make(map[string][]string, n), make([]string, 0, n)
 	for key, value := range h.All() {
 		name, i := lowerName(key), len(values)
 		if values = append(values, string(value)); header[name] == nil {
-			header[name] = values[i : i+1 : i+1] // with room for this one only
+			header[name] = values[i : i+1 : i+1] // capped, so that append doesn't overwrite the next
 		} else {
 			header[name] = append(header[name], values[i])
 		}
@@ -60,7 +60,7 @@ func copyHeader(h *fasthttp.RequestHeader) map[string][]string {
 	return header
 }
 
-// lowerName gives the name of a header in lower case; of those that nearly every request has, without a copy.
+// lowerName returns a header's name in lower case, without an allocation for common ones.
 func lowerName(key []byte) string {
 	if name, ok := usualNames[string(key)]; ok {
 		return name

@@ -23,8 +23,8 @@ type acknowledgement struct {
 	OK        bool `json:"ok"`
 	Queued    bool `json:"queued"`
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Conflict says that the key of an event belongs to an event with other content. If the key is certain, the event is accepted
-	// and becomes a dead letter; otherwise it is dropped.
+	// Conflict means that an event's key belongs to an event with other content. If the key is certain, the event is accepted and
+	// becomes a dead letter; otherwise it is dropped.
 	Conflict  bool   `json:"conflict,omitempty"`
 	RequestID string `json:"request_id"`
 	// DurationMS is the time from the request's arrival to this answer.
@@ -33,7 +33,6 @@ type acknowledgement struct {
 	Events     []acknowledgedEvent `json:"events"`
 }
 
-// counts sum up a batch.
 type counts struct {
 	Accepted  int `json:"accepted"`
 	Duplicate int `json:"duplicate"`
@@ -41,25 +40,25 @@ type counts struct {
 
 type acknowledgedEvent struct {
 	WorkflowID string `json:"workflow_id"`
-	// EventID is missing for a duplicate of an event that waits in the inbox.
+	// EventID is missing for a duplicate of an event that is still in the inbox.
 	EventID string `json:"event_id,omitempty"`
-	// EventHash is the beginning of the SHA-256 of the event's bytes, in hex.
+	// EventHash is a prefix of the SHA-256 of the event's bytes, in hex.
 	EventHash string     `json:"event_hash"`
 	Status    runs.State `json:"status"`
 	// Outcome is the result of the earlier run, if it has one.
 	Outcome event.Outcome `json:"outcome,omitempty"`
-	// Cached is what that run came to, if Temporal still has it.
+	// Cached is the result of that run, if Temporal still has it.
 	Cached *cachedResult `json:"cached_result,omitempty"`
-	// DeadLetterID is the number of the dead letter that the event is, or was until this redelivery ran it again.
+	// DeadLetterID is the number of the event's dead letter, including one that this redelivery has redriven.
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
-	// Conflict says that the key belongs to an event with other content.
+	// Conflict means that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`
 }
 
 type cachedResult struct {
 	Result      event.Outcome `json:"result"`
 	ProcessedAt time.Time     `json:"processed_at"`
-	// CorrelationID is that of the request which brought the event first.
+	// CorrelationID is that of the request in which the event first arrived.
 	CorrelationID string `json:"correlation_id,omitempty"`
 }
 
@@ -72,7 +71,7 @@ func cachedOf(e runs.Started) *cachedResult {
 	}
 }
 
-// acknowledge answers for events that are all durable now.
+// acknowledge answers for events that are all durable.
 func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []runs.Started) error {
 	o := observed(c)
 	body := acknowledgement{
@@ -111,7 +110,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 	return sendReply(c, o.definition.Acknowledge(status, usual))
 }
 
-// hashLength is in hex digits: enough to tell events apart by eye.
+// hashLength is in hex digits: enough to distinguish events by eye.
 const hashLength = 12
 
 func eventHash(body []byte) string {
@@ -154,35 +153,35 @@ func (s *Server) refuseSaying(c *fiber.Ctx, reason code, message string) error {
 	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 
-// refuseUnavailable asks for the request again, because it is authentic and not durable.
+// refuseUnavailable asks for a retry: the request is authentic, but not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	observed(c).failure = err.Error()
 	return s.refuse(c, codeUnavailable)
 }
 
-// refuseUnauthenticated tells the operator the reason, and the sender only that there is one.
+// refuseUnauthenticated reports the reason to the operator, and to the sender only that there is one.
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
 	if errors.As(err, &o.denied) {
 		o.reason = string(o.denied.Reason)
 	}
-	if o.denied != nil && o.denied.Reason == denial.NoCertificate { // it may well be authentic
+	if o.denied != nil && o.denied.Reason == denial.NoCertificate { // it may be authentic
 		return s.refuse(c, codeUnavailable)
 	}
 	return s.refuse(c, codeUnauthenticated)
 }
 
-// refuseLimited says when there is room again.
+// refuseLimited sends the time after which a retry can succeed.
 func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	return s.refuse(c, codeRateLimited)
 }
 
-// refuseUnread answers for a request that could not be read to its end, or not in one way, which never reaches the handlers.
+// refuseUnread answers requests that couldn't be read completely or unambiguously, which never reach the handlers.
 func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	if c.Locals(observationKey{}) != nil {
-		return s.refuseError(c, err) // it was read, and its handling is reported already
+		return s.refuseError(c, err) // it was read, and handling has reported it already
 	}
 	o := s.begin(c)
 	if p, _, ok := s.Catalogue.ByPath(c.Path()); ok {
@@ -193,8 +192,8 @@ func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	return err
 }
 
-// refuseError answers for errors of Fiber and fasthttp, most of them met while the request was read. Their own text can hold
-// a piece of the request, so it goes nowhere.
+// refuseError answers for errors of Fiber and fasthttp, mostly from reading the request. Their text can contain a piece of the
+// request, so it is dropped.
 func (s *Server) refuseError(c *fiber.Ctx, err error) error {
 	reason := codeInternal
 	var e *fiber.Error
@@ -217,8 +216,8 @@ func (s *Server) refuseError(c *fiber.Ctx, err error) error {
 	return s.refuse(c, reason)
 }
 
-// setSecurityHeaders keeps a browser that is led to this port from running, framing, guessing or keeping what is answered. What
-// TLS adds (Strict-Transport-Security) is the proxy's that has it.
+// setSecurityHeaders keeps a browser from running, framing, sniffing or caching an answer. Strict-Transport-Security is left to
+// the proxy that terminates TLS.
 func setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")

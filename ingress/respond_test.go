@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever is answered, a browser may neither run, frame, guess nor keep it.
+// No browser may run, frame, sniff or cache any answer.
 func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Options{SelfTest: &SelfTest{}})

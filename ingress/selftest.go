@@ -12,53 +12,53 @@ import (
 )
 
 const (
-	// selfTestPath cannot be a provider's: their names begin with a letter.
+	// selfTestPath can't collide with a provider: provider names begin with a letter.
 	selfTestPath = "/webhooks/_selftest"
-	// healthPath is for load balancers, which want a status and nothing else. They route by it, so that it fails as soon as the
-	// server is about to stop, while it still accepts.
+	// healthPath is for load balancers, which need only a status. It fails as soon as the server is about to stop, while it still
+	// accepts.
 	healthPath = "/health"
 )
 
-// SelfTest is what the self-test looks at beside the server itself.
+// SelfTest configures what the self-test checks in addition to the server itself.
 type SelfTest struct {
-	// Stores are asked whether they answer, by name ("temporal", "database").
+	// Stores are pinged by name ("temporal", "database").
 	Stores map[string]func(context.Context) error
 	// Queues reads the state of the task queues.
 	Queues func(context.Context) ([]oversight.QueueStats, error)
-	// Inbox counts what waits in the inbox; nil where there is none.
+	// Inbox counts the events in the inbox; nil if there is none.
 	Inbox func(context.Context) (event.InboxDepth, error)
-	// Failures counts the steps of events that have failed within the last minute, in all workers; nil where there is no database.
+	// Failures counts the event steps that failed within the last minute, in all workers; nil without a database.
 	Failures func(context.Context) (int64, error)
 }
 
 const (
-	// outcomeSelfTest keeps a self-test out of logs and metrics, which are about webhooks, and outcomeDispatcher a client of a
-	// dispatcher that publishes nothing.
+	// outcomeSelfTest keeps self-tests out of logs and metrics, which are about webhooks. outcomeDispatcher does so for a
+	// dispatcher's client that publishes nothing.
 	outcomeSelfTest   = "self_test"
 	outcomeDispatcher = "dispatcher"
-	// selfTestAge is how long a result is given again, so that asking often costs nothing.
+	// selfTestAge is how long a result is cached.
 	selfTestAge = time.Second
-	// selfTestLimit bounds one look at a store or the queues.
+	// selfTestLimit bounds one check of a store or the queues.
 	selfTestLimit = 2 * time.Second
 )
 
-// selfTestResult shows how the ingress is doing. It names no provider, and nothing in it is secret: this port is public.
+// selfTestResult shows the state of the ingress. This port is public: the result names no provider and has no secrets.
 type selfTestResult struct {
 	OK     bool                   `json:"ok"`
 	At     time.Time              `json:"at"`
 	Stores map[string]storeResult `json:"stores"`
-	// Readiness says whether the process is about to stop. It accepts webhooks until it has stopped.
+	// Readiness shows whether the process is about to stop. It accepts webhooks until it stops.
 	Readiness readinessResult `json:"readiness"`
 	Dedupe    dedupeResult    `json:"dedupe"`
-	// Queues is empty where Temporal did not tell.
+	// Queues is empty if Temporal didn't answer.
 	Queues []oversight.QueueStats `json:"queues"`
-	// Inbox is missing where there is none, or where the database did not tell.
+	// Inbox is missing if there is none, or if the database didn't answer.
 	Inbox      event.InboxDepth `json:"inbox,omitempty"`
 	Inflight   int64            `json:"inflight"`
 	Limits     limitsResult     `json:"limits"`
 	LastMinute lastMinuteSum    `json:"last_minute"`
 	Latency    latencyResult    `json:"latency_ms"`
-	// WorkerFailures is missing where there is no database, or where it did not tell.
+	// WorkerFailures is missing if there is no database, or if it didn't answer.
 	WorkerFailures *int64 `json:"worker_failures,omitempty"`
 }
 
@@ -71,7 +71,7 @@ type storeResult struct {
 	LatencyMS int64 `json:"latency_ms"`
 }
 
-// dedupeResult says what makes an event happen once: see Starter, and the tables idempotency_keys and events.
+// dedupeResult shows how events are deduplicated: see Starter, and the tables idempotency_keys and events.
 type dedupeResult struct {
 	Layers          []string `json:"layers"`
 	DuplicatesShare float64  `json:"duplicates_share"`
@@ -101,16 +101,16 @@ func (l latencyResult) figures() map[string]float64 {
 	return map[string]float64{"average": l.Average, "p50": l.P50, "p95": l.P95, "p99": l.P99}
 }
 
-// selfTest keeps the last result.
+// selfTest caches the last result.
 type selfTest struct {
 	mu   sync.Mutex
 	last selfTestResult
-	// until is how long it is given again, from the end of the look: one that takes long must not keep callers waiting in line.
+	// until is when the cache expires. It counts from the end of the check, so that a slow check doesn't queue callers.
 	until time.Time
 }
 
-// testSelf answers GET /webhooks/_selftest, and GET /health in a word: 200 if a webhook would be accepted now, else 503. A load
-// balancer needs the 503 while the server accepts for the last time, to look away before it stops.
+// testSelf answers GET /webhooks/_selftest, and GET /health in one word: 200 if a webhook would be accepted now, else 503. A
+// load balancer needs the 503 before the server stops accepting, to remove it in time.
 func (s *Server) testSelf(c *fiber.Ctx) error {
 	observed(c).outcome = outcomeSelfTest
 	isHealth := c.Path() == healthPath
@@ -132,7 +132,7 @@ func (s *Server) isSelfTest(c *fiber.Ctx) bool {
 	return s.SelfTest != nil && c.Method() == fiber.MethodGet && (c.Path() == selfTestPath || c.Path() == healthPath)
 }
 
-// selfTestResult lets callers that come at the same time share one look.
+// selfTestResult returns the cached result. Concurrent callers share one check.
 func (s *Server) selfTestResult() selfTestResult {
 	s.tested.mu.Lock()
 	defer s.tested.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 		Stores:    map[string]storeResult{},
 		Readiness: readinessResult{ShuttingDown: s.draining.Load()},
 		Queues:    []oversight.QueueStats{},
-		Inflight:  s.inflight.Load() - 1, // without the request that asks
+		Inflight:  s.inflight.Load() - 1, // without this request
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
 			HandlerBudgetMS: s.Intake.Budget.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
@@ -167,7 +167,7 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 	return r
 }
 
-// askStores asks all of them at the same time. A webhook is accepted as long as one of them answers.
+// askStores pings all stores concurrently. Webhooks are accepted as long as one of them answers.
 func (s *Server) askStores(r *selfTestResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), selfTestLimit)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 	"holdfast/providers"
 )
 
-// A minute forgets what is older, and knows how long answers took.
+// The last minute drops older entries and has the latencies of its answers.
 func TestAMinuteCountsAMinute(t *testing.T) {
 	t.Parallel()
 	var m lastMinute
@@ -44,7 +44,7 @@ func TestAMinuteCountsAMinute(t *testing.T) {
 	sum = m.sum(start.Add(60 * time.Second))
 	require.Zero(t, sum.Accepted)
 	require.EqualValues(t, 2, sum.Requests)
-	m.answer(start.Add(60*time.Second), time.Millisecond, "") // takes the place of the first second
+	m.answer(start.Add(60*time.Second), time.Millisecond, "") // replaces the first second
 	require.EqualValues(t, 3, m.sum(start.Add(60*time.Second)).Requests)
 	require.Zero(t, m.sum(start.Add(time.Hour)).Requests)
 	require.Zero(t, m.sum(start.Add(time.Hour)).latencies())
@@ -71,7 +71,7 @@ func ask(t *testing.T, s *Server, method, path string) (status int, body []byte)
 	return response.StatusCode, body
 }
 
-// The self-test says what is up, and looks once a second however often it is asked.
+// The self-test reports what is up, and checks once a second however often it is called.
 func TestTheSelfTestIsCheap(t *testing.T) {
 	t.Parallel()
 	var looks atomic.Int32
@@ -108,7 +108,7 @@ func TestTheSelfTestIsCheap(t *testing.T) {
 	require.EqualValues(t, 2, looks.Load())
 }
 
-// The self-test says how the workers do, how many requests come, and when the process is about to stop.
+// The self-test reports the workers, the request rate, and that the process is about to stop.
 func TestTheSelfTestTellsOfWorkersAndOfAStop(t *testing.T) {
 	t.Parallel()
 	failures, err := int64(0), error(nil)
@@ -162,7 +162,7 @@ func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 	require.Equal(t, `503 {"status":"unavailable"}`, fmt.Sprint(status, " ", string(body)))
 }
 
-// Where it is turned off the path is that of a provider that does not exist; and nobody can post to it.
+// If it is turned off, its path is that of an unknown provider; and POST is never allowed.
 func TestTheSelfTestIsNoProvider(t *testing.T) {
 	t.Parallel()
 	off := newTestServer(t, Options{})
@@ -173,7 +173,7 @@ func TestTheSelfTestIsNoProvider(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-// Whoever forges a request learns from the self-test what the answer has said already, and not how far the forgery came.
+// A forger learns no more from the self-test than from the answer, in particular not how far the forgery got.
 func TestTheSelfTestSaysNotWhyARequestWasRefused(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.SelfTest = &SelfTest{Queues: noQueues} })

@@ -23,59 +23,59 @@ type Options struct {
 	Catalogue Catalogue
 	// Intake makes events durable. Shutdown closes it.
 	Intake *intake.Intake
-	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
+	// SelfTest configures GET /webhooks/_selftest; nil disables it.
 	SelfTest *SelfTest
-	// Dispatcher serves the clients of an outbound dispatcher; nil: there is none.
+	// Dispatcher serves the clients of an outbound dispatcher; nil disables it.
 	Dispatcher Dispatcher
-	// Refusals remember why requests were refused; nil makes some of the server's own.
+	// Refusals keep the reasons of refused requests; nil creates new ones.
 	Refusals *Refusals
-	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
+	// Errors receives entries for the error log; nil if there is none.
 	Errors ErrorSink
-	// HeaderTimeout bounds reading the headers, BodyTimeout the body after them, WriteTimeout the answer, IdleTimeout the pause
+	// HeaderTimeout bounds reading the headers, BodyTimeout reading the body, WriteTimeout the answer, IdleTimeout the pause
 	// between requests.
 	HeaderTimeout time.Duration
 	BodyTimeout   time.Duration
 	WriteTimeout  time.Duration
 	IdleTimeout   time.Duration
-	// BodyLimit, in bytes, holds where a provider declares none of its own.
+	// BodyLimit, in bytes, applies to providers that declare none of their own.
 	BodyLimit int
 	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
 	MaxConns      int
 	MaxConnsPerIP int
-	// TrustedProxies are the addresses and networks whose word in X-Forwarded-For is believed; empty: nobody's.
+	// TrustedProxies are the addresses and networks whose X-Forwarded-For is trusted; empty trusts none.
 	TrustedProxies []string
-	// Questions reach the handlers that answer the events whose sender waits for an answer.
+	// Questions call the handlers of events whose sender waits for an answer.
 	Questions Asker
-	// HandlerURL gives the address of a handler by the name that a definition has for it; "" if it is not configured.
+	// HandlerURL returns the address of a handler by its name in a definition; "" if it isn't configured.
 	HandlerURL func(name string) string
-	// Rates are shared with the other processes of the installation; nil: this process counts alone.
+	// Rates are shared with the other processes of the installation; nil means that this process counts alone.
 	Rates RateStore
-	// PublicURL is how senders see this server (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
+	// PublicURL is the address that senders call (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
 
-// Catalogue finds the definition that a request is for.
+// Catalogue finds the definition for a request.
 type Catalogue interface {
 	Lookup(name string) (*providers.Provider, bool)
-	// ByPath resolves /webhooks/{provider} and every path of its own that a definition declares.
+	// ByPath resolves /webhooks/{provider} and every path that a definition declares.
 	ByPath(path string) (p *providers.Provider, params map[string]string, ok bool)
 }
 
-// Dispatcher serves what the clients of an outbound dispatcher ask beside publishing.
+// Dispatcher serves the requests of an outbound dispatcher's clients other than publishing.
 type Dispatcher interface {
-	// Serves says whether a path is one of its own. Handle answers a request for one, and lets in whom it knows.
+	// Serves reports whether a path is one of the dispatcher's. Handle answers a request for one and authenticates the client.
 	Serves(path string) bool
 	Handle(c *fasthttp.RequestCtx)
-	// Check says what is wrong with the body of an authentic request to a provider, if one of its clients sends it; "" otherwise.
+	// Check returns the problem with the body of an authentic request that one of its clients sends to a provider; "" if none.
 	Check(provider, authorization string, body []byte) (problem string)
 }
 
-// ErrorSink takes entries for the error log. Record neither waits nor fails.
+// ErrorSink adds entries to the error log. Record neither blocks nor fails.
 type ErrorSink interface {
 	Record(e oversight.ErrorEntry)
 }
 
-// maxHeaderBytes bounds the request line and the headers together.
+// maxHeaderBytes bounds the request line plus the headers.
 const maxHeaderBytes = 16 << 10
 
 // Server is the public HTTP server.
@@ -93,18 +93,18 @@ type Server struct {
 	refusalLines refusalLines
 	examinations *rate.Limiter
 
-	// What the self-test shows.
+	// The state of the self-test.
 	lastMinute lastMinute
 	inflight   atomic.Int64
 	draining   atomic.Bool
 	tested     selfTest
 
 	mu       sync.Mutex
-	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
+	listener net.Listener // for Shutdown, even if nothing has been accepted on it yet
 	stopped  bool
 }
 
-// New makes a server; nothing listens yet.
+// New creates a server that doesn't listen yet.
 func New(o Options) (*Server, error) {
 	metrics, err := newRequestMetrics()
 	if err != nil {
@@ -144,13 +144,13 @@ func New(o Options) (*Server, error) {
 		StrictRouting:                true,
 		Immutable:                    true,
 		DisableStartupMessage:        true,
-		DisablePreParseMultipartForm: true, // a parsed form is written anew, and its bytes are no longer those that were signed
-		EnableTrustedProxyCheck:      true, // and no proxy that Fiber trusts: it would take the address that the sender claims
+		DisablePreParseMultipartForm: true, // a parsed form is re-encoded, and no longer has the signed bytes
+		EnableTrustedProxyCheck:      true, // with no proxies trusted: Fiber would use the address that the sender claims
 		ErrorHandler:                 s.refuseUnread,
 	})
 	s.limitConnections()
-	// recover stands outermost: fasthttp has none, and a panic would end the process with every other request in it. It
-	// stands once more inside observe, so that a panic of the handler is answered and reported like any other failure.
+	// recover is the outermost middleware: fasthttp has none, and a panic would end the process with all its requests. It is
+	// repeated inside observe, so that a panic of the handler is answered and reported like any other failure.
 	recoverPanic := recover.New(recover.Config{EnableStackTrace: true, StackTraceHandler: reportPanic})
 	s.app.Use(recoverPanic, s.observe, recoverPanic, s.receive)
 	return s, nil

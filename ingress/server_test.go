@@ -32,14 +32,14 @@ import (
 // secret signs what the tests send.
 const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
 
-// fakeStarter stands in for Temporal where a test is about HTTP: it remembers what was started, by workflow ID.
+// fakeStarter stands in for Temporal in tests of HTTP: it records what was started, by workflow ID.
 type fakeStarter struct {
 	mu      sync.Mutex
 	started map[string]event.Receipt
 	bodies  map[string][]byte
-	// before is asked before each start; its error is the start's.
+	// before runs before each start; its error is the start's.
 	before func(event.Receipt) error
-	// during sees the context of each start.
+	// during gets the context of each start.
 	during func(context.Context)
 }
 
@@ -68,7 +68,7 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
-// receipts are those of a provider, in no order.
+// receipts returns those of a provider, in no particular order.
 func (f *fakeStarter) receipts(provider string) (all []event.Receipt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *fakeStarter) receipts(provider string) (all []event.Receipt) {
 	return all
 }
 
-// door is a server that listens.
+// door is a listening server.
 type door struct {
 	*fakeStarter
 	url       string
@@ -94,7 +94,7 @@ func newIntake(t testing.TB, o intake.Options) *intake.Intake {
 	return i
 }
 
-// openDoor serves the catalogue and, if there is one, a definition of the test's own, called homemade.
+// openDoor serves the catalogue and, if given, the test's own definition, named homemade.
 func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.Options)) *door {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.
 	return d
 }
 
-// reply is what a sender sees.
+// reply is the answer that a sender gets.
 type reply struct {
 	status int
 	header http.Header
@@ -143,7 +143,7 @@ type reply struct {
 	Error refusalError `json:"error"`
 }
 
-// deliver signs a body as the provider would and posts it; sign is false for a request that is not authentic.
+// deliver posts a body, signed as the provider would unless sign is false.
 func (d *door) deliver(t *testing.T, provider, path, body string, sign bool, header ...string) reply {
 	t.Helper()
 	p, ok := d.catalogue.Lookup(provider)
@@ -187,7 +187,7 @@ func (d *door) post(t *testing.T, r *auth.Request) reply {
 
 const note = `{"type":"note.written","timestamp":"2026-01-01T00:00:00Z","data":{"id":"note_1"}}`
 
-// The answers that the architecture lays down, each with its exact body.
+// The answers that the architecture specifies, each with its exact body.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -221,7 +221,7 @@ func TestAnswers(t *testing.T) {
 	require.Contains(t, logged.line("r-unavailable"), `CANARY of an internal error`)
 }
 
-// number reads a number out of an answer that is different every time.
+// number returns a number from an answer that varies.
 func number(t *testing.T, raw, field string) string {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -243,7 +243,7 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	require.Len(t, refusals, 13, "a code that is not in this list")
 }
 
-// A panic while an event is started is answered like any other failure, and the server lives.
+// A panic while an event is started is answered like any other failure, and the server survives.
 func TestAPanicIsOneRequestsOwn(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -260,8 +260,8 @@ func TestAPanicIsOneRequestsOwn(t *testing.T) {
 	require.Equal(t, 202, good.status)
 }
 
-// Hundreds of different bodies at the same time, over connections that are used again:
-//   - each event has its own bytes, because nothing of Fiber's memory outlives a request
+// Hundreds of different bodies, sent concurrently over reused connections:
+//   - each event has its own bytes, because no memory of Fiber's outlives a request
 func TestBodiesAreCopied(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -284,7 +284,7 @@ func TestBodiesAreCopied(t *testing.T) {
 	}
 }
 
-// A request ID that could forge a line of a log is not taken over.
+// A request ID that could forge a log line is rejected.
 func TestRequestIDsAreSafe(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -298,13 +298,13 @@ func TestRequestIDsAreSafe(t *testing.T) {
 	}
 }
 
-// Some events of a batch cannot be started: the whole request fails, and what had started is a duplicate next time.
+// Some events of a batch can't be started: the whole request fails, and the started ones are duplicates at the retry.
 func TestABatchIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	const body = `{"events":[{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}},` +
 		`{"id":"EV2","resource_type":"payments","action":"confirmed","links":{"payment":"PM2"}}],"meta":{"webhook_id":"WB1"}}`
-	var back atomic.Bool // a start that nobody waits for may still ask
+	var back atomic.Bool // a start that its request no longer waits for may still be in flight
 	d.before = func(r event.Receipt) error {
 		if r.Key == "EV2" && !back.Load() {
 			return errors.New("away")
@@ -315,7 +315,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	back.Store(true)
 	again := d.deliver(t, "gocardless", "/webhooks/gocardless", body, true)
 	require.Equal(t, 200, again.status)
-	// EV1 may have started before EV2 failed, or not: a batch that fails stops the starts that have not begun.
+	// EV1 may have started before EV2 failed, or not: a failed batch cancels the starts that haven't begun.
 	require.Equal(t, 2, again.Counts.Accepted+again.Counts.Duplicate)
 	require.Len(t, d.receipts("gocardless"), 2)
 }
@@ -326,10 +326,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// traced are the spans of all tests of this package.
+// traced has the spans of all tests of this package.
 var traced = tracetest.NewSpanRecorder()
 
-// logged is what the server logs in all tests of this package.
+// logged has the server's log of all tests of this package.
 var logged = &recorder{}
 
 type recorder struct {
@@ -349,7 +349,7 @@ func (r *recorder) has(text string) bool {
 	return strings.Contains(r.lines.String(), text)
 }
 
-// count is how many lines have the text.
+// count returns how many lines contain the text.
 func (r *recorder) count(text string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -361,7 +361,7 @@ func (r *recorder) count(text string) (n int) {
 	return n
 }
 
-// line is the first one with the text.
+// line returns the first line that contains the text.
 func (r *recorder) line(text string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -373,5 +373,5 @@ func (r *recorder) line(text string) string {
 	return ""
 }
 
-// canary is what a panic of the tests carries, as one of the server could carry a piece of a payload.
+// canary is the value of the tests' panics, which stands for a piece of a payload.
 const canary = "CANARY-OF-A-PANIC"

@@ -18,37 +18,37 @@ type RateStore interface {
 }
 
 const (
-	// rateLimit is how long a statement may take. The requests that wait for a slower one pass, and their process counts alone.
+	// rateLimit is the time limit of a statement. Requests that wait for a slower one pass, and their process counts alone.
 	rateLimit = 25 * time.Millisecond
 	// ratePause is how long a process counts alone after that. It doubles, up to maxRatePause, until a statement is in time.
 	ratePause    = time.Second
 	maxRatePause = 30 * time.Second
-	// ratePace is the shortest time between two statements. What comes meanwhile shares the next one.
+	// ratePace is the shortest interval between two statements. Requests that arrive meanwhile share the next one.
 	ratePace = 10 * time.Millisecond
-	// statementLimit cancels a statement. It is longer than the limits of the database, because to cancel costs the pool a
+	// statementLimit cancels a statement. It is longer than the database's limits, because a cancellation costs the pool a
 	// connection.
 	statementLimit = 20 * time.Second
 )
 
 var errSlow = errors.New("the database took longer than " + rateLimit.String())
 
-// sharedRates asks the store for requests. One statement at a time is under way, for all that has come since the last one, so the
-// cost for the store doesn't grow with the number of requests, and a slow database holds one connection.
+// sharedRates asks the store for permits. One statement at a time is in flight, for all requests since the last one, so the
+// store's cost doesn't grow with the number of requests, and a slow database uses one connection.
 type sharedRates struct {
 	store RateStore
 
 	mu      sync.Mutex
 	waiting map[string]*claim
 	running bool
-	slow    bool          // the statement under way is over its limit
+	slow    bool          // the statement in flight is over its limit
 	pause   time.Duration // the last one; 0 while processes share their rates
-	alone   time.Time     // the store is not asked before
+	alone   time.Time     // the store isn't asked before this time
 }
 
-// claim is of all requests that wait for the same bucket.
+// claim collects the requests that wait for one bucket.
 type claim struct {
 	event.RateClaim
-	unused int // granted before, and given back
+	unused int // granted earlier and returned
 	grant  event.RateGrant
 	done   chan struct{}
 }
@@ -75,7 +75,7 @@ func (s *sharedRates) ask(of event.RateClaim) *pending {
 	return &pending{c, c.Want}
 }
 
-// giveBack returns a request to a bucket that has granted it. While the process counts alone, it stays counted.
+// giveBack returns a granted request to its bucket. While the process counts alone, it stays counted.
 func (s *sharedRates) giveBack(of event.RateClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *sharedRates) giveBack(of event.RateClaim) {
 	}
 }
 
-// claim returns that of a bucket in the next statement; nil while the process counts alone.
+// claim returns the bucket's claim in the next statement; nil while the process counts alone.
 func (s *sharedRates) claim(of event.RateClaim) *claim {
 	if s.slow || time.Now().Before(s.alone) {
 		return nil
@@ -101,7 +101,7 @@ func (s *sharedRates) claim(of event.RateClaim) *claim {
 	return c
 }
 
-// wait is how long it takes until the bucket has room; 0 if the request may pass.
+// wait returns how long it takes until the bucket has capacity; 0 if the request may pass.
 func (p *pending) wait() time.Duration {
 	<-p.done
 	if p.place <= p.grant.Granted+p.unused {
@@ -110,7 +110,7 @@ func (p *pending) wait() time.Duration {
 	return max(p.grant.Wait, time.Millisecond)
 }
 
-// run asks as long as requests wait.
+// run issues statements while requests wait.
 func (s *sharedRates) run() {
 	for {
 		s.mu.Lock()
@@ -126,7 +126,7 @@ func (s *sharedRates) run() {
 	}
 }
 
-// take asks for all claims in one statement. What a slow statement counts stays counted.
+// take asks for all claims in one statement. A slow statement's requests stay counted.
 func (s *sharedRates) take(claims map[string]*claim) {
 	all, asked := make([]*claim, 0, len(claims)), make([]event.RateClaim, 0, len(claims))
 	for _, c := range claims {
@@ -153,8 +153,8 @@ func (s *sharedRates) take(claims map[string]*claim) {
 	}
 }
 
-// settle hands out what the store has granted. Where it has failed everything passes, because the process has counted it, too.
-// Only a change is logged.
+// settle distributes the grants. After a failure every request passes, because the process has counted it, too. Only changes
+// are logged.
 func (s *sharedRates) settle(claims []*claim, grants []event.RateGrant, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

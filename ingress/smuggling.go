@@ -9,13 +9,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// errAmbiguous is answered as a bad request.
+// errAmbiguous is answered with 400.
 var errAmbiguous = errors.New("the end of the body can be read in two ways")
 
-// couldSmuggle says that a proxy in front may see the end of the body elsewhere than we do, so that what is body to one of us is
-// a request to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than chunks, any
-// version that is not 1.0 or 1.1, and a header that continues on a second line (obs-fold, which RFC 9112 forbids): a proxy may
-// read that line as a header of its own. fasthttp takes all of these, each in one of its ways.
+// couldSmuggle reports whether a proxy in front may see the end of the body elsewhere than we do, so that one side reads as a
+// request what is body to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than
+// chunks, any version that isn't 1.0 or 1.1, and a header that continues on a second line (obs-fold, which RFC 9112 forbids): a
+// proxy may read that line as a separate header. fasthttp accepts all of these, each in one way.
 func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	if version := string(h.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return true
@@ -38,8 +38,8 @@ func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	return encoding && (length || !h.IsHTTP11())
 }
 
-// dropTrailers takes out of the headers what stood behind a body in chunks, which fasthttp adds to them: a proxy in front may
-// have checked, limited or rewritten the head only. It reads the head once more, since a name can be in both.
+// dropTrailers removes the trailers of a chunked body, which fasthttp adds to the headers: a proxy in front may have checked,
+// limited or rewritten only the head. It parses the head again, since a name can be in both.
 func dropTrailers(h *fasthttp.RequestHeader) error {
 	if h.ContentLength() != chunked {
 		return nil
@@ -54,5 +54,5 @@ func dropTrailers(h *fasthttp.RequestHeader) error {
 	return nil
 }
 
-// chunked is the length of a body in chunks.
+// chunked is the length of a chunked body.
 const chunked = -1

@@ -13,7 +13,7 @@ import (
 	"holdfast/intake"
 )
 
-// A body whose end two readers could see in different places is refused, and nothing behind it is read as a request.
+// A body whose end is ambiguous is refused, and nothing after it is read as a request.
 func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -46,7 +46,7 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 	}
 }
 
-// A method that nobody knows is answered as one that we do not serve.
+// An unknown method is answered like an unsupported one.
 func TestAMethodThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -59,8 +59,7 @@ func TestAMethodThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// What fasthttp forgets of a request whose body cannot be read is known all the same: its ID, and the provider, whose own
-// statuses hold.
+// What fasthttp drops when it can't read a body is kept: the request's ID, and the provider, whose own statuses apply.
 func TestABodyThatCannotBeReadIsItsProviders(t *testing.T) {
 	t.Parallel()
 	const definition = "name: homemade\nextends: standard-webhooks\nbody_limit: 1000\nreplies: {too_large: 422}\n"
@@ -80,7 +79,7 @@ func TestABodyThatCannotBeReadIsItsProviders(t *testing.T) {
 	}
 }
 
-// Headers and body have a time each: a body that takes longer than the headers may is served.
+// Headers and body have separate timeouts: a body that takes longer than the headers may is accepted.
 func TestHeadersAndBodyHaveATimeEach(t *testing.T) {
 	t.Parallel()
 	const head = "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\n"
@@ -90,7 +89,7 @@ func TestHeadersAndBodyHaveATimeEach(t *testing.T) {
 	require.Contains(t, slowBody.raw(t, head+"Content-Length: 9\r\n\r\nx"), "HTTP/1.1 408 ")
 }
 
-// A sender that asks first is told that its body is too large, and not to send it.
+// A sender that sends Expect: 100-continue gets the refusal of a body that is too large instead of a 100.
 func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
@@ -104,11 +103,11 @@ func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
 	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 401 "), answer)
 }
 
-// A sender that writes all of a body that is too large before it reads gets the answer, and no reset in its place.
+// A sender that writes all of a body that is too large before it reads gets the answer instead of a reset.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
-	const length = 3 << 20 // more than the buffers between the two ends hold
+	const length = 3 << 20 // more than the buffers between both ends hold
 	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
@@ -120,7 +119,7 @@ func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 413 "), string(answer))
 }
 
-// An encoding in a second line is one all the same.
+// A content encoding on a second header line counts.
 func TestACompressedBodyCannotHide(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What follows the body is no header: a signature there vouches for nothing, and a header there identifies nothing, be it one
-// that the head has as well.
+// Trailers aren't headers: a signature there authenticates nothing, and a value there identifies nothing, even if the head has
+// the same name.
 func TestTrailersDoNotCount(t *testing.T) {
 	t.Parallel()
 	const definition = `name: homemade

@@ -13,29 +13,29 @@ import (
 const (
 	// tripAfter is how many starts in a row must fail until Temporal counts as down.
 	tripAfter = 5
-	// breakerPause is how long nobody asks a store that counts as down.
+	// breakerPause is the time for which no call goes to a store that counts as down.
 	breakerPause = time.Second
-	// leastRoom is how many events from the inbox may be started at the same time whatever live traffic does, and roomGrowth the
-	// wait of the oldest that makes it one more.
+	// leastRoom is how many events from the inbox may start at the same time whatever the live traffic, and roomGrowth how long
+	// the oldest must have waited for each additional one.
 	leastRoom  = 2
 	roomGrowth = time.Second
 )
 
-// Breaker stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
-// now and then, one to see; and it bounds how many starts are under way, so that what Temporal cannot take in time does not
-// queue up here. What comes from the inbox takes the room that live traffic leaves, and a share that grows while it waits.
+// Breaker limits the starts of one process. While Temporal is down it lets only an occasional probe through. It also bounds the
+// starts in flight, so that work that Temporal can't accept in time doesn't queue up here. The inbox gets the capacity that
+// live traffic leaves, and a share that grows with its age.
 type Breaker struct {
 	max     int
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	wakes   chan struct{}
 
 	mu        sync.Mutex
-	live      int       // starts under way of requests
-	inbox     int       // and of events from the inbox
+	live      int       // starts in flight for requests
+	inbox     int       // starts in flight for events from the inbox
 	confirmed time.Time // when Temporal last confirmed a start
 }
 
-// NewBreaker makes one for at most so many starts at the same time.
+// NewBreaker returns a breaker that allows maxStarts concurrent starts.
 func NewBreaker(maxStarts int) *Breaker {
 	b := &Breaker{max: maxStarts, wakes: make(chan struct{}, 1)}
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
@@ -52,18 +52,19 @@ func NewBreaker(maxStarts int) *Breaker {
 	return b
 }
 
-// pass is the leave to start one event. Its end must be reported, once it is known.
+// pass permits one start. Its end must be reported once it is known.
 type pass struct {
 	breaker *Breaker
 	since   time.Time
 	report  func(error)
 	once    sync.Once
-	count   *int // of those under way that this one is among
-	// probe: Temporal counts as down, and this start is to show whether it still is.
+	count   *int // the counter that includes this start
+	// probe marks a start that tests whether Temporal, which counts as down, is back.
 	probe bool
 }
 
-// enter gives a pass, or why there is none. Forced, there is no limit to how many: for those who have no inbox left.
+// enter returns a pass, or the reason why there is none. With forced there is no limit on the number: for callers without a
+// usable inbox.
 func (b *Breaker) enter(forced bool) (*pass, start) {
 	b.mu.Lock()
 	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
@@ -78,7 +79,8 @@ func (b *Breaker) enter(forced bool) (*pass, start) {
 	return nil, down
 }
 
-// follow gives a pass to an event from the inbox, whose number the drain bounds itself; nil while Temporal counts as down.
+// follow returns a pass for an event from the inbox (the drain bounds their number itself), or nil while Temporal counts as
+// down.
 func (b *Breaker) follow() *pass {
 	b.mu.Lock()
 	b.inbox++
@@ -86,10 +88,10 @@ func (b *Breaker) follow() *pass {
 	return b.ask(&b.inbox)
 }
 
-// share is how many starts the inbox may have although live traffic wants them.
+// share is how many starts the inbox may have even if live traffic wants them.
 func (b *Breaker) share() int { return b.max / 4 }
 
-// ask gives a pass to a start that is counted already, or nil and no longer counts it.
+// ask turns a start that is already counted into a pass, or uncounts it and returns nil.
 func (b *Breaker) ask(count *int) *pass {
 	report, err := b.circuit.Allow()
 	if err != nil {
@@ -99,7 +101,6 @@ func (b *Breaker) ask(count *int) *pass {
 	return &pass{breaker: b, since: time.Now(), report: report, count: count, probe: b.isDown()}
 }
 
-// isDown says that Temporal counts as down.
 func (b *Breaker) isDown() bool { return b.circuit.State() != gobreaker.StateClosed }
 
 func (b *Breaker) leave(count *int) {
@@ -108,8 +109,8 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// late says that the start has not been confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
-// one meanwhile: it is not busy, it is stuck.
+// late reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
+// start meanwhile: it is stuck rather than busy.
 func (p *pass) late() {
 	if p.breaker.confirmedSince(p.since) {
 		return
@@ -117,7 +118,7 @@ func (p *pass) late() {
 	p.once.Do(func() { p.report(context.DeadlineExceeded) })
 }
 
-// end says how the start has ended.
+// end reports the result of the start.
 func (p *pass) end(err error) {
 	if err == nil {
 		p.breaker.confirm()
@@ -138,9 +139,9 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.confirmed.After(t)
 }
 
-// room is how many events from the inbox may be started at the same time, the oldest of which has waited for so long: as many as
-// live traffic leaves of the half, and a few at least, so that it cannot keep them waiting for ever. These are more the longer
-// they wait, up to a quarter. It is one only, while it is not known whether Temporal is back; and none while it is down.
+// room returns how many events from the inbox may start at the same time, given how long the oldest has waited: as many as live
+// traffic leaves of the half, but at least a few, so that it can't block them forever, and up to a quarter as the wait grows.
+// It is 1 while it isn't known whether Temporal is back, and 0 while it is down.
 func (b *Breaker) room(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:
@@ -155,7 +156,7 @@ func (b *Breaker) room(waited time.Duration) int {
 	return max(b.max/2-b.live, least)
 }
 
-// wake makes the drain look at the inbox at once.
+// wake makes the drain poll the inbox immediately.
 func (b *Breaker) wake() {
 	select {
 	case b.wakes <- struct{}{}:

@@ -12,10 +12,10 @@ import (
 )
 
 // Temporal goes down and comes back:
-//   - only failures in a row count, and what Temporal refuses or has already is none
-//   - while it counts as down nothing is started, of requests and of the inbox
-//   - a second later one start is let through, which shows whether it is back
-//   - once it is, and not before, the drain is woken
+//   - only consecutive failures count, and neither refusals nor duplicates are failures
+//   - while it counts as down, nothing is started, from requests or the inbox
+//   - a second later one start is let through as a probe
+//   - once that succeeds, and not before, the drain is woken
 func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	})
 }
 
-// A start that is not confirmed within its time is a failure only where no other one was confirmed meanwhile: Temporal is busy
-// then, and not stuck. It is counted once, however it ends.
+// A start that isn't confirmed in time is a failure only if no other one was confirmed meanwhile: otherwise Temporal is busy
+// rather than stuck. It counts once, however it ends.
 func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 	t.Parallel()
 	for name, confirms := range map[string]bool{"stuck": false, "busy": true} {

@@ -8,33 +8,35 @@ import (
 )
 
 const (
-	// busyPoll is the pause between two looks at the bulk lane while other processes fill it, idlePoll while nobody does.
+	// busyPoll is the interval at which the bulk lane is polled while other processes fill it, idlePoll the interval while it is
+	// idle.
 	busyPoll = 40 * time.Millisecond
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// lookFor bounds a look: a connection that was forgotten on the way has no answer.
+	// lookFor bounds a poll: a dead connection never answers.
 	lookFor = 2 * time.Second
-	// batchRetry is the pause after a run that could not be started, or has failed.
+	// batchRetry is the pause after a run that failed or could not be started.
 	batchRetry = time.Second
 )
 
-// BulkQueue knows the bulk lane: the place of the oldest event that no batch has taken, 0 where none waits, and of the newest.
+// BulkQueue returns the positions in the bulk lane of the oldest event that no batch has claimed (0: none) and of the newest
+// event.
 type BulkQueue interface {
 	BulkSpan(ctx context.Context) (oldest, newest int64, err error)
 }
 
 // Batches starts runs of batches.
 type Batches interface {
-	// Run starts a run, whose batches have at most limit events each, and waits until it has ended; taken is how many there were.
+	// Run starts a run, whose batches have at most limit events each, and waits for its end. taken is the number of its events.
 	Run(ctx context.Context, limit int) (taken int, err error)
 }
 
-// BulkStarter starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its
-// poll. While little comes there is one run at a time; each batch that is full calls for one more, up to inFlight. Several
-// processes may serve the same lane.
+// BulkStarter starts a run whenever the bulk lane has events: immediately if this process has added them, else after a poll.
+// Under low load there is one run at a time; each full batch starts one more, up to inFlight. Several processes may serve the
+// same lane.
 //
-// While the lane is late it also slows the acknowledgements of what is put there: see Throttle.
+// While the lane is behind, it also delays the acknowledgements of new events: see Throttle.
 type BulkStarter struct {
 	queue    BulkQueue
 	batches  Batches
@@ -49,14 +51,14 @@ type BulkStarter struct {
 	running sync.WaitGroup
 }
 
-// NewBulkStarter makes one that has at most inFlight runs under way, whose batches have at most limit events each.
+// NewBulkStarter returns a starter with at most inFlight concurrent runs, whose batches have at most limit events each.
 func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *BulkStarter {
 	b := &BulkStarter{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// Start begins.
+// Start starts the loops.
 func (b *BulkStarter) Start() {
 	b.running.Go(func() { b.work(b.wakes) })
 	for range b.inFlight - 1 {
@@ -65,13 +67,13 @@ func (b *BulkStarter) Start() {
 	b.running.Go(b.poll)
 }
 
-// Stop starts no more runs, and slows nobody. Those that are under way end, here or elsewhere.
+// Stop starts no more runs and delays no more answers. Runs in flight end, here or in another process.
 func (b *BulkStarter) Stop() {
 	b.cancel()
 	b.running.Wait()
 }
 
-// Wake says that an event waits. Of a starter that is nil, or has not started, it is no error.
+// Wake reports a new event. It may be called on a starter that is nil or not started.
 func (b *BulkStarter) Wake() {
 	if b != nil {
 		notify(b.wakes)
@@ -83,11 +85,11 @@ func signal() chan struct{} { return make(chan struct{}, 1) }
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // somebody has said so already
+	default: // already signaled
 	}
 }
 
-// work starts a run whenever it is told to and events wait: the run before may have taken them.
+// work starts a run after each signal, unless the previous run has claimed all events.
 func (b *BulkStarter) work(signal <-chan struct{}) {
 	for {
 		select {
@@ -96,7 +98,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 			return
 		}
 		if oldest, _, err := b.look(); err != nil || oldest == 0 {
-			continue // what cannot be seen now, the poll finds
+			continue // the poll will find it
 		}
 		taken, err := b.batches.Run(b.ctx, b.limit)
 		switch {
@@ -105,7 +107,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case err != nil:
 			slog.WarnContext(b.ctx, "batch.failed", "error", err.Error())
 			rest(b.ctx, batchRetry, nil)
-		case taken == 0: // somebody else has it
+		case taken == 0: // another process was faster
 			rest(b.ctx, busyPoll, nil)
 		}
 		b.Wake() // the lane may have more
@@ -118,8 +120,8 @@ func (b *BulkStarter) look() (oldest, newest int64, err error) {
 	return b.queue.BulkSpan(ctx)
 }
 
-// poll looks for events of other processes, and for what a process has left that is gone: one that was there at the look before
-// waits for no batch that is under way.
+// poll looks for events of other processes and for those that a dead process has left: an event that the previous poll saw
+// already isn't about to be claimed by a batch in flight.
 func (b *BulkStarter) poll() {
 	var busy time.Time
 	var seen int64

@@ -13,7 +13,7 @@ import (
 	"holdfast/runs"
 )
 
-// lateBatch is a batch of n events, the oldest of which was received so long ago.
+// lateBatch returns a batch of n events, the oldest of which is age old.
 func lateBatch(n int, age time.Duration) []event.Batched {
 	events := make([]event.Batched, n)
 	for i := range events {
@@ -22,14 +22,14 @@ func lateBatch(n int, age time.Duration) []event.Batched {
 	return events
 }
 
-// throttled is how long an answer waits.
+// throttled returns how long an answer waits.
 func throttled(p *BulkStarter, budget time.Duration) time.Duration {
 	start := time.Now()
 	p.Throttle(start.Add(budget))
 	return time.Since(start)
 }
 
-// Answers wait for a part of the time by which the lane is late, while it is: a batch has left events waiting, and not long ago.
+// Answers are delayed by a fraction of the lane's delay, for a short time after a batch has left events waiting.
 func TestAnswersWaitWhileTheLaneIsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWaitsEnd(t *testing.T) {
 	})
 }
 
-// The event is committed, and its batch called, before its answer waits.
+// The event is committed, and its batch started, before its answer is delayed.
 func TestAnswerWaitsForNoCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 	})
 }
 
-// lane stands in for Temporal: each run takes a while, and as much as it is told to. It is empty once nothing is left.
+// lane stands in for Temporal: each run takes some time and claims up to its limit.
 type lane struct {
 	taken   chan int
 	running chan int
@@ -115,7 +115,7 @@ func (l lane) BulkSpan(context.Context) (oldest, newest int64, err error) {
 	return 0, 0, nil
 }
 
-// One run is under way at a time, until a batch is full.
+// There is one run at a time until a batch is full.
 func TestFullBatchesCallForHelp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 	})
 }
 
-// However many batches are full, no more runs are under way than may be.
+// The limit on runs in flight holds however many batches are full.
 func TestRunsUnderWayAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestRunsUnderWayAreBounded(t *testing.T) {
 	})
 }
 
-// What one run has taken is no reason for another one, however often its arrival was told; nor does a run that found nothing, since
-// somebody else was faster, make the next one at once.
+// Events that a run has claimed start no other run, however many signals came. A run that found nothing, because another
+// process was faster, doesn't start the next one immediately.
 func TestNoRunStartsForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestNoRunStartsForNothing(t *testing.T) {
 	})
 }
 
-// looks answer one after the other, the last one from then on; a nil one has no answer.
+// looks are the results of successive polls; the last one repeats, and a nil one never answers.
 type looks struct {
 	spans [][]int64
 	asked int
@@ -207,8 +207,8 @@ func (l *looks) BulkSpan(ctx context.Context) (oldest, newest int64, err error) 
 	return span[0], span[1], nil
 }
 
-// The batches of other processes take what has just come; what was there a look ago, nobody takes. A look that has no answer holds
-// up the next one for a while, and no longer.
+// Batches of other processes claim new events; events that the previous poll saw were left behind. A poll without an answer
+// delays the next one for a limited time.
 func TestThePollFindsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -236,7 +236,7 @@ func TestThePollFindsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// The lane is looked at every 40 ms for 5 s after an event, and twice a second while nothing comes.
+// The lane is polled every 40 ms for 5 s after an event, and twice a second while idle.
 func TestAnIdleLaneIsLookedAtSeldom(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -10,26 +10,25 @@ import (
 	"holdfast/runs"
 )
 
-// arrival is one event on its way to a commit.
 type arrival struct {
 	Event
 
 	// slowAt is the end of the request's ACK budget.
 	slowAt time.Time
-	// slots are those of the request's events that may be started at the same time.
+	// slots limits the concurrent starts of the request's events.
 	slots chan struct{}
 }
 
-// probeGrace is how long a request waits for two stores that count as down, if it is the one that asks them again.
+// probeGrace is how long a request that probes two stores that count as down waits for them.
 const probeGrace = 100 * time.Millisecond
 
 var (
-	// errNoInbox is beside the error of Temporal where no database is configured.
+	// errNoInbox is reported together with Temporal's error when no database is configured.
 	errNoInbox = errors.New("no database is configured to keep the event in")
 	errDown    = errors.New("temporal counts as down")
 )
 
-// commitment is a commit while it goes on. What it does next stands in rules.
+// commitment is a commit in progress. The rules table determines its next action.
 type commitment struct {
 	*Intake
 	arrival
@@ -44,14 +43,14 @@ type commitment struct {
 	hasSlot  bool
 	slow     *time.Timer
 	starting *ending // nil before the start
-	writing  *ending // the commit beside the start; nil before that
+	writing  *ending // the commit to the inbox alongside the start; nil before that
 	kept     runs.Started
 	startErr error
 	storeErr error
 }
 
-// commit makes an event durable: in Temporal, or in the inbox where Temporal does not confirm within the ACK budget, refuses, is
-// down or is busy. A start that is late goes on, and the first to commit answers.
+// commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
+// down or is busy. A late start continues, and the first store to commit answers.
 func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: early}
 	if !i.inbox.isThere() {
@@ -80,7 +79,7 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 	}
 }
 
-// next is what the table has for what is known now.
+// next looks up the next action.
 func (c *commitment) next() action {
 	at := c.start
 	if at == started && c.clock == late && c.Breaker.isDown() {
@@ -89,7 +88,7 @@ func (c *commitment) next() action {
 	return decide(at, c.store, c.clock)
 }
 
-// await takes note of what comes first. A slot, where it waits for one, is the event's leave to ask the breaker.
+// await records whichever result comes first. An event that waits for a slot may ask the breaker once it has one.
 func (c *commitment) await(slots chan<- struct{}) {
 	var startEnds, storeEnds <-chan struct{}
 	if c.start == started || c.start == probing {
@@ -118,7 +117,7 @@ func (c *commitment) await(slots chan<- struct{}) {
 	}
 }
 
-// begin starts the event if the breaker lets it; forced, also beyond what may be under way.
+// begin starts the event if the breaker permits it; with forced, also beyond the limit on starts in flight.
 func (c *commitment) begin(forced bool) {
 	if c.pass, c.start = c.Breaker.enter(forced); c.pass == nil {
 		if c.start == down {
@@ -139,7 +138,7 @@ func (c *commitment) endStore(kept runs.Started, err error) {
 	}
 }
 
-// budget ends with the ACK budget, as long as the inbox can still be turned to.
+// budget fires at the end of the ACK budget, as long as the inbox hasn't been asked.
 func (c *commitment) budget() <-chan time.Time {
 	if c.store != unasked || c.clock != early {
 		return nil
@@ -162,7 +161,7 @@ func (c *commitment) end() {
 	}
 }
 
-// ending is how a start or a commit to the inbox has ended, for everybody who waits until it is done.
+// ending is the result of a start or of a commit to the inbox, readable once done is closed.
 type ending struct {
 	done    chan struct{}
 	started runs.Started
@@ -176,7 +175,7 @@ func (e *ending) end(started runs.Started, err error) {
 	close(e.done)
 }
 
-// startEvent begins a start that goes on when nobody waits for it any more, up to its own time-out.
+// startEvent begins a start that continues, up to its own timeout, even if the request has stopped waiting.
 func (i *Intake) startEvent(ctx context.Context, a arrival, pass *pass) *ending {
 	ending := newEnding()
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
@@ -191,21 +190,21 @@ func (i *Intake) startEvent(ctx context.Context, a arrival, pass *pass) *ending 
 	return ending
 }
 
-// spool commits the event to the inbox, for a reason.
+// spool commits the event to the inbox and counts the reason.
 func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Started, error) {
 	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.Reject)
 	if err != nil {
 		return started, err
 	}
 	i.countSpooled(ctx, a.Receipt.Provider, reason)
-	if reason != down.reason() { // the drain hears of it when Temporal is back
+	if reason != down.reason() { // when Temporal is back, the breaker wakes the drain
 		i.Breaker.wake()
 	}
 	return started, nil
 }
 
-// spoolBeside commits an event to the inbox that is being started. The drain leaves it alone for as long as that can take, and
-// once the start is confirmed the row is removed. One that was let go while it was being written may be there, too.
+// spoolBeside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
+// take, and the row is removed once the start is confirmed, even if the write was canceled: it may have committed.
 func (i *Intake) spoolBeside(ctx context.Context, a arrival, starting *ending, reason string) *ending {
 	writing := newEnding()
 	go func() {
@@ -224,8 +223,8 @@ func (i *Intake) spoolBeside(ctx context.Context, a arrival, starting *ending, r
 	return writing
 }
 
-// safely has a panic be the call's error: nobody above recovers in a goroutine of ours. The panic's value may hold a piece of a
-// payload.
+// safely turns a panic of call into an error, because a goroutine of our own has no recovering caller. The panic's value is
+// left out: it may contain a piece of a payload.
 func safely[T any](doing string, call func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -235,7 +234,7 @@ func safely[T any](doing string, call func() (T, error)) (result T, err error) {
 	return call()
 }
 
-// both joins what went wrong on either way, on one line.
+// both joins the errors of the two stores on one line.
 func both(start, store error) error {
 	switch {
 	case start == nil:

@@ -10,13 +10,13 @@ import (
 	"holdfast/runs"
 )
 
-// bulkTimeout is how long an event waits for the inbox until it is started as a workflow after all. It leaves most of a
+// bulkTimeout is how long a commit to the bulk lane may take before the event is started as a workflow. It leaves most of a
 // request's time to that.
 const bulkTimeout = time.Second
 
-// commitBulk commits an event to the bulk lane. Where that fails it takes the way of every other event, as an event of its own:
-// it may be in the inbox all the same, and one ID must not be processed in two places. Its key makes one of them the duplicate.
-// While the lane is late the answer waits, and nothing else does: the event is committed.
+// commitBulk commits an event to the bulk lane. If that fails, the event is committed like any other under an ID of its own:
+// the first commit may have reached the inbox, and one ID must not be processed in two places. The shared key makes one of the
+// two a duplicate. While the lane is behind, only the answer is delayed: the event is committed by then.
 func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error) {
 	limited, cancel := runs.WithTimeout(ctx, bulkTimeout)
 	defer cancel()

@@ -28,7 +28,7 @@ func (f spoolerFunc) SpoolLate(context.Context, event.Receipt, []byte, bool, tim
 	return f()
 }
 
-// committer is an intake with a Temporal of the test's own.
+// committer is an intake with a fake Temporal.
 type committer struct {
 	*Intake
 	temporal *fakeStarter
@@ -47,7 +47,7 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 	return &committer{Intake: i, temporal: temporal}
 }
 
-// commit commits a new event and says how long that took.
+// send commits a new event and returns how long that took.
 func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	t.Helper()
 	c.next++
@@ -58,7 +58,8 @@ func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	return started, time.Since(begin), err
 }
 
-// Temporal hangs: the answer comes with the ACK budget, the late start goes on, and after some of them nobody waits.
+// Temporal hangs: the answer comes within the ACK budget, the late start continues, and after some of them requests no longer
+// wait.
 func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 	})
 }
 
-// A start that is late and the inbox that fails: the start answers.
+// A late start answers if the inbox fails.
 func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
 	})
 }
 
-// Both stores are down: after a few requests the answer comes at once.
+// Both stores are down: after a few requests the answer comes immediately.
 func TestBothStoresDownAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestBothStoresDownAreToldAtOnce(t *testing.T) {
 	})
 }
 
-// Both stores hang: once they count as down, also the request that is the next to ask them is answered soon.
+// Both stores hang: once they count as down, even the request that probes them gets a quick answer.
 func TestBothStoresHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,11 +133,11 @@ func TestBothStoresHang(t *testing.T) {
 			require.LessOrEqual(t, took, probeGrace)
 			elapse(breakerPause + time.Millisecond)
 		}
-		elapse(2 * time.Minute) // starts that nobody waited for
+		elapse(2 * time.Minute) // starts whose requests are gone
 	})
 }
 
-// Too many starts are under way: what comes beyond them goes to the inbox at once, and through Temporal where there is none.
+// With too many starts in flight, further events go to the inbox immediately, or through Temporal if there is none.
 func TestTooManyStartsOverflow(t *testing.T) {
 	t.Parallel()
 	for _, withInbox := range []bool{true, false} {
@@ -174,7 +175,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 	}
 }
 
-// What Temporal refuses for good is taken into custody, and does not make Temporal count as down.
+// An event that Temporal refuses permanently goes to the inbox, and Temporal doesn't count as down.
 func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +195,7 @@ func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
 	})
 }
 
-// A key that waits in the inbox is a duplicate there.
+// An event whose key is already in the inbox is a duplicate.
 func TestADuplicateOfAWaitingEvent(t *testing.T) {
 	t.Parallel()
 	c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, nil }))
@@ -205,7 +206,7 @@ func TestADuplicateOfAWaitingEvent(t *testing.T) {
 	require.Empty(t, started.EventID)
 }
 
-// The drain looks at once at an event that Temporal has refused, and not at one that came while Temporal is down.
+// The drain polls immediately after Temporal has refused an event, but not after an event that came while Temporal is down.
 func TestWhatIsSpooledWakesTheDrainUnlessTemporalIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +226,7 @@ func TestWhatIsSpooledWakesTheDrainUnlessTemporalIsDown(t *testing.T) {
 	})
 }
 
-// An event counts as spooled if the inbox has stored it, also while its start goes on, and not if the inbox has failed.
+// An event counts as spooled if the inbox has stored it, even while its start continues, and not if the inbox has failed.
 func TestSpooledEventsAreCounted(t *testing.T) { //nolint:paralleltest // it sets the meters of the process
 	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
@@ -259,7 +260,7 @@ func TestSpooledEventsAreCounted(t *testing.T) { //nolint:paralleltest // it set
 	require.EqualValues(t, 3, spooled)
 }
 
-// Temporal comes back: one start is tried now and then, and as soon as it succeeds all are.
+// Temporal comes back: single starts probe it, and after the first success all starts go through.
 func TestTheBreakerClosesAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,7 +283,7 @@ func TestTheBreakerClosesAgain(t *testing.T) {
 	})
 }
 
-// Identical requests at the same time:
+// Concurrent identical requests:
 //   - Temporal is asked once
 //   - one of them is accepted, all others are its duplicates, with its ID
 func TestIdenticalRequestsShareAStart(t *testing.T) {
@@ -322,8 +323,8 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 	})
 }
 
-// A start that is late while Temporal counts as down, with no inbox left: the request isn't kept waiting. Until one of the two is so,
-// it goes on waiting for the start.
+// A start is late while Temporal counts as down, and no inbox is left: the request stops waiting. Until both are so, it waits
+// for the start.
 func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

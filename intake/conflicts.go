@@ -10,15 +10,15 @@ import (
 	"holdfast/runs"
 )
 
-// ConflictBook keeps the events whose key another event has.
+// ConflictBook stores events whose key belongs to another event.
 type ConflictBook interface {
 	RecordConflict(ctx context.Context, c event.Conflict) error
 }
 
-// conflicts report events whose key another one has.
+// conflicts reports events whose key belongs to another event.
 type conflicts struct{ book ConflictBook } // nil where no database is configured
 
-// recordTimeout bounds the record of a conflict: the sender waits for it, and the log has it in any case.
+// recordTimeout bounds the write of a conflict: the sender waits for it, and the log has the conflict in any case.
 const recordTimeout = 200 * time.Millisecond
 
 // report counts, logs and records a conflict.

@@ -1,10 +1,10 @@
 package intake
 
-// What is known of a commit while it goes on. Each is a bit, so that a rule can name several.
+// The state of a commit in progress. The values are bits, so that a rule can match several.
 type (
-	// start is how far the start in Temporal has come.
+	// start is the state of the start in Temporal.
 	start uint8
-	// store is how far the commit to the inbox has come.
+	// store is the state of the commit to the inbox.
 	store uint8
 	// clock is how much of the request's time is left.
 	clock uint8
@@ -13,83 +13,83 @@ type (
 const (
 	queued    start = 1 << iota // the request has as many starts under way as it may
 	down                        // not begun: Temporal counts as down
-	busy                        // not begun: too many starts are under way
-	probing                     // under way, to see whether Temporal is back; the inbox counts as down as well, or there is none
-	started                     // under way
-	stuck                       // under way, late, and Temporal has come to count as down
+	busy                        // not begun: too many starts are in flight
+	probing                     // in flight, to test whether Temporal is back; the inbox counts as down or isn't configured
+	started                     // in flight
+	stuck                       // in flight and late, and Temporal now counts as down
 	confirmed                   // the event is in Temporal
-	failed                      // Temporal has not taken it
+	failed                      // Temporal has refused the event or failed
 	anyStart  = 1<<iota - 1
 )
 
 const (
 	unasked   store = 1 << iota
-	writing         // under way, beside the start
-	stored          // the event is in the inbox, or one of its key is
-	exhausted       // it has failed, or there is no inbox
+	writing         // in flight, alongside the start
+	stored          // the inbox has the event, or another one with its key
+	exhausted       // the write has failed, or there is no inbox
 	anyStore  = 1<<iota - 1
 )
 
 const (
 	early   clock = 1 << iota
-	late          // the ACK budget is used up; without an inbox nobody counts it
-	over          // nobody waits any more
+	late          // the ACK budget is used up; not counted without an inbox
+	over          // the request no longer waits
 	anyTime = 1<<iota - 1
 )
 
-// action is what is to be done next.
+// action is the next step of a commit.
 type action string
 
 const (
 	awaitSlot   action = "await a slot" // or the end of the ACK budget
-	await       action = "await"        // whatever comes first of what is under way and the end of the time
-	insist      action = "insist"       // start although too many are under way
-	spool       action = "spool"        // commit to the inbox, whose drain starts it
-	spoolBeside action = "spool beside" // the same beside the start; the drain leaves the row alone until that has ended
+	await       action = "await"        // the first result in flight, or the end of the time
+	insist      action = "insist"       // start despite too many starts in flight
+	spool       action = "spool"        // commit to the inbox; the drain starts the event
+	spoolBeside action = "spool beside" // the same alongside the start; the drain skips the row until the start has ended
 	answerStart action = "answer with the start"
 	answerStore action = "answer with the inbox"
 	giveUp      action = "give up"
 )
 
-// rules are read from the top; the first that fits holds. Each store is asked once at most.
+// rules are matched from the top; the first match applies. Each store is asked at most once.
 var rules = []struct {
 	start start
 	store store
 	clock clock
 	do    action
 }{
-	// Whoever commits first answers.
+	// The first store to commit answers.
 	{confirmed, anyStore, anyTime, answerStart},
 	{anyStart, stored, anyTime, answerStore},
 	{anyStart, anyStore, over, giveUp},
 
-	// Temporal does not take it, or not now: the inbox does.
+	// Temporal refuses the event, or can't accept it now: use the inbox.
 	{down | busy | failed, unasked, anyTime, spool},
 	{down | failed, exhausted, anyTime, giveUp},
 	{busy, exhausted, anyTime, insist},
 
-	// In a large batch what cannot be started within the ACK budget goes to the inbox.
+	// Events of a large batch that can't be started within the ACK budget go to the inbox.
 	{queued, unasked, late, spool},
 	{queued, anyStore, anyTime, awaitSlot},
 
-	// The start is late: the inbox takes the event as well.
+	// The start is late: commit to the inbox as well.
 	{started | stuck, unasked, late, spoolBeside},
 	{probing, unasked, anyTime, spoolBeside},
 	{stuck, exhausted, anyTime, giveUp},
 	{anyStart, anyStore, anyTime, await},
 }
 
-// decide gives what is to be done.
+// decide returns the next action.
 func decide(start start, store store, clock clock) action {
 	for _, r := range rules {
 		if r.start&start != 0 && r.store&store != 0 && r.clock&clock != 0 {
 			return r.do
 		}
 	}
-	return giveUp // not reached: the last rule fits all
+	return giveUp // not reached: the last rule matches everything
 }
 
-// reason is why an event goes to the inbox: a label of a metric.
+// reason is the metric label that says why an event goes to the inbox.
 func (s start) reason() string {
 	switch s {
 	case down, probing:

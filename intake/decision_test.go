@@ -13,7 +13,7 @@ var (
 	clocks = []clock{early, late, over}
 )
 
-// What is decided, a line for each case that differs.
+// One line for each case that differs.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -74,23 +74,23 @@ func TestEveryRuleHolds(t *testing.T) {
 	}
 }
 
-// situation is all that is known.
+// situation is the state of a commit.
 type situation struct {
 	start start
 	store store
 	clock clock
 }
 
-// outcomes are the situations that can follow, whatever the stores and the clock do.
+// outcomes returns the situations that can follow, whatever the stores and the clock do.
 func (s situation) outcomes(do action) (next []situation) {
-	begun := func(s situation) []situation { // what the breaker can say
+	begun := func(s situation) []situation { // what the breaker can answer
 		passes := []situation{{started, s.store, s.clock}, {down, s.store, s.clock}}
 		if do == awaitSlot {
 			passes = append(passes, situation{busy, s.store, s.clock})
 		}
 		return append(passes, situation{probing, s.store, s.clock})
 	}
-	ends := func() { // what can come while somebody waits
+	ends := func() { // what can happen during a wait
 		if s.start&(probing|started|stuck) != 0 {
 			next = append(next, situation{confirmed, s.store, s.clock}, situation{failed, s.store, s.clock})
 		}
@@ -125,7 +125,7 @@ func (s situation) outcomes(do action) (next []situation) {
 	return next
 }
 
-// Every way that a commit can take, with an inbox and without:
+// Every path that a commit can take, with an inbox and without:
 //   - it ends
 //   - an event is acknowledged only if a store has committed it
 //   - it is given up only if its time is over, or if no store is left

@@ -1,12 +1,12 @@
-// Package intake is how an event becomes durable: it commits the event to Temporal, or to the inbox where Temporal does not
-// confirm in time, and later starts what waits there.
+// Package intake makes events durable: it commits an event to Temporal, or to the inbox if Temporal doesn't confirm in time,
+// and later starts the events in the inbox.
 //
-// It must never know HTTP, a provider's definition, SQL, or how Temporal is spoken to.
+// It must not depend on HTTP, a provider's definition, SQL or the Temporal client.
 //
 // # The states of a commit
 //
-// What is done next is read from a table (decision.go) by three things that are known: how far the start in Temporal has come,
-// how far the commit to the inbox, and how much of the request's time is left.
+// The next action is looked up in a table (decision.go) by three states: of the start in Temporal, of the commit to the inbox,
+// and of the request's remaining time.
 //
 //	queued ─▶ asks the breaker ─┬─ let through ─▶ started ─┬─ confirmed ─▶ 2xx
 //	  │                         ├─ busy ─┐           ▲     ├─ late ──┐
@@ -15,18 +15,18 @@
 //	the inbox ◀──────────────────────────────────────┼───────────────┘
 //	  ├─ stored ─▶ 2xx, "spooled"                    │
 //	  └─ exhausted ─┬─ Temporal was only busy ───────┘
-//	                ├─ a start is under way: it is waited for
+//	                ├─ a start is in flight: wait for it
 //	                └─ else ─▶ 503
 //
-// Each store is asked once. The first that commits answers, and nothing is answered with a 2xx before. A start goes on when
-// nobody waits for it any more; if it is confirmed after the inbox has the event, the row is removed. Should both be left, the
-// workflow ID makes one of them a duplicate.
+// Each store is asked once. The first to commit answers, and there is no 2xx before that. A start continues after its request
+// has stopped waiting; if it is confirmed after the inbox has the event, the row is removed. If both remain, the workflow ID
+// makes one of them a duplicate.
 //
-// Where both stores count as down, one request now and then probes them at once and waits for a moment only. A start that is
-// late while Temporal has come to count as down is stuck: with the inbox exhausted as well, nobody waits for it.
+// If both stores count as down, an occasional request probes them at once and waits only for a moment. A late start is stuck if
+// Temporal counts as down by then: with the inbox exhausted as well, its request stops waiting.
 //
 // # The lanes of the inbox
 //
-// The overflow lane has what Temporal could not take: the drain starts it, one workflow for each event, beside live traffic. The
-// bulk lane has what is meant to be there: the bulk starter calls workflows that work off many events at once.
+// The overflow lane has the events that Temporal couldn't accept: the drain starts one workflow for each, alongside live
+// traffic. The bulk lane is filled deliberately: the bulk starter starts workflows that process many events at once.
 package intake

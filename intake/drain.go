@@ -16,53 +16,53 @@ import (
 )
 
 const (
-	// drainPoll is the pause between two looks at an inbox that was empty: other processes spool, too.
+	// drainPoll is the pause after finding the inbox empty: other processes fill it, too.
 	drainPoll = 2 * time.Second
-	// drainRetry is the pause after a look that failed, or while Temporal is down.
+	// drainRetry is the pause after a failed poll, or while Temporal is down.
 	drainRetry = 500 * time.Millisecond
-	// rowsPerStart is how many rows are claimed for each start that may be under way.
+	// rowsPerStart is how many rows are claimed for each permitted start.
 	rowsPerStart = 2
-	// The pause before an event that could not be started is tried again: it doubles from the one to the other.
+	// The bounds of the pause before an event that couldn't be started is retried. The pause doubles each time.
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
-	// An event is at fault itself if Temporal has refused it so often, which takes a minute, and has taken another one between
-	// the last two refusals. Where it takes no other one its set-up may be at fault, which somebody corrects.
+	// The event itself is at fault if Temporal has refused it buryAfter times, which takes a minute, and has accepted another
+	// event between the last two refusals. If Temporal accepts no event, its setup may be at fault, which an operator fixes.
 	buryAfter = 8
-	// takesFor is how long ago Temporal may have taken another one: the pause before the last refusals.
+	// takesFor is how recently Temporal must have accepted another event: the pause before the last refusal.
 	takesFor = maxPostpone
 	// refusedPrefix marks the last error of a row as a refusal.
 	refusedPrefix = "Temporal refuses it: "
 )
 
-// InboxQueue gives out what waits in the inbox.
+// InboxQueue claims events from the inbox.
 type InboxQueue interface {
-	// DrainInbox has up to limit events settled, which stay locked meanwhile, and gives how many there were.
+	// DrainInbox calls settle with up to limit locked events and returns their number.
 	DrainInbox(ctx context.Context, lane event.Lane, limit int,
 		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
 }
 
-// Drain starts the workflows of what waits in the inbox. Several processes may drain the same inbox, and each may die at any
-// time: an event leaves it only after its start is confirmed.
+// Drain starts the workflows of the events in the inbox. Several processes may drain the same inbox, and each may die at any
+// time: an event leaves the inbox only after its start is confirmed.
 type Drain struct {
-	// Errors takes what somebody should hear of; nil where there is no error log. It is set before Run.
+	// Errors receives what operators should see; nil without an error log. Set it before Run.
 	Errors ErrorSink
-	// Duplicates counts events that came again while the first of them waited; nil where there is no database. It is set before Run.
+	// Duplicates counts events that were redelivered while the first delivery waited; nil without a database. Set it before Run.
 	Duplicates DuplicateCounter
 
 	queue   InboxQueue
 	starter EventStarter
 	breaker *Breaker
-	limit   time.Duration // of one start
+	limit   time.Duration // for one start
 	metrics drainMetrics
-	// conflicts report what was acknowledged before it was known whose key it has.
+	// conflicts reports events that were acknowledged before their key turned out to be another event's.
 	conflicts conflicts
-	waited    time.Duration // for which the oldest event of the last page had waited
+	waited    time.Duration // the age of the oldest event of the last page
 
 	stop, stopped chan struct{}
 	stopOnce      sync.Once
 }
 
-// NewDrain makes a drain. Its starts go through the breaker, and have startTimeout each.
+// NewDrain returns a drain whose starts go through the breaker and time out after startTimeout.
 func NewDrain(
 	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
 ) (*Drain, error) {
@@ -87,7 +87,7 @@ func (d *Drain) Run() {
 	}
 }
 
-// Stop ends the drain; what it has claimed stays in the inbox.
+// Stop ends the drain. Rows it has claimed stay in the inbox.
 func (d *Drain) Stop(ctx context.Context) error {
 	d.stopOnce.Do(func() { close(d.stop) })
 	select {
@@ -98,7 +98,7 @@ func (d *Drain) Stop(ctx context.Context) error {
 	}
 }
 
-// rest ends after a time, with a signal (nil: there is none), or with the context.
+// rest waits for d, the signal (may be nil) or the end of the context.
 func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	if d <= 0 {
 		return
@@ -112,14 +112,14 @@ func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	}
 }
 
-// round takes one page from the inbox, and gives the pause before the next.
+// round processes one page of the inbox and returns the pause before the next.
 func (d *Drain) round(ctx context.Context) time.Duration {
 	room := d.breaker.room(d.waited)
 	if room == 0 {
 		return drainRetry
 	}
 	claim := room * rowsPerStart
-	if room == 1 { // it is to show whether Temporal is back
+	if room == 1 { // tests whether Temporal is back
 		claim = 1
 	}
 	d.waited = 0
@@ -158,14 +158,14 @@ func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []ev
 			return nil
 		})
 	}
-	_ = group.Wait() // no error is ever returned
+	_ = group.Wait() // the functions return no errors
 	return settled
 }
 
 func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
 	pass := d.breaker.follow()
 	if pass == nil {
-		return s // Temporal has gone meanwhile
+		return s // Temporal has gone down meanwhile
 	}
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
@@ -206,13 +206,14 @@ func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (r
 	return started, err
 }
 
-// isAtFault says of an event that was refused once more whether that lies in the event.
+// isAtFault reports whether the event itself is the cause of repeated refusals.
 func (d *Drain) isAtFault(row event.Waiting) bool {
 	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
 		d.breaker.confirmedSince(time.Now().Add(-takesFor))
 }
 
-// reportRefused reports once each event that waits although Temporal answers: while its set-up is at fault, nothing else does.
+// reportRefused reports, once per event, an event that Temporal refuses while it answers. If Temporal's setup is at fault, this
+// is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != buryAfter {
 		return
@@ -230,8 +231,8 @@ func resultOf(s runs.Started) string {
 	return "duplicate"
 }
 
-// whyRefused returns the failure of an event that can't be started: another workflow has its ID, or Temporal refuses it and says
-// why.
+// whyRefused returns the failure of an event that can't be started: another workflow has its ID, or Temporal refuses it with a
+// reason.
 func whyRefused(row event.Waiting, err error) *event.Failure {
 	code, message := "not_startable", "Temporal refuses to start it"
 	var taken *runs.IDTakenError

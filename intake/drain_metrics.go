@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// drainMetrics count what becomes of the events that waited in the inbox.
+// drainMetrics counts the results for the events of the inbox.
 type drainMetrics struct {
 	drained metric.Int64Counter
 }

@@ -24,7 +24,7 @@ func waiting(n int) event.Receipt {
 	return event.Receipt{ID: fmt.Sprintf("id-%d", n), Provider: "stripe", Key: fmt.Sprintf("evt_%d", n)}
 }
 
-// runDrain drains until the function that it gives is called.
+// runDrain drains until the returned function is called.
 func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Breaker) (stop func()) {
 	t.Helper()
 	drain, err := NewDrain(queue, starter, nil, breaker, 2*time.Second)
@@ -33,8 +33,8 @@ func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Bre
 	return func() { require.NoError(t, drain.Stop(context.Background())) }
 }
 
-// Whatever goes wrong around the inbox and Temporal, in whatever order, with two processes that drain:
-//   - what was acknowledged is started, and leaves the inbox only then
+// Whatever faults the inbox and Temporal have, with two draining processes:
+//   - every acknowledged event is started, and leaves the inbox only then
 func TestDrainUnderFaults(t *testing.T) {
 	t.Parallel()
 	for range 30 {
@@ -88,12 +88,11 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, stop := range stops {
 		stop()
 	}
-	elapse(time.Minute) // starts that nobody waited for
+	elapse(time.Minute) // starts whose requests are gone
 	require.NoError(t, intake.Close(t.Context()))
 }
 
-// Temporal is away and comes back: the inbox is drained at once, and nothing is asked of Temporal meanwhile but a probe now and
-// then.
+// Temporal goes down and comes back: the inbox is drained immediately, and meanwhile Temporal gets only occasional probes.
 func TestDrainWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,7 +124,7 @@ func TestDrainWaitsForTemporal(t *testing.T) {
 	})
 }
 
-// refusing is a Temporal that refuses the events of the keys, and, while its set-up is at fault, all of them.
+// refusing is a Temporal that refuses the events of the keys or, with a broken setup, all events.
 type refusing struct {
 	*fakeStarter
 
@@ -143,9 +142,9 @@ func newRefusing(keys ...string) *refusing {
 	return temporal
 }
 
-// Temporal refuses one event, again and again:
-//   - where it takes others all the while, that one becomes a dead letter after a minute
-//   - where it takes no other, it waits: the set-up may be at fault
+// Temporal refuses one event repeatedly:
+//   - if it accepts others meanwhile, that one becomes a dead letter after a minute
+//   - if it accepts none, the event waits: the setup may be at fault
 func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, takesOthers := range []bool{true, false} {
@@ -207,9 +206,9 @@ func TestDrainBuriesAnEventWhoseIDIsTaken(t *testing.T) {
 	})
 }
 
-// Temporal takes events, then refuses them all, since a search attribute is gone, and takes them again once that is corrected;
-// some have waited for long already, for another reason:
-//   - none becomes a dead letter, and somebody is told
+// Temporal accepts events, then refuses all of them because a search attribute is missing, and accepts them again after the
+// fix; some events have waited for long already for another reason:
+//   - none becomes a dead letter, and operators get a report
 func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -267,7 +266,7 @@ func (e *toldErrors) count(code string) (n int) {
 	return n
 }
 
-// What is larger than a message to Temporal may be is at fault itself, whatever Temporal does.
+// An event larger than Temporal's message limit is itself at fault, whatever Temporal does.
 func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +280,7 @@ func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 	})
 }
 
-// The drain leaves room to live events, and does not stand still for them.
+// The drain leaves capacity to live events and still makes progress.
 func TestDrainYieldsToLiveEvents(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(8)
@@ -301,7 +300,7 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 	require.Equal(t, 4, breaker.room(0))
 }
 
-// The longer events wait, the more of them are started beside live ones, up to a quarter; never more while Temporal is away.
+// The longer events wait, the more of them start alongside live ones, up to a quarter; never more while Temporal is down.
 func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(32)
@@ -329,7 +328,7 @@ func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	require.Zero(t, breaker.room(time.Hour))
 }
 
-// Live traffic takes every start that it may, all the time: what waits in the inbox is started all the same.
+// Live traffic always uses all of its starts: events in the inbox are started anyway.
 func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -352,7 +351,7 @@ func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	})
 }
 
-// The bulk lane is not the drain's.
+// The drain leaves the bulk lane alone.
 func TestDrainLeavesTheBulkLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -367,7 +366,7 @@ func TestDrainLeavesTheBulkLane(t *testing.T) {
 
 var errAway = errors.New("away")
 
-// pages is an inbox that has so many full pages, and then nothing or an error.
+// pages is an inbox with so many full pages, followed by nothing or an error.
 type pages struct {
 	full  int
 	err   error
@@ -383,7 +382,7 @@ func (p *pages) DrainInbox(
 	return 0, p.err
 }
 
-// A full page is followed by the next one at once, an empty one after 2 s, and a look that failed after half a second.
+// The next poll comes immediately after a full page, after 2 s if the page is empty, and after half a second if it failed.
 func TestTheDrainLooksSeldomAtAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,17 +13,17 @@ import (
 	"holdfast/runs"
 )
 
-// fakeInbox stands in for the table where faults must be injected: rows by workflow ID, locked while they are settled, and
-// given back untouched if the settling does not come to its end.
+// fakeInbox stands in for the table where tests inject faults: rows by workflow ID, locked during settle and returned unchanged
+// if settle doesn't finish.
 type fakeInbox struct {
 	mu     sync.Mutex
 	rows   []event.Waiting
 	locked map[string]bool
 	// buried are the dead letters, by workflow ID.
 	buried map[string]event.Failure
-	// gone is asked for each row that leaves because it was started.
+	// gone is called for each row that leaves because it was started.
 	gone func(event.Waiting)
-	// statements is how many took out what was confirmed late.
+	// statements counts the removals of late confirmed events.
 	statements int
 }
 
@@ -78,7 +78,7 @@ func (f *fakeInbox) depth() int {
 	return len(f.rows)
 }
 
-// graves are what has become dead letters, by workflow ID.
+// graves returns the dead letters, by workflow ID.
 func (f *fakeInbox) graves() map[string]event.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,10 +143,10 @@ func (f *fakeInbox) settle(row event.Waiting, s event.Settled) {
 	}
 }
 
-// errInjected is the fault of the decorators below.
+// errInjected is the error that the decorators below inject.
 var errInjected = errors.New("injected")
 
-// faults decide, by a seed, how a call goes wrong: before it is executed, after it was executed, late, or with a panic.
+// faults choose, by a seed, how a call fails: before or after it was executed, late, or with a panic.
 type faults struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -164,7 +164,7 @@ func (f *faults) stop() {
 	f.off = true
 }
 
-// around executes call, or not.
+// around executes call, unless the fault prevents it.
 func (f *faults) around(call func() error) error {
 	f.mu.Lock()
 	hit, kind, delay := !f.off && f.random.Float64() < f.share, f.random.IntN(4), time.Duration(f.random.IntN(3000))*time.Millisecond
@@ -188,7 +188,7 @@ func (f *faults) around(call func() error) error {
 	}
 }
 
-// faultyInbox is a fakeInbox whose calls go wrong. That of a drain which fails after it was executed is a commit whose answer was
+// faultyInbox is a fakeInbox with failing calls. A DrainInbox that fails after it was executed is a commit whose answer was
 // lost.
 type faultyInbox struct {
 	*fakeInbox
@@ -233,7 +233,7 @@ func (f *faultyInbox) DrainInbox(
 	return n, err
 }
 
-// faultyStarter is a fakeStarter whose starts go wrong.
+// faultyStarter is a fakeStarter with failing starts.
 type faultyStarter struct {
 	*fakeStarter
 	faults *faults
@@ -247,5 +247,5 @@ func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte,
 	return s, err
 }
 
-// elapse lets time pass in a bubble, where it costs none.
+// elapse lets time pass in a synctest bubble, where it takes no real time.
 func elapse(d time.Duration) { <-time.After(d) }

@@ -9,13 +9,13 @@ import (
 	"holdfast/runs"
 )
 
-// fakeStarter stands in for Temporal where faults must be injected: it remembers what was started, by workflow ID.
+// fakeStarter stands in for Temporal where tests inject faults: it records what was started, by workflow ID.
 type fakeStarter struct {
 	mu      sync.Mutex
 	started map[string]event.Receipt
-	// before is asked before each start; its error is the start's.
+	// before runs before each start; its error is the start's.
 	before func(event.Receipt) error
-	// during sees the context of each start.
+	// during gets the context of each start.
 	during func(context.Context)
 }
 
@@ -44,7 +44,7 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, _ []byte, _ bo
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
-// all are what was started, by workflow ID.
+// all returns what was started, by workflow ID.
 func (f *fakeStarter) all() map[string]event.Receipt {
 	f.mu.Lock()
 	defer f.mu.Unlock()

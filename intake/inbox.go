@@ -11,16 +11,16 @@ import (
 	"holdfast/runs"
 )
 
-// Spooler keeps acknowledged events until somebody works them off: a nil error means that the event is committed. Stored is
-// false if one of the same workflow waits already; this one is its duplicate. An *event.ConflictError says that it is another
-// event.
+// Spooler stores acknowledged events until they are processed. A nil error means that the event is committed. stored is false
+// if an event with the same workflow ID already waits: this one is its duplicate. An *event.ConflictError means that the
+// waiting event is a different one.
 type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
-	// SpoolLate is Spool, to the overflow lane, for an event that is being started: the drain leaves it alone for a while.
+	// SpoolLate is Spool to the overflow lane for an event whose start is in flight: the drain skips it for a while.
 	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
 }
 
-// inbox is the spooler behind a breaker, so that while the database is down nobody waits for it.
+// inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
 type inbox struct {
 	spooler Spooler // nil where there is none
 	breaker *gobreaker.CircuitBreaker[bool]
@@ -36,10 +36,10 @@ func newInbox(s Spooler) *inbox {
 	})}
 }
 
-// isThere says whether an inbox is configured.
+// isThere reports whether an inbox is configured.
 func (b *inbox) isThere() bool { return b.spooler != nil }
 
-// isDown says that there is none, or that the database counts as down.
+// isDown reports whether there is no inbox or its database counts as down.
 func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
@@ -47,7 +47,7 @@ func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, bod
 	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, reject) })
 }
 
-// spoolLate commits an event to the inbox that is being started.
+// spoolLate commits to the inbox an event whose start is in flight.
 func (b *inbox) spoolLate(
 	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
 ) (runs.Started, error) {

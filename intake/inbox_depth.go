@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// depthAge is how long a count of the inbox is given again, and depthLimit bounds one.
+	// depthAge is how long a count of the inbox is cached, and depthLimit how long one may take.
 	depthAge   = 5 * time.Second
 	depthLimit = 2 * time.Second
 )
 
-// InboxDepth counts what waits in the inbox, at most every few seconds, whoever asks how often.
+// InboxDepth caches the count of the events in the inbox for a few seconds.
 type InboxDepth struct {
 	count func(context.Context) (event.InboxDepth, error)
 
@@ -24,12 +24,12 @@ type InboxDepth struct {
 	err  error
 }
 
-// NewInboxDepth makes a counter.
+// NewInboxDepth returns a cache of count.
 func NewInboxDepth(count func(context.Context) (event.InboxDepth, error)) *InboxDepth {
 	return &InboxDepth{count: count}
 }
 
-// Read is the last count, made anew if it is old. Callers that come at the same time share one.
+// Read returns the last count and refreshes it if it is old. Concurrent callers share one refresh.
 func (d *InboxDepth) Read(context.Context) (event.InboxDepth, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

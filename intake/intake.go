@@ -18,20 +18,20 @@ import (
 // Options configure an Intake. All durations must be positive.
 type Options struct {
 	Starter EventStarter
-	// Inbox takes what Temporal cannot; nil where no database is configured.
+	// Inbox stores what Temporal can't accept; nil if no database is configured.
 	Inbox Spooler
-	// Remover takes out of the inbox what Temporal has confirmed late; nil where there is none.
+	// Remover removes events that Temporal has confirmed late from the inbox; nil if there is no inbox.
 	Remover InboxRemover
-	// Conflicts keeps the events whose key another one has; nil where no database is configured.
+	// Conflicts stores events whose key belongs to another event; nil if no database is configured.
 	Conflicts ConflictBook
-	// Duplicates counts the events that came again; nil where no database is configured.
+	// Duplicates counts redelivered events; nil if no database is configured.
 	Duplicates DuplicateCounter
-	// Breaker stands before Temporal. It is shared by all of the process that starts events.
+	// Breaker limits starts. Everything in the process that starts events shares it.
 	Breaker *Breaker
-	// BulkStarter hears of what waits in the bulk lane; nil where no worker runs in this process.
+	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
 	BulkStarter *BulkStarter
-	// Budget bounds the commit of a request's events, StartTimeout one start. What Temporal has not confirmed within AckBudget
-	// goes to the inbox as well.
+	// Budget bounds the commit of a request's events, StartTimeout one start. Events that Temporal hasn't confirmed within
+	// AckBudget go to the inbox as well.
 	Budget       time.Duration
 	StartTimeout time.Duration
 	AckBudget    time.Duration
@@ -42,12 +42,12 @@ type EventStarter interface {
 	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (runs.Started, error)
 }
 
-// ErrorSink takes entries for the error log. Record neither waits nor fails.
+// ErrorSink adds entries to the error log. Record neither blocks nor fails.
 type ErrorSink interface {
 	Record(e oversight.ErrorEntry)
 }
 
-// DuplicateCounter counts events that came again. Count neither waits nor fails.
+// DuplicateCounter counts redelivered events. Count neither blocks nor fails.
 type DuplicateCounter interface {
 	Count(d event.Duplicate)
 }
@@ -59,12 +59,12 @@ type Intake struct {
 	starts singleflight.Group // by workflow ID
 	inbox  *inbox
 	late   *lateConfirmations
-	// conflicts report events whose key another event has.
+	// conflicts reports events whose key belongs to another event.
 	conflicts conflicts
 	spools    metric.Int64Counter
 }
 
-// New makes an intake.
+// New creates an Intake.
 func New(o Options) (i *Intake, err error) {
 	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
 	if i.late, err = newLateConfirmations(o.Remover); err != nil {
@@ -75,39 +75,39 @@ func New(o Options) (i *Intake, err error) {
 	return i, err
 }
 
-// Close waits until what was confirmed late has left the inbox.
+// Close waits until late confirmed events have left the inbox.
 func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
 
 func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
 	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
 }
 
-// StateSpooled is that of an event that is accepted, and waits in the inbox until Temporal takes it.
+// StateSpooled is the state of an accepted event that waits in the inbox for Temporal.
 const StateSpooled runs.State = "spooled"
 
-// IsNew says of an event whether it is the first of its key. All others are duplicates.
+// IsNew reports whether the event is the first with its key. All others are duplicates.
 func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpooled }
 
-// Event is what is to be made durable.
+// Event is an event to commit.
 type Event struct {
 	Receipt event.Receipt
 	Body    []byte
-	// Reject says that a redelivery is a duplicate also where the event has failed.
+	// Reject makes a redelivery a duplicate even if the event has failed.
 	Reject bool
-	// Bulk says that the event goes to the bulk lane, where there is an inbox.
+	// Bulk sends the event to the bulk lane, if there is an inbox.
 	Bulk bool
 }
 
 const (
-	// maxConcurrentStarts bounds the starts of one batch that are under way at the same time, and maxConcurrentCommits
-	// those of its events that are on their way to either store.
+	// maxConcurrentStarts bounds the concurrent starts of one batch, and maxConcurrentCommits its concurrent commits to either
+	// store.
 	maxConcurrentStarts  = 16
 	maxConcurrentCommits = 256
 )
 
-// Commit commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
-// that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
-// the inbox, by the hundred.
+// Commit commits every event of a request, or fails as a whole: the sender then retries the whole request, and the events
+// already committed count as duplicates. Events of a large batch that can't be started within the ACK budget go to the inbox,
+// by the hundred.
 func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
 	started, err := i.commitAll(ctx, events)
 	if err != nil {
@@ -120,7 +120,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	return started, nil
 }
 
-// commitAll has no goroutine for a lone event, which is a tenth of what it costs.
+// commitAll starts no goroutine for a single event, which would be a tenth of its cost.
 func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
 	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
 	defer cancel()
@@ -157,8 +157,8 @@ func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error
 	return started, err
 }
 
-// commitShared commits an event. Requests with the same key that are here at the same time share one commit: all but the first
-// are duplicates of it, and a storm of them costs a store no more than one.
+// commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, and
+// a storm of them costs a store one call.
 func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, error) {
 	first := false
 	id := a.Receipt.WorkflowID()

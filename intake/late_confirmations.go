@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// removePause lets confirmations gather, so that they share one statement. Nobody waits for it, and the drain leaves their
-	// rows alone for longer.
+	// removePause lets confirmations gather, so that they share one statement. No request waits for it, and the drain skips their
+	// rows for longer.
 	removePause = 100 * time.Millisecond
-	// removeLimit bounds one statement, and maxLate what waits for the next.
+	// removeLimit bounds one statement, and maxLate the events queued for the next.
 	removeLimit = 2 * time.Second
 	maxLate     = 1000
 )
 
-// InboxRemover takes events out of the inbox that are committed elsewhere.
+// InboxRemover removes events that are committed elsewhere from the inbox.
 type InboxRemover interface {
-	// RemoveFromInbox takes out the events with these IDs, each of the workflow at the same place, unless somebody works on them. It
-	// gives the providers of those that it has taken out.
+	// RemoveFromInbox removes the events with these IDs, each of the workflow at the same index, unless a drain has them locked.
+	// It returns the providers of the removed events.
 	RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error)
 }
 
-// lateConfirmations take events out of the inbox whose start was confirmed after they had been put there. The drain would find
-// that they are duplicates, by a start and a look at the run for each: 5 ms of CPU, asked of a Temporal that is slow already, so
-// that the more starts are late the slower it would become. That is why this is here although the drain alone loses nothing.
+// lateConfirmations removes events from the inbox whose start was confirmed after they were stored there. The drain would find
+// that they are duplicates, but with a start and a read of the run for each: 5 ms of CPU on a Temporal that is already slow,
+// which would slow it further. The drain alone would lose no event.
 type lateConfirmations struct {
 	store InboxRemover
 	drain drainMetrics
@@ -35,7 +35,7 @@ type lateConfirmations struct {
 	work  sync.WaitGroup
 
 	mu                    sync.Mutex
-	workflowIDs, eventIDs []string // that wait
+	workflowIDs, eventIDs []string // queued
 	running, stopped      bool
 }
 
@@ -44,7 +44,7 @@ func newLateConfirmations(store InboxRemover) (*lateConfirmations, error) {
 	return &lateConfirmations{store: store, drain: metrics, stop: make(chan struct{})}, err
 }
 
-// add takes an event out of the inbox soon. It never waits.
+// add queues an event for removal. It never blocks.
 func (l *lateConfirmations) add(r event.Receipt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *lateConfirmations) add(r event.Receipt) {
 	}
 }
 
-// run works until nothing waits.
+// run removes queued events until none is left.
 func (l *lateConfirmations) run() {
 	for {
 		select {
@@ -91,7 +91,7 @@ func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
 	return err
 }
 
-// close takes no more, and waits until what waits is removed.
+// close accepts no more events and waits until the queued ones are removed.
 func (l *lateConfirmations) close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.stopped {

@@ -15,9 +15,9 @@ import (
 	"holdfast/runs"
 )
 
-// Temporal confirms late what was put into the inbox meanwhile:
-//   - the answers came with the ACK budget
-//   - all of them leave the inbox with one statement, and a drain that runs has asked Temporal for none of them again
+// Temporal confirms events late that are in the inbox by then:
+//   - the answers came within the ACK budget
+//   - one statement removes them all from the inbox, and a running drain has started none of them again
 func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 	})
 }
 
-// A late start that fails leaves its row: the drain starts it.
+// A late start that fails leaves its row in the inbox: the drain starts it.
 func TestALateFailureStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestALateFailureStaysInTheInbox(t *testing.T) {
 	})
 }
 
-// Another event of the same key waits in the inbox: its own start was not confirmed, so it stays.
+// Another event of the same key is in the inbox: its own start wasn't confirmed, so it stays.
 func TestAnotherEventOfTheKeyStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestWhatTheInboxHasNotStoredIsNotRemoved(t *testing.T) {
 	})
 }
 
-// slowInbox has stored an event long before it says so.
+// slowInbox stores an event long before it answers.
 type slowInbox struct{ *fakeInbox }
 
 func (f slowInbox) SpoolLate(
@@ -126,15 +126,15 @@ func (f slowInbox) SpoolLate(
 	return false, context.Cause(ctx)
 }
 
-// The start comes first while the inbox is still writing: what it has written all the same is removed, and the inbox does not
-// count as down for that.
+// The start is confirmed while the inbox is still writing: the row is removed if it was written, and the inbox doesn't count as
+// down.
 func TestAStartThatComesFirstLeavesTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := slowInbox{newFakeInbox()}
 		c := newCommitter(t, table)
 		for n := range 4 * tripAfter {
-			c.temporal.during = nil // every other one is in time: Temporal is slow, and not down
+			c.temporal.during = nil // every other start is in time: Temporal is slow, not down
 			if n%2 == 0 {
 				c.temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }
 			}
@@ -155,7 +155,7 @@ func (f removerFunc) RemoveFromInbox(_ context.Context, _, eventIDs []string) ([
 	return nil, f(len(eventIDs))
 }
 
-// Whatever the database does: nobody waits for it, what waits is bounded, and the end comes after what waits.
+// Whatever the database does, requests don't wait for removals, the queue is bounded, and close waits for the queue.
 func TestRemovingNeverWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

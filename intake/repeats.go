@@ -8,7 +8,7 @@ import (
 	"holdfast/runs"
 )
 
-// countRepeat counts an event that came again. One that is another event all the same is a conflict, and is kept as that.
+// countRepeat counts a redelivered event. If it turns out to be a different event, it is a conflict and stored as one.
 func countRepeat(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
 	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
 		return

@@ -13,13 +13,12 @@ import (
 	"holdfast/runs"
 )
 
-// counted keeps the duplicates that are counted.
 type counted []event.Duplicate
 
 func (c *counted) Count(d event.Duplicate) { *c = append(*c, d) }
 
-// A duplicate that only its content tells is counted as undecidable. One with a delivery ID or a certain key is a duplicate, and a
-// conflict, a new event and an event that is sent again while it is started are none.
+// A duplicate that only its content identifies is counted as undecidable. Duplicates with a delivery ID or a certain key,
+// conflicts, new events, and events redelivered while they start aren't.
 func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest // it sets the meters of the process
 	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))

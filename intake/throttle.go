@@ -8,26 +8,27 @@ import (
 )
 
 const (
-	// throttleShare is what a sender waits of the time by which the lane is late. Some of 32 that wait for their answers then wait
-	// for some milliseconds; more of it would swing, since what a batch says is as old as the batch.
+	// throttleShare is the fraction of the lane's delay that a sender waits: one eighth. With 32 senders in a closed loop some
+	// then wait for a few milliseconds. A larger fraction would oscillate, because the delay that a batch reports is as old as
+	// the batch.
 	throttleShare = 8
-	// maxThrottle bounds a wait. It is a part of the time that a sender has, and of the ACK budget, which bounds it as well.
+	// maxThrottle bounds a wait. It is a part of a sender's timeout and of the ACK budget, which bounds it as well.
 	maxThrottle = 100 * time.Millisecond
-	// lateFor is how long a batch has a say.
+	// lateFor is how long the delay that a batch reports stays valid.
 	lateFor = time.Second
 )
 
-// throttle knows by how much the bulk lane is late, as the last batch has found it. An ACK of the lane costs less than
-// processing: without a throttle, senders that wait for their answers let its queue grow without end, and the time from ACK to
-// processed to seconds within one run of the benchmark, whose goal is 60 ms.
+// throttle holds the bulk lane's delay as reported by the last batch. An ACK costs less than processing: without a throttle,
+// senders in a closed loop let the queue grow without end, and the time from ACK to processed reaches seconds within one run of
+// the benchmark, whose goal is 60 ms.
 type throttle struct {
 	mu   sync.Mutex
 	late time.Duration
 	at   time.Time
 }
 
-// Took says what a batch of this process has taken, at its end. One that was full has left events waiting: the lane is late by
-// the age of its oldest, and more runs are called. Any other has emptied the lane.
+// Took reports what a batch of this process has claimed, at its end. A full batch has left events waiting: the lane's delay is
+// the age of the batch's oldest event, and more runs are started. Any other batch has emptied the lane.
 func (b *BulkStarter) Took(events []event.Batched) {
 	now, late := time.Now(), time.Duration(0)
 	if len(events) >= b.limit {
@@ -41,7 +42,6 @@ func (b *BulkStarter) Took(events []event.Batched) {
 	b.throttle.late, b.throttle.at = late, now
 }
 
-// pause is how long an acknowledgement waits.
 func (t *throttle) pause() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,9 +51,9 @@ func (t *throttle) pause() time.Duration {
 	return min(t.late/throttleShare, maxThrottle)
 }
 
-// Throttle keeps back the answer to a sender whose event is committed, for a part of the time by which the lane is late, so that
-// whoever waits for his answers sends no faster than events are processed. Whoever does not wait for them loses nothing. It ends
-// with the starter, and until a time at most. A starter that is nil slows nobody.
+// Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a
+// closed loop send no faster than events are processed. Other senders lose nothing. The wait ends at until at the latest, and
+// when the starter stops. It may be called on a nil starter, which doesn't delay.
 func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return

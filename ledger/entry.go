@@ -6,7 +6,7 @@ import (
 	"holdfast/event"
 )
 
-// Kind says what a request was meant to be. A sender may have kinds of its own.
+// Kind is the intent of a request. A sender may have kinds of its own.
 type Kind string
 
 // The kinds of requests.
@@ -19,20 +19,19 @@ const (
 // Outcome is what an answer says about the events of its request.
 type Outcome string
 
-// The outcomes.
 const (
-	// OutcomeOK: they were acknowledged, and so must exist.
+	// OutcomeOK means that they were acknowledged, and so must exist.
 	OutcomeOK Outcome = "ok"
-	// OutcomeFail: they were refused, and must not exist unless another request has brought them.
+	// OutcomeFail means that they were refused, and must not exist unless another request has delivered them.
 	OutcomeFail Outcome = "fail"
-	// OutcomeInfo: they may exist.
+	// OutcomeInfo means that they may exist.
 	OutcomeInfo Outcome = "info"
 )
 
 // NoAnswer is the status of a request that was never answered: a timeout, a reset, a sender that was killed.
 const NoAnswer = 0
 
-// OutcomeOf is the outcome of an HTTP status: 2xx ok, 4xx fail, anything else info.
+// OutcomeOf returns the outcome for an HTTP status: 2xx ok, 4xx fail, anything else info.
 func OutcomeOf(status int) Outcome {
 	switch status / 100 {
 	case 2:
@@ -53,18 +52,18 @@ type Event struct {
 	SHA256 [32]byte
 }
 
-// WorkflowID is the ID of the event's workflow, and its name in reports.
+// WorkflowID returns the ID of the event's workflow, which is also its name in reports.
 func (e Event) WorkflowID() string { return event.WorkflowID(e.Provider, e.Key) }
 
-// Run is the sender's own account of one run.
+// Run describes one run of a sender.
 type Run struct {
-	// ID is a part of every key that the run makes, as far as keys are made of what a sender chooses.
+	// ID is a part of every key of the run, as far as the sender chooses keys.
 	ID      string    `json:"run"`
 	Started time.Time `json:"started"`
 	Seed    uint64    `json:"seed,omitempty"`
 }
 
-// Entry is one event that was sent once, with the answer.
+// Entry is one event of one request, with the answer.
 type Entry struct {
 	Event
 	// Seq is the number of the request in its run. The events of a batch share it.
@@ -77,10 +76,10 @@ type Entry struct {
 	Took time.Duration
 }
 
-// Outcome is what is known of the event from this request.
+// Outcome returns what this request shows about the event.
 func (e Entry) Outcome() Outcome { return OutcomeOf(e.Status) }
 
-// AnsweredAt is the moment of the answer; zero if there is none.
+// AnsweredAt returns the time of the answer; zero if there is none.
 func (e Entry) AnsweredAt() time.Time {
 	if e.Status == NoAnswer {
 		return time.Time{}
@@ -88,7 +87,7 @@ func (e Entry) AnsweredAt() time.Time {
 	return e.At.Add(e.Took)
 }
 
-// Ledger is what was read of a file.
+// Ledger is the parsed content of a file.
 type Ledger struct {
 	Runs    []Run
 	Entries []Entry

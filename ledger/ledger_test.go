@@ -57,7 +57,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}, read(t, path))
 }
 
-// A request is in the file before it goes out, whatever happens to its sender then.
+// A request is in the file before it is sent, whatever happens to its sender then.
 func TestASenderThatIsKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	w := open(t, path, "r1")
@@ -73,7 +73,7 @@ func TestASenderThatIsKilled(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
 		require.Len(t, read(t, path).Entries, 1, "cut at %d", cut)
 	}
-	// Another run begins on a line of its own.
+	// Another run begins on a new line.
 	w = open(t, path, "r2")
 	require.NoError(t, w.Close())
 	l := read(t, path)

@@ -14,7 +14,6 @@ import (
 // maxLine is in bytes. A line holds no body.
 const maxLine = 64 << 10
 
-// line is any line of a ledger.
 type line struct {
 	Run      string    `json:"run"`
 	Started  time.Time `json:"started"`
@@ -43,7 +42,7 @@ func ReadFile(path string) (Ledger, error) {
 	return l, nil
 }
 
-// Read reads a ledger. The last line of each run may be cut: its writer was killed.
+// Read reads a ledger. The last line of each run may be incomplete: its writer was killed.
 func Read(r io.Reader) (Ledger, error) {
 	var (
 		in     = bufio.NewScanner(r)
@@ -73,10 +72,10 @@ func Read(r io.Reader) (Ledger, error) {
 	return reader.Ledger, nil
 }
 
-// reader puts answers to what they answer.
+// reader matches answers with requests.
 type reader struct {
 	Ledger
-	open map[int64][]int // the entries of this run's requests that are not answered yet
+	open map[int64][]int // the unanswered entries of this run
 }
 
 func (r *reader) add(l line) error {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// timeFormat is RFC 3339 with microseconds, which is what PostgreSQL keeps.
+// timeFormat is RFC 3339 with microseconds, PostgreSQL's precision.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-// maxBuffered bounds the answers that wait for the next request, in bytes.
+// maxBuffered bounds the answers buffered until the next request, in bytes.
 const maxBuffered = 64 << 10
 
-// Writer appends to a ledger. It is safe for concurrent use. What has been written survives the death of the process, not
-// that of the machine: nothing is synced.
+// Writer appends to a ledger. It is safe for concurrent use. Written lines survive the death of the process, but not of the
+// machine: nothing is synced.
 type Writer struct {
 	mu     sync.Mutex
 	file   io.WriteCloser
 	buffer []byte
-	err    error // the first; a ledger with a gap is worthless
+	err    error // the first one; a ledger with a gap is worthless
 }
 
-// Open makes the file, or adds a run to one that is there. Only one process may write to it at a time.
+// Open creates the file, or adds a run to an existing one. Only one process may write to it at a time.
 func Open(path string, run Run) (*Writer, error) {
 	// The ledger holds neither payloads nor secrets.
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
@@ -41,7 +41,7 @@ func Open(path string, run Run) (*Writer, error) {
 	return w, nil
 }
 
-// begin writes the line of the run, after the end of a line that was cut.
+// begin writes the line of the run, after completing a truncated line.
 func (w *Writer) begin(file *os.File, run Run) error {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *Writer) begin(file *os.File, run Run) error {
 	return w.flush()
 }
 
-// Sending notes the events of a request that is about to be sent. When it returns nil they are in the file.
+// Sending records the events of a request that is about to be sent. When it returns nil they are in the file.
 func (w *Writer) Sending(seq int64, at time.Time, kind Kind, events []Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,8 +75,8 @@ func (w *Writer) Sending(seq int64, at time.Time, kind Kind, events []Event) err
 	return w.flush()
 }
 
-// Answered notes the answer to a request; status is NoAnswer if there was none. It reaches the file with the next request,
-// or with Flush: an answer that is lost with the process weakens what the ledger can prove, but never makes it wrong.
+// Answered records the answer to a request; status is NoAnswer if there was none. It reaches the file with the next request, or
+// with Flush: an answer that is lost with the process weakens what the ledger can prove, but never makes it wrong.
 func (w *Writer) Answered(seq int64, status int, took time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *Writer) Answered(seq int64, status int, took time.Duration) error {
 	return w.flush()
 }
 
-// Flush writes the answers that are still in memory.
+// Flush writes the buffered answers.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
-// appendSending writes JSON by hand, since a load generator pays for it with every request.
+// appendSending writes JSON by hand, because it is on the path of every request of a load generator.
 func appendSending(b []byte, seq int64, at time.Time, kind Kind, e *Event) []byte {
 	b = strconv.AppendInt(append(b, `{"seq":`...), seq, 10)
 	b = at.UTC().AppendFormat(append(b, `,"at":"`...), timeFormat)
@@ -133,7 +133,7 @@ func appendAnswered(b []byte, seq int64, status int, took time.Duration) []byte 
 	return append(b, "}\n"...)
 }
 
-// appendText quotes s. Canonical keys and names of providers need no escape.
+// appendText quotes s. Canonical keys and provider names need no escapes.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

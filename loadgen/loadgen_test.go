@@ -23,18 +23,18 @@ import (
 	"holdfast/providers/auth"
 )
 
-// secret fits every scheme: base64 of 32 bytes, behind the prefix of those that want one.
+// secret fits every scheme: base64 of 32 bytes, after the prefix that some require.
 var secret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("what these tests sign with. 32 b"))
 
-// receiver authenticates and splits what it gets as an ingress would.
+// An endpoint that authenticates and splits requests like an ingress.
 type receiver struct {
 	url       string
 	catalogue *providers.Catalogue
 
 	mu      sync.Mutex
-	events  map[string][][32]byte // by workflow ID: what came, each time
+	events  map[string][][32]byte // bodies by workflow ID, one for each arrival
 	denied  int
-	failure func() int // a status to answer with, or 0
+	failure func() int // an error status for the answer, or 0
 }
 
 func newReceiver(t testing.TB) *receiver {
@@ -118,7 +118,7 @@ func (r *receiver) provider(t testing.TB, name string) *providers.Provider {
 	return p
 }
 
-// options are those of a run that is over at once.
+// options returns those of a run that ends quickly.
 func (r *receiver) options(t testing.TB, mix ...loadgen.Share) loadgen.Options {
 	t.Helper()
 	if len(mix) == 0 {
@@ -143,7 +143,7 @@ func send(t testing.TB, o loadgen.Options) (loadgen.Result, ledger.Ledger) {
 	return result, l
 }
 
-// agrees asserts that the receiver has got what the ledger says was acknowledged, byte for byte, and nothing else.
+// agrees asserts that the endpoint has exactly the acknowledged events of the ledger, byte for byte.
 func (r *receiver) agrees(t testing.TB, l ledger.Ledger) {
 	t.Helper()
 	wanted := map[string][][32]byte{}
@@ -155,7 +155,7 @@ func (r *receiver) agrees(t testing.TB, l ledger.Ledger) {
 	require.Equal(t, wanted, r.events)
 }
 
-// Every sample of every provider arrives authentic, and under the key and hash that the ledger has for it.
+// Every sample of every provider arrives authentic, with the key and hash that the ledger has for it.
 func TestEverySample(t *testing.T) {
 	for _, name := range newReceiver(t).catalogue.Names() {
 		r := newReceiver(t)
@@ -177,7 +177,7 @@ func TestEverySample(t *testing.T) {
 	}
 }
 
-// signsInBody reports whether a signature changes the body, of which no load can be made.
+// signsInBody reports whether a signature changes the body, in which case no load can be generated.
 func signsInBody(t *testing.T, p *providers.Provider, eventType string) bool {
 	t.Helper()
 	r, err := p.Sample(eventType, "x", time.Now())
@@ -209,7 +209,7 @@ func TestAMixWithDuplicatesAndForgeries(t *testing.T) {
 	require.InDelta(t, 1500, shares["stripe"], 120)
 }
 
-// A seed decides what is sent, whatever the number of connections.
+// A seed determines what is sent, whatever the number of connections.
 func TestARunCanBeRepeated(t *testing.T) {
 	r := newReceiver(t)
 	o := r.options(t)
@@ -241,7 +241,7 @@ func TestBatches(t *testing.T) {
 	require.Len(t, l.Entries, 250)
 }
 
-// A batch of its own cannot be made of an event that is none.
+// A batch can't be made from an event whose provider has no batches.
 func TestRefusals(t *testing.T) {
 	r := newReceiver(t)
 	for wanted, change := range map[string]func(*loadgen.Options){
@@ -275,7 +275,7 @@ func withoutSecret(t *testing.T) *providers.Provider {
 	return p
 }
 
-// What gets no answer, and what a receiver that is in trouble answers, is told apart in result and ledger.
+// Result and ledger distinguish requests without an answer from those with an error status.
 func TestTrouble(t *testing.T) {
 	r := newReceiver(t)
 	n := 0
@@ -298,7 +298,7 @@ func TestTrouble(t *testing.T) {
 	require.Equal(t, int64(40), distribution[len(distribution)-1].Count, "of what was answered")
 }
 
-// brokenLedger cannot be written any more after some requests.
+// brokenLedger fails to write after some requests.
 type brokenLedger struct {
 	mu   sync.Mutex
 	left int
@@ -315,7 +315,7 @@ func (b *brokenLedger) Sending(int64, time.Time, ledger.Kind, []ledger.Event) er
 
 func (b *brokenLedger) Answered(int64, int, time.Duration) error { return nil }
 
-// Nothing is sent that is not in the ledger.
+// A request that isn't in the ledger isn't sent.
 func TestALedgerThatCannotBeWritten(t *testing.T) {
 	r := newReceiver(t)
 	o := r.options(t)

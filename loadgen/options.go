@@ -14,47 +14,46 @@ import (
 
 // Options say what to send, where, and how fast.
 type Options struct {
-	// Targets are addresses such as http://host:8080; requests go to them in turn. The path is the provider's, unless the
-	// target has one.
+	// Targets are addresses such as http://host:8080, used in turn. The path is the provider's, unless the target has one.
 	Targets []string
-	// PublicURL is what the receiver calls itself, for schemes that sign the URL; "" means the target.
+	// PublicURL is the target's own public URL, for schemes that sign the URL; "" means the target.
 	PublicURL string
 
-	// Connections bounds the requests in flight; 0 means 16. In a closed loop (Rate 0) each sends as fast as it is answered.
+	// Connections bounds the requests in flight; 0 means 16. In a closed loop (Rate 0) each sends as soon as it has its answer.
 	Connections int
-	// Rate is how many requests begin in a second (an open loop): they are due at moments that are fixed in advance, and
-	// latency is measured from there, so that a receiver that stalls is charged for all that it holds up.
+	// Rate is requests per second (an open loop): their due times are fixed in advance, and latency is measured from there, so
+	// that a target that stalls is charged for every request that it delays.
 	Rate float64
-	// RateTo makes the rate change evenly from Rate to RateTo over Duration; 0 means that it does not.
+	// RateTo makes the rate change linearly from Rate to RateTo over Duration; 0 keeps it constant.
 	RateTo float64
-	// Duration and Count end the run, whichever comes first; 0 means that it does not. One must be set.
+	// Duration and Count end the run, whichever comes first; 0 means no limit. One must be set.
 	Duration time.Duration
 	Count    int64
 	// Timeout bounds the wait for an answer; 0 means 30 s.
 	Timeout time.Duration
 
-	// Mix is what is sent; at least one.
+	// Mix is what is sent; at least one share.
 	Mix []Share
-	// Duplicates is the share of requests that repeat one of this run, and BadSignatures the share of requests that are
-	// signed with a secret that nobody has; 0 to 1, together at most 1.
+	// Duplicates is the share of requests that repeat one of this run, and BadSignatures the share of requests signed with a
+	// wrong secret; each from 0 to 1, together at most 1.
 	Duplicates, BadSignatures float64
 	// Batch is the number of events in a request, for providers that have batches; 0 means as many as the sample.
 	Batch int
-	// BodySize pads the body of an event to so many bytes; 0 means that it does not.
+	// BodySize pads the body of an event to this size in bytes; 0 disables it.
 	BodySize int
-	// Entities is how many things the events are about, where a sample lets that be chosen; 0 means 1000.
+	// Entities is the number of distinct entities, for samples whose entity can be chosen; 0 means 1000.
 	Entities int
-	// Spread is how far back the times of events lie, evenly and at random, in whole seconds: their order is then not the one
-	// in which they are sent. At most 5 minutes.
+	// Spread is how far back the times of events lie, uniformly at random, in whole seconds: events are then sent out of order.
+	// At most 5 minutes.
 	Spread time.Duration
 
-	// Seed decides which events are sent in which order.
+	// Seed determines which events are sent in which order.
 	Seed uint64
-	// Run is a part of every id; "" means a random one. Two runs with one Run, Seed and At send the same events.
+	// Run is a part of every ID; "" means a random one. Two runs with the same Run, Seed and At send the same events.
 	Run string
 	// At is the time of the events, less Spread; zero means now.
 	At time.Time
-	// Ledger notes what is sent; nil means none.
+	// Ledger records what is sent; nil records nothing.
 	Ledger Recorder
 }
 
@@ -68,8 +67,8 @@ type Share struct {
 	Weight float64
 }
 
-// Recorder notes what is sent and what is answered; *ledger.Writer is one. It is called from many goroutines. If it cannot
-// note a request, the request is not sent and the run ends.
+// Recorder records requests and answers; *ledger.Writer is one. It must be safe for concurrent use. If it can't record a
+// request, the request isn't sent and the run ends.
 type Recorder interface {
 	Sending(seq int64, at time.Time, kind ledger.Kind, events []ledger.Event) error
 	Answered(seq int64, status int, took time.Duration) error
@@ -83,14 +82,14 @@ const (
 	maxConnections     = 4096
 	maxSpread          = 5 * time.Minute
 	maxRate            = 1e6
-	// maxRun bounds the run's ID, so that ids stay within what providers make.
+	// maxRun bounds the run's ID, so that IDs are as short as those of providers.
 	maxRun = 16
 )
 
-// RandomRun is a new ID for a run.
+// RandomRun returns a new ID for a run.
 func RandomRun() string { return strings.ToLower(rand.Text())[:maxRun] }
 
-// withDefaults fills in what is not set, and refuses what cannot be.
+// withDefaults sets defaults and validates.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Connections, defaultConnections)
 	setDefault(&o.Timeout, defaultTimeout)

@@ -2,7 +2,7 @@ package loadgen
 
 import "bytes"
 
-// The marks that stand for what differs between events while a pattern is made. No sample holds them.
+// The markers for the values that differ between events. No sample contains them.
 const (
 	markID     = "7e57a0c4b1d90f3e602958147"
 	markEntity = "e41b7c90d5"
@@ -13,10 +13,10 @@ type pattern []piece
 
 type piece struct {
 	literal []byte // nil means a hole
-	entity  bool   // the hole is for the entity, and not the ID
+	entity  bool   // the hole is for the entity rather than the ID
 }
 
-// newPattern makes holes of the marks.
+// newPattern replaces the markers with holes.
 func newPattern(text []byte) (p pattern) {
 	for len(text) > 0 {
 		id, entity := bytes.Index(text, []byte(markID)), bytes.Index(text, []byte(markEntity))
@@ -36,7 +36,6 @@ func newPattern(text []byte) (p pattern) {
 	return p
 }
 
-// append fills the holes.
 func (p pattern) append(to []byte, id, entity string) []byte {
 	for i := range p {
 		switch {

@@ -10,20 +10,19 @@ import (
 	"holdfast/ledger"
 )
 
-// plan decides what each request of a run sends. It is a function of the seed and the request's number alone, so that any
-// request can be made again.
+// plan decides what each request of a run sends, from the seed and the request's number alone, so that any request can be made
+// again.
 type plan struct {
 	options Options
 	kinds   []*kindOfEvent
-	total   float64 // of the weights
-	// back is how many seconds back the times of events may lie, with the present.
+	total   float64 // sum of the weights
+	// back is the number of seconds, including the present, in which the times of events lie.
 	back int
 }
 
-// kindOfEvent is one share of the mix.
 type kindOfEvent struct {
 	upTo   float64  // the sum of the weights so far
-	shapes []*shape // by the seconds that the event's time lies back
+	shapes []*shape // by how many seconds back the event's time lies
 }
 
 func newPlan(o Options) (*plan, error) {
@@ -66,7 +65,7 @@ func (p *plan) newKind(share Share) (*kindOfEvent, error) {
 	return k, nil
 }
 
-// The decisions, each with numbers of its own.
+// The decisions. Each has its own random numbers.
 const (
 	forKind = iota + 1
 	forRepeat
@@ -75,7 +74,7 @@ const (
 	forTime
 )
 
-// number is a random number for a decision on request i (splitmix64).
+// number returns the random number for a decision on request i (splitmix64).
 func (p *plan) number(i int64, decision uint64) uint64 {
 	z := p.options.Seed + uint64(i)*0x9e3779b97f4a7c15 + decision*0xd1342543de82ef95
 	for range 2 {
@@ -87,12 +86,12 @@ func (p *plan) number(i int64, decision uint64) uint64 {
 	return z
 }
 
-// share is a random number from 0 to 1.
+// share returns a random number from 0 to 1.
 func (p *plan) share(i int64, decision uint64) float64 {
 	return float64(p.number(i, decision)>>11) / (1 << 53)
 }
 
-// drawn is what request i was drawn to be. The first ones have nothing to repeat.
+// drawn returns the drawn kind of request i. The first requests have nothing to repeat.
 func (p *plan) drawn(i int64) ledger.Kind {
 	switch u := p.share(i, forKind); {
 	case u < p.options.BadSignatures:
@@ -107,7 +106,7 @@ func (p *plan) drawn(i int64) ledger.Kind {
 // maxSteps bounds the search for an event to repeat.
 const maxSteps = 1000
 
-// decide gives what request i is, and the number of the request whose events it sends: its own, or an earlier one's.
+// decide returns the kind of request i, and the number of the request whose events it sends: its own, or an earlier one's.
 func (p *plan) decide(i int64) (kind ledger.Kind, of int64) {
 	kind = p.drawn(i)
 	if kind != ledger.KindDuplicate {
@@ -125,7 +124,7 @@ func (p *plan) decide(i int64) (kind ledger.Kind, of int64) {
 	return ledger.KindEvent, i
 }
 
-// make gives the request of number i, and its events.
+// make returns request i with its events.
 func (p *plan) make(i int64) (*unsent, *shape, error) {
 	s := p.shapeOf(i)
 	entity := "sample" + strconv.FormatUint(p.number(i, forEntity)%uint64(p.options.Entities), 10)
@@ -139,7 +138,7 @@ func (p *plan) shapeOf(i int64) *shape {
 	return k.shapes[p.number(i, forTime)%uint64(p.back)]
 }
 
-// ids are those of the events of request i: one, or as many as its batch has.
+// ids returns the IDs of the events of request i: one, or as many as its batch has.
 func (p *plan) ids(i int64, s *shape) []string {
 	if p.options.Batch == 0 || !s.isBatch {
 		return []string{p.id(i)}
@@ -151,7 +150,7 @@ func (p *plan) ids(i int64, s *shape) []string {
 	return ids
 }
 
-// id is the run's ID and nine digits at least.
+// id is the run's ID and at least nine digits.
 func (p *plan) id(i int64) string {
 	const digits = 9
 	b := make([]byte, 0, maxRun+digits+2)

@@ -18,13 +18,13 @@ const (
 	secondDigit = 2
 )
 
-// record counts answers while they come.
+// record aggregates answers as they come.
 type record struct {
 	mu      sync.Mutex
 	started time.Time
 	counts  Counts
 	latency *hdrhistogram.Histogram
-	// second is the histogram of the second that runs, which is the last of seconds.
+	// second is the histogram of the current second, which is the last of seconds.
 	second  *hdrhistogram.Histogram
 	seconds []Second
 	err     string // the first
@@ -39,14 +39,14 @@ func newRecord(started time.Time) *record {
 	}
 }
 
-// answer is what one request has come to.
+// answer is the result of one request.
 type answer struct {
 	kind   ledger.Kind
 	events int
-	status int // ledger.NoAnswer, with an error
+	status int // ledger.NoAnswer for an error
 	err    error
 	body   []byte
-	// at is when it came, and took counts from when the request was due.
+	// at is the time of the answer, and took is measured from when the request was due.
 	at   time.Time
 	took time.Duration
 }
@@ -91,7 +91,7 @@ func (r *record) add(a *answer) {
 	_ = r.second.RecordValue(micros)
 }
 
-// turn begins a new second when it is time. An answer that comes late, by the lock, counts in the second that runs.
+// turn begins a new second when it is due. An answer that the lock delays counts in the current second.
 func (r *record) turn(now time.Time) {
 	for int(now.Sub(r.started)/time.Second) >= len(r.seconds) {
 		r.endSecond()

@@ -9,7 +9,7 @@ import (
 	"holdfast/ledger"
 )
 
-// Counts are what has been answered.
+// Counts are the answers so far.
 type Counts struct {
 	Requests int64                 `json:"requests"`
 	Events   int64                 `json:"events"`
@@ -17,9 +17,9 @@ type Counts struct {
 	// OK counts requests that were answered with 2xx.
 	OK       int64         `json:"ok"`
 	Statuses map[int]int64 `json:"statuses"`
-	// NoAnswer counts timeouts, resets and connections that could not be made.
+	// NoAnswer counts timeouts, resets and failed connections.
 	NoAnswer int64 `json:"no_answer"`
-	// Accepted, Spooled and Duplicates are of events, as a Holdfast tells them; another receiver tells nothing.
+	// Accepted, Spooled and Duplicates count events, as reported in Holdfast's answers; other targets report nothing.
 	Accepted   int64 `json:"accepted"`
 	Spooled    int64 `json:"spooled"`
 	Duplicates int64 `json:"duplicates"`
@@ -30,20 +30,19 @@ func (c Counts) clone() Counts {
 	return c
 }
 
-// Result is one run.
+// Result summarizes one run.
 type Result struct {
 	Counts
 	Run     string        `json:"run"`
 	Seed    uint64        `json:"seed"`
 	Started time.Time     `json:"started"`
 	Elapsed time.Duration `json:"elapsed_ns"`
-	// PerSecond is requests that were answered with 2xx, in a second.
+	// PerSecond is the rate of requests answered with 2xx.
 	PerSecond float64 `json:"per_second"`
-	// Latency is of requests that were answered, whatever the status: from when each was due, which in a closed loop is when
-	// it was sent.
+	// Latency covers answered requests, whatever the status, from when each was due. In a closed loop that is when it was sent.
 	Latency Latency  `json:"latency"`
 	Seconds []Second `json:"seconds"`
-	// FirstError is of the first request without an answer.
+	// FirstError is the error of the first request without an answer.
 	FirstError string `json:"first_error,omitempty"`
 }
 
@@ -55,11 +54,11 @@ type Latency struct {
 	P99  time.Duration `json:"p99_ns"`
 	P999 time.Duration `json:"p999_ns"`
 	Max  time.Duration `json:"max_ns"`
-	// Distribution is for plots: each step halves what is left.
+	// Distribution is for plots: each step halves the rest.
 	Distribution []Point `json:"distribution"`
 }
 
-// Point says that the share Quantile (0 to 1) of all was no slower than Took.
+// Point means that the share Quantile (0 to 1) of all answers took at most Took.
 type Point struct {
 	Quantile float64       `json:"quantile"`
 	Took     time.Duration `json:"took_ns"`

@@ -10,7 +10,7 @@ import (
 	"holdfast/ledger"
 )
 
-// pauseAfterFailure keeps a connection of a closed loop from spinning while nobody answers.
+// pauseAfterFailure keeps a closed-loop connection from spinning while the target is down.
 const pauseAfterFailure = 20 * time.Millisecond
 
 // Generator is one run.
@@ -23,7 +23,7 @@ type Generator struct {
 	next     atomic.Int64
 }
 
-// New makes a run ready: what can be wrong with the options, or with a sample, is an error here.
+// New prepares a run. It returns an error for invalid options and unusable samples.
 func New(o Options) (*Generator, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -42,7 +42,7 @@ func New(o Options) (*Generator, error) {
 	return g, err
 }
 
-// tryForging finds providers that have no signature to forge.
+// tryForging finds providers without a signature to forge.
 func (g *Generator) tryForging() error {
 	for _, k := range g.plan.kinds {
 		u, err := k.shapes[0].make([]string{"forged"}, "sample")
@@ -56,7 +56,7 @@ func (g *Generator) tryForging() error {
 	return nil
 }
 
-// Run is New and Generator.Run.
+// Run creates a Generator and runs it.
 func Run(ctx context.Context, o Options) (Result, error) {
 	g, err := New(o)
 	if err != nil {
@@ -65,14 +65,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return g.Run(ctx)
 }
 
-// RunID is the ID of the run.
+// RunID returns the ID of the run.
 func (g *Generator) RunID() string { return g.options.Run }
 
-// Counts are what has been answered so far.
+// Counts returns the counts so far.
 func (g *Generator) Counts() Counts { return g.record.snapshot() }
 
-// Run sends until duration or count are reached or the context ends, and waits for the answers to what it has sent. It can
-// be called once. The end of the context is no error; one is that the ledger cannot be written.
+// Run sends until Duration or Count is reached or the context ends, and waits for the outstanding answers. It can be called
+// once. The end of the context isn't an error; a ledger that can't be written is.
 func (g *Generator) Run(ctx context.Context) (Result, error) {
 	var (
 		senders sync.WaitGroup
@@ -98,7 +98,7 @@ func (g *Generator) Run(ctx context.Context) (Result, error) {
 	return g.record.result(g.options, ended), failed
 }
 
-// take gives the number of the next request when it is due; ok is false at the end of the run.
+// take waits until the next request is due and returns its number; ok is false at the end of the run.
 func (g *Generator) take(ctx context.Context) (i int64, due time.Time, ok bool) {
 	i = g.next.Add(1) - 1
 	after := g.schedule.due(i)
@@ -115,7 +115,7 @@ func (g *Generator) take(ctx context.Context) (i int64, due time.Time, ok bool) 
 	return i, due, wait(ctx, time.Until(due))
 }
 
-// wait is false if the context ends first.
+// wait returns false if the context ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -130,7 +130,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// note writes the events of a request down before it is sent.
+// note records the events of a request before it is sent.
 func (g *Generator) note(i int64, kind ledger.Kind, events []ledger.Event) (time.Time, error) {
 	now := time.Now()
 	if g.options.Ledger == nil {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// schedule says when each request is due, counted from the start. It is fixed before the run begins: however slow the
-// receiver, no request is due later for it.
+// schedule has the due time of each request, counted from the start. It is fixed before the run begins: a slow target delays no
+// due time.
 type schedule struct {
-	rate float64 // a second, at the start; 0 means at once
-	// slope is by how much the rate grows in a second, until end. From then on it stays.
+	rate float64 // per second, at the start; 0 means unlimited
+	// slope is the increase of the rate per second, until end. The rate is constant from then on.
 	slope float64
 	end   float64 // in seconds
 }
@@ -23,7 +23,7 @@ func newSchedule(o Options) schedule {
 	return s
 }
 
-// due is when request i begins, from 0.
+// due returns when request i begins, from 0.
 func (s schedule) due(i int64) time.Duration {
 	if s.rate == 0 {
 		return 0
@@ -36,7 +36,7 @@ func (s schedule) due(i int64) time.Duration {
 	if during := s.rate*s.end + s.slope*s.end*s.end/2; n > during {
 		return seconds(s.end + (n-during)/(s.rate+s.slope*s.end))
 	}
-	// The root in the form that does not lose digits for a small slope.
+	// The form of the root that doesn't lose digits for a small slope.
 	return seconds(2 * n / (s.rate + math.Sqrt(max(s.rate*s.rate+2*s.slope*n, 0))))
 }
 

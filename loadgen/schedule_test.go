@@ -32,8 +32,8 @@ func TestARamp(t *testing.T) {
 	}
 }
 
-// Each request is taken when it is due, and one that is overdue is taken at once but is due no later for it: the wait for a
-// receiver that stalls is part of the latency.
+// Each request is taken when it is due. An overdue one is taken immediately but keeps its due time: the wait for a target that
+// stalls counts as latency.
 func TestTheOpenLoopForgivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -46,7 +46,7 @@ func TestTheOpenLoopForgivesNothing(t *testing.T) {
 			require.Equal(t, start.Add(time.Duration(want)*100*time.Millisecond), due)
 			require.Equal(t, due, time.Now())
 		}
-		<-time.After(time.Second) // in virtual time: the receiver stalls
+		<-time.After(time.Second) // in virtual time: the target stalls
 		stalled := time.Now()
 		_, due, ok := g.take(t.Context())
 		require.True(t, ok)

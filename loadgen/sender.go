@@ -9,7 +9,7 @@ import (
 	"holdfast/ledger"
 )
 
-// sender is one connection's worth of a run.
+// sender is one connection of a run.
 type sender struct {
 	*Generator
 	request  *fasthttp.Request
@@ -37,7 +37,7 @@ func (s *sender) run(ctx context.Context) error {
 	}
 }
 
-// send delivers request i, and notes it before and after. An error is that it could not be made or noted.
+// send sends request i, and records it before and after. The error is that it could not be made or recorded.
 func (s *sender) send(i int64, due time.Time) (*answer, error) {
 	kind, of := s.plan.decide(i)
 	u, shape, err := s.plan.make(of)
@@ -67,7 +67,7 @@ func (s *sender) send(i int64, due time.Time) (*answer, error) {
 	return a, err
 }
 
-// prepare signs a request and makes it one of HTTP.
+// prepare signs a request and converts it to an HTTP request.
 func (s *sender) prepare(t *target, shape *shape, u *unsent, kind ledger.Kind) error {
 	authenticate := t.sign
 	if kind == ledger.KindBadSignature {

@@ -15,7 +15,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// shape is how the events of one type are made: the sample of its definition as a template, at one moment.
+// shape makes the events of one type: the sample of its definition as a template, for one time.
 type shape struct {
 	provider  *providers.Provider
 	eventType string
@@ -24,11 +24,11 @@ type shape struct {
 
 	path    string
 	headers []headerPattern
-	// A body is before, the items with commas between them, and after. A request that is no batch is one item.
+	// A body is before, the items separated by commas, and after. A request that isn't a batch is one item.
 	before, after pattern
 	items         []itemPattern
 	isBatch       bool
-	// exact is false if the template does not give what the sample gives. Then every event is evaluated.
+	// exact is false if the template's output differs from the sample's. Then every event is evaluated.
 	exact bool
 }
 
@@ -39,13 +39,13 @@ type headerPattern struct {
 
 type itemPattern struct {
 	body, key pattern
-	// hashed: the key ends with the hash of the body.
+	// hashed means that the key ends with the hash of the body.
 	hashed bool
-	// content is the hash that a guessed key ends with; nil where the key is not guessed.
+	// content returns the hash that a guessed key ends with; nil if the key isn't guessed.
 	content func(body []byte) string
 }
 
-// unsent is a request that is not signed yet, with its events.
+// unsent is an unsigned request with its events.
 type unsent struct {
 	request *auth.Request
 	events  []ledger.Event
@@ -71,7 +71,7 @@ func newShape(p *providers.Provider, eventType string, at time.Time, size int) (
 	return s, nil
 }
 
-// evaluate makes a request in the slow and certain way.
+// evaluate makes a request with the provider's definition, slowly but exactly.
 func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, error) {
 	r, err := s.provider.SampleOf(s.eventType, id, entity, s.at)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, er
 	if r.Body, err = pad(r.Body, s.padding); err != nil {
 		return nil, nil, err
 	}
-	// Keys may only be made of what the signature covers, so the request is authenticated before it is split.
+	// Keys may only use what the signature covers, so the request is authenticated before it is split.
 	signed := *r
 	signed.Header = cloneHeaders(r.Header)
 	signed.RemoteIP, signed.URL = netip.IPv6Loopback(), "http://localhost"+r.Path
@@ -90,7 +90,7 @@ func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, er
 	if !bytes.Equal(signed.Body, r.Body) {
 		return nil, nil, errors.New("its signature stands in the body, which a ledger of bodies cannot foretell")
 	}
-	// What is refused here for its address or its secret may still be accepted there.
+	// A request refused here for its address or its secret may be accepted by the target.
 	_ = s.provider.Authenticate(&signed, time.Now())
 	items, err := s.provider.Split(&signed)
 	if err == nil && len(items) == 0 {
@@ -107,7 +107,7 @@ func cloneHeaders(h map[string][]string) map[string][]string {
 	return clone
 }
 
-// cut makes patterns of a marked request.
+// cut makes patterns from a request with markers.
 func (s *shape) cut(body []byte, items []providers.Item) {
 	from, to := 0, len(body)
 	for i := range items {
@@ -135,7 +135,7 @@ func (s *shape) newItem(i *providers.Item) itemPattern {
 	return p
 }
 
-// isExact compares the template with the sample for other values than those that it was made of.
+// isExact compares the template with the sample, using other values than those it was made from.
 func (s *shape) isExact() bool {
 	const id, entity = "another0000000001", "another"
 	r, items, err := s.evaluate(id, entity)
@@ -168,7 +168,7 @@ func eventsOf(p *providers.Provider, items []providers.Item) []ledger.Event {
 	return events
 }
 
-// fill makes a request: of one ID the items of the sample, of more IDs as many items.
+// fill makes a request: with one ID the items of the sample, with more IDs one item for each.
 func (s *shape) fill(ids []string, entity string, room int) *unsent {
 	n := len(ids)
 	if n == 1 {
@@ -211,7 +211,7 @@ func (p *itemPattern) event(provider string, body []byte, id, entity string) led
 	return e
 }
 
-// make is fill, or evaluate where the template is not exact.
+// make calls fill, or evaluate if the template isn't exact.
 func (s *shape) make(ids []string, entity string) (*unsent, error) {
 	if s.exact {
 		return s.fill(ids, entity, 1024), nil

@@ -13,13 +13,13 @@ import (
 	"holdfast/providers/auth"
 )
 
-// wrongSecrets fit every scheme, and are nobody's.
+// wrongSecrets fit every scheme, but no provider has them.
 var wrongSecrets = func() []string {
 	key := base64.StdEncoding.EncodeToString([]byte("nobody signs with these 32 bytes"))
 	return []string{key, "whsec_" + key, "whsk_" + key, hex.EncodeToString([]byte(key))}
 }()
 
-// sign makes a request authentic for the target, and gives the URL to call.
+// sign makes a request authentic for the target, and returns the URL to call.
 func (t *target) sign(p *providers.Provider, r *auth.Request, now time.Time) (string, error) {
 	t.address(r)
 	if err := p.SignWithSecrets(r, now); err != nil {
@@ -28,7 +28,7 @@ func (t *target) sign(p *providers.Provider, r *auth.Request, now time.Time) (st
 	return t.called(r), nil
 }
 
-// forge signs with a secret that is not the receiver's.
+// forge signs with a wrong secret.
 func (t *target) forge(p *providers.Provider, r *auth.Request, now time.Time) (string, error) {
 	t.address(r)
 	var err error
@@ -40,7 +40,7 @@ func (t *target) forge(p *providers.Provider, r *auth.Request, now time.Time) (s
 	return "", fmt.Errorf("forge a signature of %s: %w", p.Name(), err)
 }
 
-// address sends the request to the target, under the name by which the target knows itself.
+// address sets the URL of the request to the target's public one.
 func (t *target) address(r *auth.Request) {
 	if t.path != "" {
 		r.Path = t.path
@@ -52,5 +52,5 @@ func (t *target) address(r *auth.Request) {
 	}
 }
 
-// called is the URL of a request at the address that is called.
+// called returns the URL to call for a request.
 func (t *target) called(r *auth.Request) string { return t.base + r.URL[len(t.public):] }

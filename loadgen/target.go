@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// dialTimeout bounds the making of a connection.
+// dialTimeout bounds a connection attempt.
 const dialTimeout = 3 * time.Second
 
 // maxAnswer is in bytes.
@@ -18,15 +18,15 @@ const maxAnswer = 8 << 20
 
 // target is one address to send to.
 type target struct {
-	base   string // as it is called: scheme and host
-	public string // as it calls itself
+	base   string // the address to call: scheme and host
+	public string // its public URL
 	path   string // "" means the provider's own
 	query  string
 	client *fasthttp.HostClient
 }
 
 func newTarget(address string, o Options) *target {
-	u, _ := url.Parse(address) // checked with the options
+	u, _ := url.Parse(address) // validated with the options
 	t := &target{base: u.Scheme + "://" + u.Host, public: strings.TrimSuffix(o.PublicURL, "/"), query: u.RawQuery}
 	if t.public == "" {
 		t.public = t.base
@@ -47,7 +47,7 @@ func newTarget(address string, o Options) *target {
 		NoDefaultUserAgentHeader:      true,
 		DisableHeaderNamesNormalizing: true,
 		DisablePathNormalizing:        true,
-		// A request is sent once: that it is sent again is for whoever wrote it down to decide.
+		// A request is sent once: only the ledger's owner may decide to resend it.
 		MaxIdemponentCallAttempts: 1,
 		RetryIfErr:                func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 	}

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// awaitPause is the pause between two looks, and awaitLimit bounds one.
+	// awaitPause is the pause between two checks, and awaitLimit bounds one check.
 	awaitPause = 2 * time.Second
 	awaitLimit = 10 * time.Second
 )
 
-// Await waits until the database at url is there and has what this program wants. It changes nothing. What it waits for is told
-// each time that it becomes something else. The error is that of the context.
+// Await waits until the database at url is reachable and has this program's schema. It changes nothing. It calls tell with the
+// reason for waiting each time the reason changes. The error is that of the context.
 func Await(ctx context.Context, url string, tell func(reason string)) error {
 	var told string
 	for {
@@ -36,7 +36,7 @@ func Await(ctx context.Context, url string, tell func(reason string)) error {
 	}
 }
 
-// missing is "" where nothing is.
+// missing returns what is missing, or "".
 func missing(ctx context.Context, url string) string {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"holdfast/migrations"
 )
 
-// A pod waits beside the Job that migrates: it goes on when the tables are there, and has changed nothing.
+// A pod that waits alongside the migrating Job continues once the tables exist, and has changed nothing.
 func TestSomebodyWaitsUntilAnotherHasMigrated(t *testing.T) {
 	t.Parallel()
 	database := cluster.Database(t)
@@ -45,7 +45,7 @@ func TestADatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 	require.NotContains(t, told[0], "hunter22")
 }
 
-// Whoever rolls a release back runs its migration again, on tables that are newer than it is.
+// After a rollback the older release runs its migration again, on newer tables.
 func TestAnOlderProgramLeavesNewerTablesAlone(t *testing.T) {
 	t.Parallel()
 	database := cluster.Database(t)

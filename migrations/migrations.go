@@ -1,7 +1,7 @@
-// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has
-// been released; a mistake is corrected by the next file, and there is no way down.
+// Package migrations contains the schema as numbered SQL files and applies them. A released file is never changed; a mistake is
+// corrected by the next file. There are no down migrations.
 //
-// It must never know what the tables mean: that is persistence.
+// It must not depend on what the tables mean: that is persistence.
 package migrations
 
 import (
@@ -24,14 +24,14 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// A concurrent migration is waited for: the lock is tried lockTries times, lockPeriod seconds apart.
+// Up waits for a concurrent migration: it tries the lock lockTries times, lockPeriod seconds apart.
 const (
 	lockPeriod = 1
 	lockTries  = 300
 )
 
-// Up brings the database at url to the newest version. It may run in many processes at once: one migrates, the others
-// wait for it. Killed half-way, it continues where it was: each file is one transaction, or its statements can be run again.
+// Up migrates the database at url to the newest version. Many processes may call it at once: one migrates, the others wait for
+// it. If it is killed, the next call continues: each file is one transaction, or its statements can be run again.
 func Up(ctx context.Context, url string) (err error) {
 	db, err := open(url)
 	if err != nil {
@@ -58,11 +58,11 @@ func Up(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// ErrPooler says why no pooler will do: the lock that lets one process migrate belongs to a session, which a pooler may give to
-// somebody else.
+// ErrPooler rejects connection poolers: the lock that lets one process migrate belongs to a session, which a pooler may
+// reassign.
 var ErrPooler = errors.New("a pooler such as PgBouncer is in front of the database: use the address of PostgreSQL itself")
 
-// refusePooler compares the process that answers with the one that greeted us.
+// refusePooler checks that the process that answers is the one that opened the session.
 func refusePooler(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -81,9 +81,8 @@ func refusePooler(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It
-// reads only. After a rollback of the program have may be greater than want, which is no reason to refuse: files
-// only add.
+// Current returns the version of the database at url, 0 for an empty one, and the version that this program needs. It only
+// reads. After a rollback of the program have may be greater than want, which is allowed: files only add.
 func Current(ctx context.Context, url string) (have, want int64, err error) {
 	if want, err = newest(); err != nil {
 		return 0, 0, err
@@ -112,13 +111,12 @@ func Current(ctx context.Context, url string) (have, want int64, err error) {
 func open(url string) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		// The driver's text may quote the URL, which holds a password.
+		// The driver's error may quote the URL, which contains a password.
 		return nil, errors.New("open database: the URL is malformed")
 	}
 	return stdlib.OpenDB(*cfg), nil
 }
 
-// newest is the version of the last file.
 func newest() (int64, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) == 0 {

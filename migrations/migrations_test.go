@@ -94,7 +94,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 func TestAMigrationThatFailsCanRunAgain(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)
-	exec(t, url, `CREATE TABLE events (n int)`) // in the way of the first file
+	exec(t, url, `CREATE TABLE events (n int)`) // conflicts with the first file
 	require.Error(t, migrations.Up(t.Context(), url))
 	exec(t, url, `DROP TABLE events`)
 	require.NoError(t, migrations.Up(t.Context(), url))
@@ -112,7 +112,7 @@ func TestErrorsDoNotQuoteTheURL(t *testing.T) {
 	require.NotContains(t, err.Error(), "CANARY")
 }
 
-// Dead letters that were there before their source had a column take it from their receipt, and the file can be run again.
+// Existing dead letters get their source from their receipt, and the file can be run again.
 func TestOldDeadLettersGetTheirSource(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)
@@ -146,8 +146,7 @@ VALUES ($1, gen_random_uuid(), 'evolution', 'k', 't', $2::json, '', 'parse', 'fa
 	require.Equal(t, []string{"shop-a", `& "b"`, "", ""}, sources)
 }
 
-// Every file bounds how long it waits for locks: a migration that waits behind a long transaction blocks all who come
-// after it.
+// Every file sets a lock timeout: a migration that waits behind a long transaction blocks everything queued after it.
 func TestEveryFileBoundsItsLocks(t *testing.T) {
 	t.Parallel()
 	names, err := os.ReadDir(".")
@@ -169,11 +168,11 @@ func TestEveryFileBoundsItsLocks(t *testing.T) {
 
 func sqlFile(name string) bool { return len(name) > 4 && name[len(name)-4:] == ".sql" }
 
-// indexedWhole is the last file that may build an index of a large table while its writers wait: it has been released.
+// indexedWhole is the last file that may build an index of a large table while blocking writers: it has been released.
 const indexedWhole = "0015"
 
-// An index of a table that was there before is built beside its writers, in a file without a transaction that sets its own timeouts. An
-// attempt that was not finished leaves an index that serves nobody, so the statement before removes that.
+// An index of an existing table is built concurrently, in a file without a transaction that sets its own timeouts. An
+// unfinished attempt leaves an invalid index, so the previous statement drops it.
 func TestIndexesAreBuiltBesideWriters(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.sql")
@@ -194,7 +193,7 @@ var (
 		`(?i)CREATE\s+(?:UNIQUE\s+)?INDEX\s+(CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?(\w+)\s+ON\s+(?:ONLY\s+)?(\w+)`)
 )
 
-// checkIndexes says what is wrong with the indexes that a file builds.
+// checkIndexes returns what is wrong with the indexes that a file builds.
 func checkIndexes(file string) error {
 	sql := comment.ReplaceAllString(file, "")
 	created := map[string]bool{}

@@ -12,34 +12,33 @@ import (
 	"holdfast/event/operation"
 )
 
-// Shelf is what is here.
+// Shelf reads the local data.
 type Shelf interface {
-	// CompareImport says in what each of some things differs from what is here, in their order.
+	// CompareImport returns how each item differs from the local data, in their order.
 	CompareImport(ctx context.Context, items []operation.ImportItem) ([]operation.ImportCompared, error)
-	// EventsBetween are the events of a provider after an ID, and up to another, by ID.
+	// EventsBetween returns the events of a provider after an ID, up to another, by ID.
 	EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error)
 }
 
-// MaxCompared is how many events of a file are remembered, to find those that are only here: 16 bytes each.
+// MaxCompared is how many events of a file are remembered, to find extra local ones: 16 bytes each.
 const MaxCompared = 4_000_000
 
-// extraPage is how many events are read at a time.
 const extraPage = 1000
 
-// Comparison compares a file with what is here, page by page.
+// Comparison compares a file with the local data, page by page.
 type Comparison struct {
 	Shelf Shelf
-	// Differs is told each difference.
+	// Differs is called for each difference.
 	Differs func(operation.ImportDifference)
 
-	// Counts are by record, in things of the file; those of DiffersExtra are events here.
+	// Counts are by record, in items of the file; those of DiffersExtra count local events.
 	Counts map[operation.ImportRecord]ComparedCount
 
 	spans map[string]span
 	found [][16]byte
 }
 
-// ComparedCount says how many things of one record are the same here, are missing, or differ, and how many are only here.
+// ComparedCount counts the items of one record: equal, missing or different here, and the extra local ones.
 type ComparedCount struct {
 	Same    int64 `json:"same"`
 	Missing int64 `json:"missing"`
@@ -47,10 +46,10 @@ type ComparedCount struct {
 	Extra   int64 `json:"extra"`
 }
 
-// span is the time of the events of a provider.
+// span is the period of the events of a provider.
 type span struct{ first, last time.Time }
 
-// Add compares some things of a file.
+// Add compares some items of a file.
 func (c *Comparison) Add(ctx context.Context, items []operation.ImportItem) error {
 	if c.Counts == nil {
 		c.Counts, c.spans = map[operation.ImportRecord]ComparedCount{}, map[string]span{}
@@ -82,7 +81,7 @@ func (c *Comparison) count(record operation.ImportRecord, differences []operatio
 	}
 }
 
-// remember keeps which events the file names, and of what time they are.
+// remember records an event of the file and extends its period.
 func (c *Comparison) remember(item operation.ImportItem, eventID string) {
 	if item.Record != operation.ImportEvent && item.Record != operation.ImportDeadLetter {
 		return
@@ -101,8 +100,8 @@ func (c *Comparison) remember(item operation.ImportItem, eventID string) {
 	}
 }
 
-// Extras looks for events that are here and not in the file, of its time and its providers. It is false where the file has more
-// events than are remembered.
+// Extras looks for local events that aren't in the file, within its period and providers. looked is false if the file has more
+// events than can be remembered.
 func (c *Comparison) Extras(ctx context.Context) (looked bool, err error) {
 	if len(c.found) > MaxCompared {
 		return false, nil
@@ -139,7 +138,7 @@ func (c *Comparison) extrasOf(ctx context.Context, provider string, s span) erro
 	}
 }
 
-// names says whether the file has an event.
+// names reports whether the file has an event.
 func (c *Comparison) names(eventID string) bool {
 	id, err := uuid.Parse(eventID)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// The statuses that an event may have had in the system before.
+// The statuses that an event may have had in the previous system.
 const (
 	statusProcessed  = "processed"
 	statusPending    = "pending"
@@ -22,7 +22,7 @@ const (
 
 var statuses = []string{statusProcessed, statusPending, statusProcessing, statusFailed, statusPermanent}
 
-// readKey is a key as the system before had it, or the keys of a stored body.
+// readKey reads a key as the previous system had it, or finds the keys of a stored body.
 func (r *Reader) readKey(of *record, now time.Time) (items []operation.ImportItem, isExpired bool) {
 	p, ok := r.provider(of)
 	seen, expires := of.past("first_seen", true), of.time("expires_at")
@@ -50,7 +50,7 @@ func (r *Reader) readKey(of *record, now time.Time) (items []operation.ImportIte
 	return items, isExpired
 }
 
-// readEvent is an event that was handled, or one that waits: a dead letter.
+// readEvent reads a processed event, or an unprocessed one: a dead letter.
 func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []operation.ImportItem) {
 	p, ok := r.provider(of)
 	received := of.past("received_at", true)
@@ -81,10 +81,10 @@ func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []ope
 	return items
 }
 
-// maxAttempts is what a column holds with room to spare.
+// maxAttempts fits its column by a wide margin.
 const maxAttempts = 1_000_000
 
-// readTrouble is what had gone wrong; nil for an event that was handled.
+// readTrouble reads the failure; nil for a processed event.
 func readTrouble(of *record, kind operation.ImportRecord, received time.Time, attempts int) *operation.ImportTrouble {
 	status := of.text("status")
 	if status == "" {
@@ -115,15 +115,14 @@ func readTrouble(of *record, kind operation.ImportRecord, received time.Time, at
 	return t
 }
 
-// found is an event of a line.
 type found struct {
 	event.Receipt
 
 	body []byte
 }
 
-// receipts are those of the events that a line holds, as the ingress would make them, with the key that the line gives or that
-// today's definition finds. There is one without a body where the key is given.
+// receipts returns those of the events of a line, as the ingress would make them, with the key given in the line or found by
+// the current definition. If the key is given, there is one receipt without a body.
 func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time) []found {
 	key, source := of.text("key"), of.text("source")
 	request := &auth.Request{Header: lower(of.parts("headers")), Query: of.parts("query"), PathParams: firsts(of.parts("path"))}
@@ -169,7 +168,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 	return all
 }
 
-// receiptOf has no fingerprint: what the table before has kept need not be what was sent, to the byte.
+// receiptOf sets no fingerprint: what the previous system kept may differ from the bytes that were sent.
 func receiptOf(p *providers.Provider, item providers.Item, received time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,

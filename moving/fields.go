@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of what a field may say.
+// The bounds of fields.
 const (
 	maxText = 10_000
 	// maxAhead is how far a time may lie in the future: clocks differ.
@@ -22,7 +22,7 @@ const (
 // earliest is before every webhook.
 var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// text is a string, or a number as it is written; "" where there is none.
+// text returns a string, or a number as it is written; "" if missing.
 func (r *record) text(name string) string {
 	value := r.take(name)
 	if value == nil {
@@ -44,7 +44,7 @@ func (r *record) text(name string) string {
 	return s
 }
 
-// needed is a text that has to be there.
+// needed returns a required text.
 func (r *record) needed(name string) string {
 	before := len(r.mistakes)
 	s := r.text(name)
@@ -57,7 +57,7 @@ func (r *record) needed(name string) string {
 // timeLayouts are RFC 3339, and PostgreSQL's own.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07"}
 
-// time is a time with its zone, or seconds or milliseconds since 1970; zero where there is none.
+// time returns a time with its zone, or seconds or milliseconds since 1970; zero if missing.
 func (r *record) time(name string) time.Time {
 	s := r.text(name)
 	if s == "" {
@@ -93,7 +93,7 @@ func parseTime(s string) (time.Time, bool) {
 	}
 }
 
-// past is a time that has passed, which may have to be there.
+// past returns a past time, which may be required.
 func (r *record) past(name string, isNeeded bool) time.Time {
 	before := len(r.mistakes)
 	at := r.time(name)
@@ -107,7 +107,7 @@ func (r *record) past(name string, isNeeded bool) time.Time {
 	return at
 }
 
-// whole is a whole number from 0; nil where there is none.
+// whole returns a whole number from 0; nil if missing.
 func (r *record) whole(name string) *int64 {
 	s := r.text(name)
 	if s == "" {
@@ -134,7 +134,7 @@ func (r *record) number(name string) *float64 {
 	return &n
 }
 
-// flag is a boolean, also as a database writes it.
+// flag returns a boolean, also in a database's notation.
 func (r *record) flag(name string, otherwise bool) bool {
 	value := strings.ToLower(strings.Trim(string(r.take(name)), `"`))
 	switch value {
@@ -149,7 +149,7 @@ func (r *record) flag(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// json is a value, or a text that holds one: tables keep JSON as text, and CSV has nothing else.
+// json returns a JSON value, or one encoded in a string: tables keep JSON as text, and CSV has nothing else.
 func (r *record) json(name string) json.RawMessage {
 	value := r.take(name)
 	if len(value) > 0 && value[0] == '"' {
@@ -167,7 +167,7 @@ func (r *record) json(name string) json.RawMessage {
 	return value
 }
 
-// object is one of JSON; nil where there is none.
+// object returns a JSON object; nil if missing.
 func (r *record) object(name string) json.RawMessage {
 	value := r.json(name)
 	if value != nil && value[0] != '{' {
@@ -177,7 +177,7 @@ func (r *record) object(name string) json.RawMessage {
 	return value
 }
 
-// parts are headers, query parameters or path variables: texts, or lists of them, by name.
+// parts returns headers, query parameters or path variables: texts, or lists of them, by name.
 func (r *record) parts(name string) map[string][]string {
 	value := r.object(name)
 	if value == nil {
@@ -201,7 +201,7 @@ func (r *record) parts(name string) map[string][]string {
 	return all
 }
 
-// list is a list of texts, as JSON, as PostgreSQL writes an array of plain words ({a,b}), or one text.
+// list returns a list of texts, as JSON, as a PostgreSQL array of plain words ({a,b}), or as one text.
 func (r *record) list(name string) []string {
 	value := r.take(name)
 	if value == nil {
@@ -218,14 +218,14 @@ func (r *record) list(name string) []string {
 	return strings.FieldsFunc(strings.Trim(s, "{}"), func(c rune) bool { return c == ',' || c == ' ' || c == '"' })
 }
 
-// hasBody says whether there is a field that holds bytes.
+// hasBody reports whether a field has a body.
 func (r *record) hasBody() bool {
 	encoded := r.take("body_base64")
 	return r.take("body") != nil || encoded != nil && string(encoded) != `""`
 }
 
-// body is what was received. It is exact unless JSON stands where its bytes should: a table of jsonb does not keep them. Nor does
-// a cell of CSV with line ends: its reader takes CRLF for LF.
+// body returns the received body. It is exact unless it is given as JSON instead of bytes: a jsonb column doesn't keep them. A
+// CSV cell with line breaks isn't exact either: its reader turns CRLF into LF.
 func (r *record) body() (body []byte, isExact, ok bool) {
 	if encoded := r.text64("body_base64"); encoded != "" {
 		if r.take("body") != nil {
@@ -251,7 +251,7 @@ func (r *record) body() (body []byte, isExact, ok bool) {
 	return plain.Bytes(), false, true
 }
 
-// whyInexact says what a body that is not exact lacks, and what to give instead.
+// whyInexact says why a body isn't exact, and what to give instead.
 func (r *record) whyInexact() string {
 	if r.isCSV {
 		return "a cell of CSV does not keep those of a line end: give body_base64, or a key"
@@ -259,7 +259,7 @@ func (r *record) whyInexact() string {
 	return "JSON is not what was sent: give them as a text, or give a key"
 }
 
-// bytes are those of a text in base64; nil where there is none.
+// bytes decodes base64; nil if missing.
 func (r *record) bytes(name string) []byte {
 	encoded := r.text64(name)
 	if encoded == "" {
@@ -272,7 +272,7 @@ func (r *record) bytes(name string) []byte {
 	return decoded
 }
 
-// text64 is a text of any length.
+// text64 returns a text of any length.
 func (r *record) text64(name string) (s string) {
 	if value := r.take(name); value != nil && json.Unmarshal(value, &s) != nil {
 		r.wrong(name, "want a text")

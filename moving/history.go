@@ -10,8 +10,8 @@ import (
 	"holdfast/providers"
 )
 
-// History reads from an archive what events did to some entities, as today's definitions read them. An event that stands there
-// more than once counts once. What can't be read is left out: whoever uses a history checks that it is whole.
+// History reads from an archive how events changed some entities, according to the current definitions. An event that occurs
+// more than once counts once. What can't be read is left out: the caller must check that the history is complete.
 func (r *Reader) History(in io.Reader, of []event.Entity) (retention.Archived, error) {
 	h := history{parse: providers.Parser(r.Lookup), named: map[event.EntityRef]event.EntityRef{}, of: retention.Archived{}}
 	for _, e := range of {
@@ -32,7 +32,7 @@ func (r *Reader) History(in io.Reader, of []event.Entity) (retention.Archived, e
 
 type history struct {
 	parse event.Parser
-	named map[event.EntityRef]event.EntityRef // the entities by all of their names
+	named map[event.EntityRef]event.EntityRef // the entities by each of their names
 	of    retention.Archived
 }
 
@@ -58,7 +58,7 @@ func (h *history) add(item operation.ImportItem) {
 	}
 }
 
-// entityOf is the entity that a change is of, by whichever of its names.
+// entityOf returns the entity of a change, whichever of its names is used.
 func (h *history) entityOf(provider string, c event.Change) (ref event.EntityRef, is bool) {
 	for _, name := range append([]event.Name{{Name: c.ExternalID}}, c.Names...) {
 		if ref, is = h.named[event.EntityRef{Provider: provider, Kind: c.Kind, ExternalID: name.Name}]; is {

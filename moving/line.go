@@ -14,37 +14,36 @@ import (
 	"holdfast/providers"
 )
 
-// RecordSubscription is who gets events. It is no record of an import: it is handed to whoever keeps subscriptions.
+// RecordSubscription is a subscription. It is not a record of an import: it goes to the store of subscriptions.
 const RecordSubscription operation.ImportRecord = "subscription"
 
-// Records are all that a line may be.
+// Records returns all types of records.
 func Records() []operation.ImportRecord { return append(operation.ImportRecords(), RecordSubscription) }
 
-// Line is what one line of a file says.
+// Line is the content of one line of a file.
 type Line struct {
 	N      int64
 	Record operation.ImportRecord
-	// Items are more than one where the body of an event is an envelope.
+	// Items has more than one entry if the body of an event is an envelope.
 	Items        []operation.ImportItem
 	Subscription *Subscription
-	// IsExpired: its key means nothing any more.
+	// IsExpired means that its key is past its dedupe window.
 	IsExpired bool
-	// Mistakes are all that is wrong; there is nothing else then.
+	// Mistakes lists everything wrong with the line; the other fields are then empty.
 	Mistakes []Mistake
 }
 
 // Reader reads files.
 type Reader struct {
-	// Lookup finds definitions.
 	Lookup func(name string) (*providers.Provider, bool)
-	// Record is what a line is that does not say so; "" is none.
+	// Record is the type of lines that have none; "" for no default.
 	Record operation.ImportRecord
-	// Provider is that of a line that names none.
+	// Provider is the provider of lines that have none.
 	Provider string
 	Format   Format
 }
 
-// Each reads a file line by line, and keeps none. The error is that of the file, or of each.
+// Each reads a file line by line in constant memory. The error is that of the file, or of each.
 func (r *Reader) Each(in io.Reader, each func(Line) error) error {
 	now := time.Now()
 	return eachRecord(in, r.Format, func(of *record) error { return each(r.read(of, now)) })
@@ -87,12 +86,12 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 			l.Items = r.readEvent(of, record)
 		}
 	}
-	if len(l.Items) > 0 { // an event that was not handled is a dead letter
+	if len(l.Items) > 0 { // an event that was not processed is a dead letter
 		l.Record = l.Items[0].Record
 	}
 }
 
-// allTaken: which fields there may be is not known.
+// allTaken marks all fields as used, when the valid ones can't be known.
 func allTaken(of *record) map[string]bool {
 	all := map[string]bool{}
 	for name := range of.values {
@@ -101,7 +100,7 @@ func allTaken(of *record) map[string]bool {
 	return all
 }
 
-// provider is that of the line, which has a definition.
+// provider returns the definition of the line's provider.
 func (r *Reader) provider(of *record) (*providers.Provider, bool) {
 	name := of.text("provider")
 	if name == "" {
@@ -129,7 +128,7 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 		checkKind(of, p, s.Kind)
 	}
 	if s.AsOf.IsZero() {
-		s.AsOf = time.Unix(0, 0).UTC() // below all events
+		s.AsOf = time.Unix(0, 0).UTC() // before all events
 	}
 	if s.State == nil && !s.Deleted && len(of.mistakes) == 0 {
 		of.wrong("state", "is missing")
@@ -141,8 +140,8 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 	return []operation.ImportItem{{Record: operation.ImportEntity, Line: of.line, Entity: &s}}
 }
 
-// checkKind refuses a kind that the definition does not have: no event would ever fold into such an entity. Where a rule computes
-// the kind, each name may be one.
+// checkKind refuses a kind that the definition doesn't have: no event would ever fold into such an entity. If a rule computes
+// the kind, any name is accepted.
 func checkKind(of *record, p *providers.Provider, kind string) {
 	kinds, isOpen := p.Kinds()
 	switch {
@@ -156,7 +155,7 @@ func checkKind(of *record, p *providers.Provider, kind string) {
 	}
 }
 
-// isKind is what the name of a kind looks like. It is the one value of a file that a mistake repeats, and only if it can be one.
+// isKind matches the name of a kind. It is the only value of a file that a mistake repeats, and only if it matches.
 var isKind = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
 func shownKind(kind string) string {
@@ -166,7 +165,7 @@ func shownKind(kind string) string {
 	return "this kind"
 }
 
-// readNames are the lesser names of an entity, by rank: [["MD1", "MD2"], ["SB1"]].
+// readNames reads the aliases of an entity, by rank: [["MD1", "MD2"], ["SB1"]].
 func readNames(of *record) (names []event.Name) {
 	value := of.json("names")
 	if value == nil {

@@ -24,7 +24,7 @@ func reader(t *testing.T) *moving.Reader {
 	return &moving.Reader{Lookup: catalogue.Lookup}
 }
 
-// read gives the lines of a file.
+// read returns the lines of a file.
 func read(t *testing.T, r *moving.Reader, text string) (lines []moving.Line) {
 	t.Helper()
 	require.NoError(t, r.Each(strings.NewReader(text), func(l moving.Line) error {
@@ -43,7 +43,7 @@ func mistakes(lines []moving.Line) (all []string) {
 	return all
 }
 
-// item is the only thing of the only line.
+// item returns the only item of the only line.
 func item(t *testing.T, lines []moving.Line) operation.ImportItem {
 	t.Helper()
 	require.Empty(t, mistakes(lines))
@@ -54,7 +54,7 @@ func item(t *testing.T, lines []moving.Line) operation.ImportItem {
 
 const stripeBody = `{"id":"evt_1","object":"event","type":"customer.created","created":1763700000,"data":{"object":{"id":"cus_1"}}}`
 
-// The key of a stored body is the one that the ingress would find in it, whether the body is a text, base64 or JSON.
+// The key of a stored body is the one that the ingress would find, whether the body is a text, base64 or JSON.
 func TestKeysAreFoundInBodies(t *testing.T) {
 	t.Parallel()
 	quoted, err := json.Marshal(stripeBody)
@@ -74,7 +74,8 @@ func TestKeysAreFoundInBodies(t *testing.T) {
 	}
 }
 
-// An event keeps its times, its attempts and what its definition reads of the request, and has an ID that its content makes.
+// An event keeps its times, its attempts and the parts of the request that its definition reads, and gets an ID derived from
+// its content.
 func TestEventsKeepWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	line := `{"record":"event","provider":"rentprog","received_at":"2025-11-20 10:00:00.5+02","occurred_at":1763620000,"attempts":3,` +
@@ -100,7 +101,7 @@ func TestEventsKeepWhatTheyWere(t *testing.T) {
 	require.False(t, p.OccurredAtMissing)
 }
 
-// A body that is an envelope is as many events as the ingress would make of it.
+// An envelope is split into the same events as by the ingress.
 func TestAnEnvelopeIsSplit(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"event","provider":"gocardless","received_at":"2025-11-20T10:00:00Z","body":{"events":[`+
@@ -113,7 +114,7 @@ func TestAnEnvelopeIsSplit(t *testing.T) {
 	require.NotNil(t, lines[0].Items[1].Receipt.Root)
 }
 
-// What was not handled is a dead letter, whatever the line calls itself.
+// An unprocessed event is a dead letter, whatever the line's record type.
 func TestStatusesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
 	for status, isExhausted := range map[string]bool{
@@ -131,7 +132,7 @@ func TestStatusesBecomeDeadLetters(t *testing.T) {
 		`"received_at":"2025-11-20T10:00:00Z","body":`+stripeBody+`}`)).Record)
 }
 
-// A key whose window has passed means nothing any more.
+// A key past its window is left out.
 func TestExpiredKeysAreLeftOut(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"key","provider":"stripe","key":"a","first_seen":"2020-01-01T00:00:00Z","expires_at":"2020-01-02T00:00:00Z"}
@@ -142,7 +143,7 @@ func TestExpiredKeysAreLeftOut(t *testing.T) {
 	require.Len(t, lines[1].Items, 1)
 }
 
-// Every mistake of every line is named, with its line and field, and no value of the file is repeated.
+// Every mistake of every line is reported with its line and field, without a value of the file.
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), strings.Join([]string{
@@ -181,7 +182,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}, all)
 }
 
-// CSV says the same: an empty cell is nothing, a body may hold line ends, and lines are counted as editors do.
+// CSV is equivalent: an empty cell is missing, a body may contain line breaks, and lines are counted as editors do.
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -201,8 +202,8 @@ func TestCSV(t *testing.T) {
 	}[:2], mistakes(lines)[:2])
 }
 
-// A column of jsonb keeps no bytes: it has its own white space, order of fields and form of numbers. The key of a definition that hashes
-// values is found in it as the ingress has found it in the bytes.
+// A jsonb column keeps no bytes: it has its own white space, field order and number format. If a definition hashes values, the
+// key found in it equals the one that the ingress found in the bytes.
 func TestAKeyIsFoundInWhatJSONBHasKept(t *testing.T) {
 	t.Parallel()
 	for provider, bodies := range map[string][2]string{
@@ -229,7 +230,7 @@ func quoteJSON(t *testing.T, text string) string {
 	return string(quoted)
 }
 
-// A reader of CSV takes the CR from a line end within a cell. A key that is the hash of such bytes would be another one.
+// A CSV reader drops the CR of a line break within a cell, which would change a key that is a hash of the bytes.
 func TestALineEndInACellIsNotExact(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -245,7 +246,7 @@ func TestALineEndInACellIsNotExact(t *testing.T) {
 		"first_seen,expires_at,body_base64\n2025-11-20T10:00:00Z,2990-01-01T00:00:00Z,"+body+"\n")).Receipt.Key)
 }
 
-// A quote that nobody closes makes one row of all that follows: that much is not held.
+// A quote that is never closed makes one row of all that follows: memory stays bounded.
 func TestARowOfCSVThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -261,7 +262,7 @@ func TestARowOfCSVThatIsTooLong(t *testing.T) {
 	require.Len(t, lines, 25<<20/len(row), "a file may be longer than a row")
 }
 
-// endless is a file that has no end.
+// endless is a file without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -271,7 +272,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An event without bytes is none: null says the same as no field.
+// An event needs bytes: null is the same as no field.
 func TestABodyHasToBeThere(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{``, `,"body":null`, `,"body_base64":null`, `,"body_base64":""`} {
@@ -280,7 +281,7 @@ func TestABodyHasToBeThere(t *testing.T) {
 	}
 }
 
-// A file without a heading is refused as a whole, and what stands in its place is not repeated.
+// A file without a heading is refused as a whole, and the error doesn't repeat its first line.
 func TestCSVWithoutAHeading(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -292,7 +293,7 @@ func TestCSVWithoutAHeading(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(mistakes(read(t, reader(t), `{"record":"key","first_seen":1763620000,"S3cret":1}`))), "S3cret")
 }
 
-// A line of any length is read in bounded memory, and the next one as usual.
+// A line of any length is read in bounded memory, and the next one is read normally.
 func TestALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"key","key":"`+strings.Repeat("x", 25<<20)+"\"}\n"+
@@ -301,7 +302,7 @@ func TestALineThatIsTooLong(t *testing.T) {
 	require.Len(t, lines[1].Items, 1)
 }
 
-// Entities and subscriptions as tables have them.
+// Entities and subscriptions in the form of tables.
 func TestEntitiesAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"entity","provider":"stripe","kind":"customer","id":7,"state":"{\"a\":1.10}","deleted":"t"}
@@ -318,7 +319,7 @@ func TestEntitiesAndSubscriptions(t *testing.T) {
 	require.Equal(t, "whsec_x", s.Secret)
 }
 
-// An entity has a kind of its definition: no event would ever reach one of another kind.
+// An entity's kind must be in its definition: no event would ever reach one of another kind.
 func TestAKindHasToBeKnown(t *testing.T) {
 	t.Parallel()
 	line := func(provider, kind string) string {
@@ -334,7 +335,7 @@ func TestAKindHasToBeKnown(t *testing.T) {
 	}, mistakes(lines))
 }
 
-// Spreadsheets begin a file with a byte order mark, which is no part of the name of the first column, nor of the first line.
+// Spreadsheets begin a file with a byte order mark, which is part of neither the first column's name nor the first line.
 func TestAByteOrderMarkIsPassedOver(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -346,7 +347,7 @@ func TestAByteOrderMarkIsPassedOver(t *testing.T) {
 	require.Empty(t, read(t, r, "\ufeff"))
 }
 
-// A field that stands there twice, as a column or in an object, says two things: neither is taken.
+// A repeated field, as a column or in an object, is ambiguous: neither value is used.
 func TestAFieldStandsThereOnce(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
@@ -357,7 +358,7 @@ func TestAFieldStandsThereOnce(t *testing.T) {
 		`{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"key":"evt_2"}`)))
 }
 
-// A body and other bytes next to it are two bodies.
+// A body together with other bytes is ambiguous.
 func TestABodyIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	for record, at := range map[string]string{"event": "received_at", "dead_letter": "received_at", "key": "first_seen"} {

@@ -15,21 +15,20 @@ import (
 	"unicode/utf8"
 )
 
-// Format is how a file writes its records.
+// Format is the file format of records.
 type Format string
 
-// The formats.
 const (
-	// FormatJSON is newline-delimited JSON: an object a line.
+	// FormatJSON is newline-delimited JSON: one object per line.
 	FormatJSON Format = "ndjson"
-	// FormatCSV has a heading with the names of the fields, as RFC 4180 says it. An empty cell is a field that is not there.
+	// FormatCSV has a heading with the names of the fields, as in RFC 4180. An empty cell is a missing field.
 	FormatCSV Format = "csv"
 )
 
-// Formats are all of them.
+// Formats returns all formats.
 func Formats() []Format { return []Format{FormatJSON, FormatCSV} }
 
-// FormatOf is the format of a file by its name; what has no other name is JSON.
+// FormatOf returns the format of a file by its name; the default is JSON.
 func FormatOf(name string) Format {
 	if strings.HasSuffix(strings.ToLower(name), ".csv") {
 		return FormatCSV
@@ -37,18 +36,18 @@ func FormatOf(name string) Format {
 	return FormatJSON
 }
 
-// maxLine bounds a line, in bytes: a body may take 16 MiB, and a third more in base64.
+// maxLine bounds a line, in bytes: a body may have 16 MiB, and a third more in base64.
 const maxLine = 24 << 20
 
-// Mistake is what is wrong with a line. It repeats no value.
+// Mistake describes what is wrong with a line. It repeats no value.
 type Mistake struct {
 	Line int64 `json:"line"`
-	// Field is "" where the line as a whole is meant.
+	// Field is "" if the mistake is about the line as a whole.
 	Field  string `json:"field,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// String is "line 12: received_at: is missing".
+// String returns "line 12: received_at: is missing".
 func (m Mistake) String() string {
 	if m.Field == "" {
 		return fmt.Sprintf("line %d: %s", m.Line, m.Reason)
@@ -56,18 +55,18 @@ func (m Mistake) String() string {
 	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Field, m.Reason)
 }
 
-// errLine is a line that is no record.
+// errLine is returned for a line that isn't a record.
 var errLine = errors.New("malformed line")
 
 // byteOrderMark is what spreadsheets write before a file in UTF-8.
 const byteOrderMark = "\ufeff"
 
-// eachRecord reads the records of a file one after the other. A line that is none is a record with a mistake. The error is that
-// of the file, or of each.
+// eachRecord reads the records of a file one by one. A malformed line is a record with a mistake. The error is that of the
+// file, or of each.
 func eachRecord(in io.Reader, format Format, each func(*record) error) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	if mark, err := lines.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
-		_, _ = lines.Discard(len(byteOrderMark)) // it has been read
+		_, _ = lines.Discard(len(byteOrderMark)) // just peeked
 	}
 	if format == FormatCSV {
 		return eachRow(lines, each)
@@ -88,7 +87,7 @@ func eachRecord(in io.Reader, format Format, each func(*record) error) error {
 	}
 }
 
-// readLine gives the next line. Of one that is too long it reads the rest, and gives errLine.
+// readLine returns the next line. If it is too long, it reads the rest and returns errLine.
 func readLine(lines *bufio.Reader) (text []byte, err error) {
 	for isTooLong := false; ; {
 		part, err := lines.ReadSlice('\n')
@@ -112,7 +111,7 @@ func recordOf(n int64, text []byte, err error) *record {
 		return r
 	}
 	switch {
-	case !utf8.Valid(text): // a decoder would put other characters in the place of what it cannot read
+	case !utf8.Valid(text): // a decoder would replace the invalid bytes
 		r.wrong("", "is no UTF-8: give a body in body_base64")
 	case json.Unmarshal(text, &r.values) != nil || r.values == nil:
 		r.wrong("", "is no JSON object")
@@ -122,7 +121,7 @@ func recordOf(n int64, text []byte, err error) *record {
 	return r
 }
 
-// checkRepeats refuses an object that names a field twice: which of the two is meant is not known.
+// checkRepeats refuses an object with a repeated field, because it is ambiguous.
 func (r *record) checkRepeats(text []byte) {
 	fields := json.NewDecoder(bytes.NewReader(text))
 	_, _ = fields.Token() // the brace of an object that was read before
@@ -141,7 +140,7 @@ func (r *record) checkRepeats(text []byte) {
 	}
 }
 
-// eachRow reads CSV. The number of a record is that of the line on which it begins.
+// eachRow reads CSV. The number of a record is that of its first line.
 func eachRow(in io.Reader, each func(*record) error) error {
 	bounded := &rowReader{in: in, left: maxLine}
 	rows := csv.NewReader(bounded)
@@ -164,14 +163,14 @@ func eachRow(in io.Reader, each func(*record) error) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case err != nil && !errors.As(err, &malformed): // there may be a part of a row
+		case err != nil && !errors.As(err, &malformed): // there may be a partial row
 			return fmt.Errorf("read CSV: %w", err)
 		}
 		if err := each(recordOfRow(names, row, rows, err)); err != nil {
 			return err
 		}
 		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("read CSV: %w", err) // where the next row begins is not known
+			return fmt.Errorf("read CSV: %w", err) // the start of the next row is unknown
 		}
 	}
 }
@@ -227,16 +226,16 @@ func recordOfRow(names, row []string, rows *csv.Reader, err error) *record {
 	return r
 }
 
-// quoted is a text as JSON.
+// quoted returns a text as JSON.
 func quoted(s string) json.RawMessage {
 	text, err := json.Marshal(s)
-	if err != nil { // it is UTF-8
+	if err != nil { // the text is valid UTF-8
 		return nil
 	}
 	return text
 }
 
-// record is one line, whose fields are taken one by one. What is wrong with it is collected.
+// record is one line, whose fields are read one by one. It collects the mistakes.
 type record struct {
 	line     int64
 	values   map[string]json.RawMessage
@@ -253,7 +252,7 @@ func (r *record) wrong(field, reason string, args ...any) {
 	r.mistakes = append(r.mistakes, Mistake{Line: r.line, Field: field, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// take gives a field as it stands; nil where it is not there, or null.
+// take returns a field's raw value; nil if it is missing or null.
 func (r *record) take(name string) json.RawMessage {
 	r.taken[name] = true
 	if value := bytes.TrimSpace(r.values[name]); !bytes.Equal(value, []byte("null")) {
@@ -262,7 +261,7 @@ func (r *record) take(name string) json.RawMessage {
 	return nil
 }
 
-// finish tells of the fields that nobody has taken.
+// finish reports fields that were never read.
 func (r *record) finish() {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		if !r.taken[name] {
@@ -271,10 +270,10 @@ func (r *record) finish() {
 	}
 }
 
-// isName is what the name of a field looks like. Where a file has no heading, values stand in its place.
+// isName matches a field's name. In a file without a heading, values appear in its place.
 var isName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
-// shown is the name of a field, if it is one.
+// shown returns the name of a field if it is valid, because otherwise it may be a value.
 func shown(name string) string {
 	if isName.MatchString(name) {
 		return name

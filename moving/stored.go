@@ -14,8 +14,8 @@ import (
 	"holdfast/event/retention"
 )
 
-// readStored is a line of an archive: an event or a dead letter as a Holdfast has stored it, with its own ID, key and receipt.
-// Nothing is looked for in its body.
+// readStored reads a line of an archive: an event or a dead letter as Holdfast stored it, with its own ID, key and receipt. Its
+// body isn't parsed.
 func (r *Reader) readStored(of *record, kind operation.ImportRecord) []operation.ImportItem {
 	item := operation.ImportItem{Record: kind, Line: of.line, Stored: &retention.Stored{}}
 	if kind == operation.ImportEvent {
@@ -52,7 +52,7 @@ func storedAs[T any](of *record) *T {
 	return &stored
 }
 
-// checkStored refuses what no archive holds.
+// checkStored refuses what can't come from an archive.
 func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 	receipt := item.Receipt
 	id, err := uuid.Parse(receipt.ID)
@@ -76,7 +76,7 @@ func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 
 func isAhead(at time.Time) bool { return at.After(time.Now().Add(maxAhead)) }
 
-// hasCounts: PostgreSQL keeps them in four bytes.
+// hasCounts reports whether the counts fit PostgreSQL's four bytes.
 func hasCounts(d event.DeadLetter) bool {
 	for _, n := range []int{d.Failures, d.Failure.Attempts, d.AutoAttempts} {
 		if n < 0 || n > math.MaxInt32 {

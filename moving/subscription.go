@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Subscription is one of a dispatcher that knows no destinations.
+// Subscription is one of a dispatcher without a concept of destinations.
 type Subscription struct {
 	Line       int64
 	Name       string
@@ -12,10 +12,10 @@ type Subscription struct {
 	EventTypes []string
 	Providers  []string
 	Secret     string
-	// RateLimit is in requests a second; nil is none.
+	// RateLimit is in requests per second; nil for no limit.
 	RateLimit *float64
 	Active    bool
-	// Signature is the grammar of what is signed; nil is Standard Webhooks.
+	// Signature declares what is signed; nil means Standard Webhooks.
 	Signature json.RawMessage
 	Headers   map[string]string
 }

@@ -13,11 +13,11 @@ import (
 	"holdfast/providers/jq"
 )
 
-// jsonType is the content type of answers, unless a definition says otherwise.
+// jsonType is the default content type of answers.
 const jsonType = "application/json"
 
-// answerForm is how an answer is written: the value of an expression, as a body of a content type. No value, and null, are an
-// empty body. A text is the body as it stands, unless that is JSON.
+// answerForm formats an answer: the value of an expression, as a body of a content type. No value and null are an empty body. A
+// text is the body verbatim, unless the type is JSON.
 type answerForm struct {
 	contentType string
 	value       *jq.Expression
@@ -45,7 +45,7 @@ var (
 	errNotXML  = errors.New("is no well-formed XML")
 )
 
-// write is the body of an answer; empty where there is nothing to say.
+// write returns the body of an answer, which may be empty.
 func (f answerForm) write(in jq.Input) ([]byte, error) {
 	v, err := f.value.Once(in)
 	if err != nil {
@@ -73,7 +73,7 @@ func (f answerForm) write(in jq.Input) ([]byte, error) {
 	return body, nil
 }
 
-// accepts says whether a body is of the content type, as far as that can be told. An empty one says nothing, in any type.
+// accepts reports whether a body is of the content type, as far as that can be checked. An empty body is valid for any type.
 func (f answerForm) accepts(body []byte) bool {
 	media := decode.MediaType(f.contentType)
 	if len(body) == 0 || media != "text/xml" && media != "application/xml" && !strings.HasSuffix(media, "+xml") {
@@ -99,7 +99,7 @@ func (f answerForm) isJSON() bool {
 	return media == jsonType || strings.HasSuffix(media, "+json")
 }
 
-// reply is an answer with a body of this form.
+// reply returns an answer with a body of this form.
 func (f answerForm) reply(status int, body []byte) Reply {
 	r := Reply{Status: status, Body: body}
 	if len(body) > 0 {
@@ -108,7 +108,7 @@ func (f answerForm) reply(status int, body []byte) Reply {
 	return r
 }
 
-// usualReplies are what replies.body is made of: an event that is accepted, one that came again, and a batch.
+// usualReplies are sample inputs of replies.body: an accepted event, a duplicate, and a batch.
 var usualReplies = []string{
 	`{"ok":true,"queued":true,"request_id":"r","duration_ms":1,"events":[
 	   {"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"accepted"}]}`,
@@ -119,7 +119,7 @@ var usualReplies = []string{
 	   {"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"dead","dead_letter_id":1}]}`,
 }
 
-// newReplyForm compiles the body of replies, and tries it on the usual ones.
+// newReplyForm compiles the body of replies, and tries it on the samples.
 func (c *compiler) newReplyForm(d definition.Replies) *answerForm {
 	value := c.NewExpression("replies.body", d.Body)
 	if value == nil {
@@ -143,7 +143,7 @@ func (c *compiler) newReplyForm(d definition.Replies) *answerForm {
 	return &f
 }
 
-// answer is the body in place of the usual one, which is a JSON object.
+// answer returns the body that replaces the usual one, which is a JSON object.
 func (f answerForm) answer(usual []byte) ([]byte, error) {
 	v, err := decode.JSON(usual)
 	if err != nil {
@@ -153,5 +153,5 @@ func (f answerForm) answer(usual []byte) ([]byte, error) {
 	return f.write(jq.Input{Value: fields})
 }
 
-// hasNoBody says whether HTTP forbids a body with a status.
+// hasNoBody reports whether HTTP forbids a body for a status.
 func hasNoBody(status int) bool { return status == 204 || status == 205 }

@@ -13,7 +13,7 @@ import (
 
 var batched = strings.Replace(minimal, "type: .body.type", "batch: {items: data.events}\ntype: '\"\\($root.kind).\\(.body.type)\"'", 1)
 
-// Each event of a batch is a part of the request's own bytes, in its order, and knows its envelope.
+// Each event of a batch is a part of the request's own bytes, in its order, and has its envelope.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, batched)
@@ -35,7 +35,7 @@ func TestBatch(t *testing.T) {
 	require.Equal(t, "not_object", event.CodeOf(err))
 }
 
-// Where the body itself may be the list, anything else is one event.
+// If the body itself may be the list, anything else is one event.
 func TestABodyThatIsAListOrOneEvent(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "events", secretOfTests)

@@ -16,32 +16,32 @@ import (
 // Catalogue is a set of providers. It is immutable and safe for concurrent use.
 type Catalogue struct {
 	providers map[string]entry
-	// fixed leads from the paths without variables to the names of their providers, routes from the others.
+	// fixed maps paths without variables to provider names; routes has the others.
 	fixed  map[string]string
 	routes []route
 }
 
-// entry is a provider that may not be compiled yet. Most installations use few of those that are built in.
+// entry is a provider that may not be compiled yet. Most installations use few of the built-in ones.
 type entry struct {
 	read
 	provider func() *Provider
 }
 
-// read is a definition that is read and not compiled.
+// read is a definition that is parsed but not compiled.
 type read struct {
 	written *definition.Definition
 	file    definition.File
 	paths   []auth.Path
 }
 
-// route leads from a path to a provider.
+// route maps a path to a provider.
 type route struct {
 	path     auth.Path
 	provider string
 }
 
-// NewCatalogue is of what has been compiled, and of the other definitions of files that are built in. The error joins one for
-// every path that two providers claim.
+// NewCatalogue combines compiled providers with the other built-in definitions of files. The error joins one for every path
+// that two providers claim.
 func NewCatalogue(files definition.Files, compiled []*Provider) (*Catalogue, error) {
 	byName := map[string]*Provider{}
 	for _, p := range compiled {
@@ -88,17 +88,18 @@ func newCatalogue(all []entry) (*Catalogue, error) {
 	return c, errors.Join(errs...)
 }
 
-// WithSecrets gives the same catalogue with secrets. Without them no provider authenticates anybody.
+// WithSecrets returns a copy with secrets. Without secrets no provider authenticates requests.
 func (c *Catalogue) WithSecrets(s auth.Secrets) *Catalogue {
 	return c.with(func(p *Provider) *Provider { return p.Bound(s) })
 }
 
-// WithCertificates gives the same catalogue with what fetches certificates. Without it no provider authenticates anybody by one.
+// WithCertificates returns a copy that fetches certificates with get. Without it no provider authenticates requests by
+// certificate.
 func (c *Catalogue) WithCertificates(get auth.Certificates) *Catalogue {
 	return c.with(func(p *Provider) *Provider { return p.Certified(get) })
 }
 
-// WithRate gives the same catalogue with a rate for providers whose definition says nothing of one; nil is no rate.
+// WithRate returns a copy with a rate for providers whose definition has none; nil is no rate.
 func (c *Catalogue) WithRate(r *Rate) *Catalogue {
 	if r == nil {
 		return c
@@ -114,7 +115,7 @@ func (c *Catalogue) with(change func(*Provider) *Provider) *Catalogue {
 	return out
 }
 
-// Lookup finds a provider by its name.
+// Lookup returns the provider with the name.
 func (c *Catalogue) Lookup(name string) (*Provider, bool) {
 	e, ok := c.providers[name]
 	if !ok {
@@ -123,15 +124,15 @@ func (c *Catalogue) Lookup(name string) (*Provider, bool) {
 	return e.provider(), true
 }
 
-// Names are the names of all providers, sorted.
+// Names returns the names of all providers, sorted.
 func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.providers)) }
 
-// OwnNames are the names of the providers whose definitions are not built in, sorted.
+// OwnNames returns the names of the providers whose definitions aren't built in, sorted.
 func (c *Catalogue) OwnNames() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return c.providers[name].file.Origin == definition.OriginBuiltIn })
 }
 
-// SecretNames are the references to secrets that the definitions make, each once, sorted.
+// SecretNames returns the distinct references to secrets in the definitions, sorted.
 func (c *Catalogue) SecretNames() []string {
 	names := map[string]bool{}
 	for _, e := range c.providers {
@@ -142,9 +143,9 @@ func (c *Catalogue) SecretNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// secretNames are those of a definition's schemes and of its handshakes.
+// secretNames returns those of a definition's schemes and handshakes.
 func secretNames(d *definition.Definition, paths []auth.Path) []string {
-	var p definition.Problems // what is wrong is told where the definition is compiled
+	var p definition.Problems // reported when the definition is compiled
 	names := auth.New(&p, d.Auth, d.Secrets, paths).SecretNames()
 	for _, ch := range d.Challenges {
 		if ch.Auth != nil {
@@ -154,7 +155,7 @@ func secretNames(d *definition.Definition, paths []auth.Path) []string {
 	return names
 }
 
-// Redrives are when the dead events of each provider are run again by themselves.
+// Redrives returns the automatic redrive settings of each provider.
 func (c *Catalogue) Redrives() map[string]Redrive {
 	all := make(map[string]Redrive, len(c.providers))
 	for name, e := range c.providers {
@@ -163,8 +164,8 @@ func (c *Catalogue) Redrives() map[string]Redrive {
 	return all
 }
 
-// ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the
-// path's variables. Fixed segments go before variables.
+// ByPath returns the provider of a path as sent (with its escapes, without its query), and the values of the path's variables.
+// Fixed segments take precedence over variables.
 func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bool) {
 	requestPath = strings.Trim(requestPath, "/")
 	if name, ok := c.fixed[requestPath]; ok {

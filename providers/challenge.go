@@ -14,18 +14,17 @@ import (
 	"holdfast/providers/jq"
 )
 
-// maxChallengeReply is in bytes: what a sender may have us say back.
+// maxChallengeReply, in bytes, limits what an authentic sender can have us echo.
 const maxChallengeReply = 4096
 
-// maxOpenReply is in bytes: what anybody may have us say back, in each part of the reply.
+// maxOpenReply, in bytes, limits what anyone can have us echo, in each part of the reply.
 const maxOpenReply = 512
 
-// challenge answers a handshake, which is not an event.
 type challenge struct {
 	method string
-	// schemes authenticate this handshake alone; nil where the definition's own do.
+	// schemes authenticate this handshake only; nil uses the definition's own.
 	schemes *auth.Authenticator
-	// open: whoever asks is answered.
+	// open means that the handshake needs no authentication.
 	open               bool
 	when, reply, hmac  *jq.Expression
 	headers            map[string]*jq.Expression
@@ -68,7 +67,7 @@ func (c *compiler) newChallenge(at string, d definition.Challenge, paths []auth.
 	return ch
 }
 
-// checkChallenge notes what the expressions read, and refuses what strangers must not be able to ask for.
+// checkChallenge records what the expressions read, and refuses what strangers must not be able to request.
 func (c *compiler) checkChallenge(at string, d definition.Challenge, ch *challenge) {
 	for _, x := range append(slices.Collect(maps.Values(ch.headers)), ch.when, ch.reply, ch.hmac) {
 		if x == nil {
@@ -86,14 +85,14 @@ func (c *compiler) checkChallenge(at string, d definition.Challenge, ch *challen
 	}
 }
 
-// Answers reports whether some handshake comes by this method.
+// Answers reports whether a handshake uses this method.
 func (p *Provider) Answers(method string) bool {
 	return slices.ContainsFunc(p.challenges, func(ch challenge) bool { return ch.method == method })
 }
 
-// Handshake answers a request that is one before anybody looks at the definition's own schemes: one that comes by another method
-// than POST, one with a scheme of its own, or one that is open to all. Nothing of it is stored. isOne is false for any other
-// request, and for a POST whose handshake is not authentic, which may still be an event; the error is a *denial.Error.
+// Handshake answers a request that is a handshake before the definition's own schemes are checked: one with a method other than
+// POST, one with a scheme of its own, or one that is open to all. Nothing of it is stored. isOne is false for any other
+// request, and for a POST whose handshake isn't authentic, which may still be an event; the error is a *denial.Error.
 func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne bool, err error) {
 	for i := range p.challenges {
 		ch := &p.challenges[i]
@@ -120,7 +119,7 @@ func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne
 	return Reply{}, r.Method != http.MethodPost && err != nil, err
 }
 
-// Challenge answers an authentic request that is a handshake; ok is false if it is none.
+// Challenge answers an authentic request that is a handshake; ok is false if it isn't one.
 func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bool) {
 	if !slices.ContainsFunc(p.challenges, func(ch challenge) bool { return ch.isPlain() }) {
 		return Reply{}, false
@@ -141,12 +140,12 @@ func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bo
 	return Reply{}, false
 }
 
-// isPlain says that the definition's own schemes have to let the handshake in, as they do events.
+// isPlain reports whether the definition's own schemes must authenticate the handshake, as for events.
 func (ch *challenge) isPlain() bool {
 	return ch.method == http.MethodPost && !ch.open && ch.schemes == nil
 }
 
-// answer gives text as it is, and any other value as JSON.
+// answer returns text verbatim, and any other value as JSON.
 func (ch *challenge) answer(mac func(string) (string, bool), r *auth.Request, body any) (Reply, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
@@ -197,12 +196,12 @@ func (ch *challenge) write(ctx context.Context, in jq.Input) (reply Reply, ok bo
 	return reply, err == nil && len(reply.Body) <= maxChallengeReply
 }
 
-// isPlainText says that a text is short and visible ASCII.
+// isPlainText reports whether a text is short and visible ASCII.
 func isPlainText(s string, size int) bool {
 	return len(s) <= size && !slices.ContainsFunc([]byte(s), func(c byte) bool { return c < ' ' || c > '~' })
 }
 
-// named are the only values of the names.
+// named returns the single values of the names.
 func named(values map[string][]string, names []string) map[string]string {
 	found := map[string]string{}
 	for _, name := range names {
@@ -213,7 +212,6 @@ func named(values map[string][]string, names []string) map[string]string {
 	return found
 }
 
-// withSecrets are the same handshakes with secrets.
 func withSecrets(challenges []challenge, s auth.Secrets) []challenge {
 	out := slices.Clone(challenges)
 	for i := range out {

@@ -11,7 +11,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// compiler turns one definition into a Provider, collecting every mistake on the way.
+// compiler compiles one definition into a Provider and collects every mistake.
 type compiler struct{ mapping.Compiler }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
@@ -19,7 +19,7 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 // maxBodyLimit is in bytes.
 const maxBodyLimit = 32 << 20
 
-// compile builds the Provider of a definition. It is only of use if no problem was found.
+// compile builds the Provider of a definition. It is usable only if no problem was found.
 func (c *compiler) compile(d *definition.Definition) *Provider {
 	p := &Provider{name: d.Name, written: d}
 	if !namePattern.MatchString(d.Name) {
@@ -45,9 +45,9 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	return p
 }
 
-// compileEvents compiles what the definition says of an event.
+// compileEvents compiles the rules for events.
 func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
-	p.challenges = c.newChallenges(d.Challenges, p.paths) // first, since their tokens are hidden from all that follows
+	p.challenges = c.newChallenges(d.Challenges, p.paths) // first, since their tokens are hidden from everything below
 	c.Required("type", string(d.Type))
 	p.typeOf = c.Expression("type", d.Type)
 	p.needsType = c.OneOf("untyped", d.Untyped, "accept", "reject") == "reject"
@@ -67,7 +67,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.typeLabels = newTypeLabels(d)
 }
 
-// compileLimits compiles what the ingress enforces.
+// compileLimits compiles the limits that the ingress enforces.
 func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.sourceRate = c.newRate("source_rate", d.SourceRate)
@@ -79,7 +79,7 @@ func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.replyForm = c.newReplyForm(d.Replies)
 }
 
-// itemPath leads from the body to the event within it, of which there is one where a signature names its fields.
+// itemPath returns the path from the body to the event within it. If a signature names its fields, there is only one.
 func itemPath(d *definition.Batch) string {
 	switch {
 	case d == nil:
@@ -90,7 +90,7 @@ func itemPath(d *definition.Batch) string {
 	return d.Items + ".0"
 }
 
-// identityOf collects the paths within the body that type, key and versions are read from.
+// identityOf returns the paths within the body that type, key and versions are read from.
 func identityOf(p *Provider) [][]string {
 	var paths [][]string
 	for _, x := range slices.Concat(p.mapping.KeyExpressions(), []*jq.Expression{p.typeOf}, p.mapping.Versions()) {
@@ -101,8 +101,8 @@ func identityOf(p *Provider) [][]string {
 	return paths
 }
 
-// projectionOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything
-// if one of the expressions is more than a path.
+// projectionOf returns what the ingress reads of a body: type, source, keys, and fields that must not be repeated. It is
+// everything if one of the expressions is more than a path.
 func projectionOf(p *Provider) decode.Projection {
 	paths := slices.Clone(p.decoders.Identity)
 	for _, x := range append(p.mapping.KeyExpressions(), p.typeOf, p.sourceOf) {

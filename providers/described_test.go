@@ -13,15 +13,15 @@ import (
 	"holdfast/providers/decode"
 )
 
-// described is one request and what its events are about.
+// described is one request and the expected changes of its events.
 type described struct {
 	provider string
 	sent     sent
-	// events have their type, and each change: operation, kind and ID, its version and its state.
+	// events have their type, and each change: operation, kind and ID, version and state.
 	events []string
 }
 
-// eventsOf are the events of an authentic request, as described has them.
+// eventsOf returns the events of an authentic request, in the form of described.
 func eventsOf(t testing.TB, d described) (all []string) {
 	t.Helper()
 	p := providerOf(t, d.provider, secretOfTests)
@@ -50,7 +50,7 @@ func eventsOf(t testing.TB, d described) (all []string) {
 	return all
 }
 
-// Events change the entities that they are about. The bodies have the shape that each provider documents.
+// Events change the entities that they describe. The bodies have the shape that each provider documents.
 func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	t.Parallel()
 	hubspot := func(fields string) sent {
@@ -345,7 +345,7 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	}
 }
 
-// The time of an event is the one in its body, as precise as it is there: what is accepted and delivered within a second keeps its
+// The time of an event is the one in its body, in full precision: events accepted and delivered within a second keep their
 // order.
 func TestEventsHaveTheTimeInTheirBody(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ func readDocs(t *testing.T, name string) string {
 
 const cataloguePage = "../docs/catalogue.md"
 
-// The page of the catalogue is written from the catalogue.
+// The catalogue page is generated from the catalogue.
 func TestCataloguePageIsCurrent(t *testing.T) {
 	t.Parallel()
 	want := catalogueInWords(catalogueOf(t))
@@ -75,7 +75,7 @@ func catalogueInWords(c *Catalogue) string {
 	return b.String()
 }
 
-// writeEntry is the section of one provider.
+// writeEntry writes the section of one provider.
 func writeEntry(b *strings.Builder, p *Provider) {
 	d := p.Written()
 	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicates are recognized %s. Priority: %s.\n\n", p.Name(), p.Title(), keyInWords(d), windowInWords(p),
@@ -170,7 +170,7 @@ func hashWindow(k *definition.Key) int64 {
 	}
 }
 
-// windowOf writes a duration as definitions do.
+// windowOf formats a duration as definitions do.
 func windowOf(d int64) string {
 	const day = int64(24 * 3600e9)
 	switch {
@@ -194,7 +194,7 @@ func priorityInWords(d *definition.Definition) string {
 	return words
 }
 
-// The pages have the numbers that bound things here.
+// The pages state the limits of this package.
 func TestPagesNameLimits(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, maxChallengeReply), readDocs(t, "expressions.md"))

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// Of two deliveries with one key, what the definition says to vary makes no difference, and every other byte does.
+// Two deliveries with one key may differ in what the definition declares to vary, and in no other byte.
 func TestFingerprints(t *testing.T) {
 	t.Parallel()
 	load := func(key string) *Provider {

@@ -25,10 +25,11 @@ var update = flag.Bool("update", false, "write the golden files")
 // secretOfTests fits every scheme: text, and base64 after its prefix.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// clock is when the fixtures arrive.
+// clock is the arrival time of the fixtures.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// secretsOf gives the same secrets for every reference; beside secretOfTests those for the schemes that it does not fit.
+// secretsOf returns the same secrets for every reference; in addition to secretOfTests those for the schemes that it doesn't
+// fit.
 func secretsOf(secrets ...string) auth.Secrets {
 	if slices.Contains(secrets, secretOfTests) {
 		secrets = append(slices.Clone(secrets), auth.TrialSecrets()[1:]...)
@@ -36,7 +37,7 @@ func secretsOf(secrets ...string) auth.Secrets {
 	return func(string) []string { return secrets }
 }
 
-// catalogueOf gives the built-in catalogue with secrets.
+// catalogueOf returns the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
 	t.Helper()
 	c, err := builtIn()
@@ -44,7 +45,7 @@ func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
 	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates)
 }
 
-// builtIn is compiled once: nobody changes it.
+// builtIn is compiled once and never changed.
 var builtIn = sync.OnceValues(func() (*Catalogue, error) { return Load("") })
 
 func providerOf(t testing.TB, name string, secrets ...string) *Provider {
@@ -54,7 +55,7 @@ func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 	return p
 }
 
-// admit signs a request and lets it in.
+// admit signs a request and asserts that it is authentic.
 func admit(t require.TestingT, p *Provider, r *auth.Request) *auth.Request {
 	if r.Header == nil {
 		r.Header = map[string][]string{}
@@ -64,8 +65,8 @@ func admit(t require.TestingT, p *Provider, r *auth.Request) *auth.Request {
 	return r
 }
 
-// readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the
-// last byte.
+// readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body up to the last
+// byte.
 func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *auth.Request) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -89,7 +90,7 @@ func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *auth.Requ
 	return p, r
 }
 
-// seen is what the golden files hold of one event.
+// seen is what a golden file has for one event.
 type seen struct {
 	Key       string            `json:"key"`
 	KeyFrom   event.KeyOrigin   `json:"key_from"`
@@ -126,7 +127,7 @@ func see(p *Provider, item Item) seen {
 	return s
 }
 
-// Each fixture is signed, authenticated, split, keyed and mapped as its golden file says.
+// Each fixture is signed, authenticated, split, keyed and mapped as in its golden file.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*/*.http")

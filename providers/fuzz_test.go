@@ -9,8 +9,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// FuzzSignatureHeader: whatever stands in the headers of a signature, the verdict is an error or nil, and nil only for
-// what was signed.
+// FuzzSignatureHeader: for any signature headers the result is an error or nil, and nil only for a signed body.
 func FuzzSignatureHeader(f *testing.F) {
 	c := catalogueOf(f, secretOfTests)
 	f.Add("t=1777896000,v1=00,v1=", "msg_1", "1777896000", []byte("{}"))
@@ -36,8 +35,8 @@ func FuzzSignatureHeader(f *testing.F) {
 	})
 }
 
-// FuzzEvent: whatever is in an authentic request, each part of it is kept, keyed and parsed or rejected; nothing
-// panics, and the same bytes give the same key.
+// FuzzEvent: each part of any authentic request is kept, keyed and parsed or rejected; nothing panics, and the same bytes give
+// the same key.
 func FuzzEvent(f *testing.F) {
 	c := catalogueOf(f, secretOfTests)
 	for _, s := range []string{
@@ -72,7 +71,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// isCanonical says that a key fits a workflow ID: it is its own canonical form, or a hash.
+// isCanonical reports whether a key fits a workflow ID: it is its own canonical form, or a hash.
 func isCanonical(provider, key string) bool {
 	return event.CanonicalKey(provider, key) == key || regexp.MustCompile(`^h:[A-Z2-7]{52}$`).MatchString(key)
 }

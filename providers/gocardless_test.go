@@ -14,8 +14,8 @@ import (
 	"holdfast/event/fold"
 )
 
-// gocardlessFold gives the entities after some events of GoCardless: resource type, action and links, in the order in which they
-// happened; arrived is the order in which they are parsed. It hears of all names before it folds, which the store need not:
+// gocardlessFold returns the entities after some GoCardless events: resource type, action and links, in the order in which they
+// happened; arrived is the order in which they are parsed. It collects all names before it folds, which the store doesn't need:
 // see TestOnePersonIsOneMember.
 func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived []int) map[string]event.Entity {
 	var all []event.OrderedChange
@@ -60,12 +60,12 @@ func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived
 	return entities
 }
 
-// A membership at GoCardless, in whichever order its events arrive:
+// A GoCardless membership, whatever the order of its events:
 //   - one person is one member, though few events name the customer: with two mandates, of which one replaces a third
 //   - an event that names only a subscription reaches the member
 //   - a subscription has the status of its own events, and a payment of it has another
 //   - the member has the status of the subscription, also if its mandate becomes active later
-//   - the member leads to the subscription, whose end is told by an event that names nothing else
+//   - the member leads to the subscription, whose end is in an event that names nothing else
 func TestGocardlessMembership(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)
@@ -114,7 +114,7 @@ func TestGocardlessMembership(t *testing.T) {
 	})
 }
 
-// What the status of a member is after each of these events, one after the other.
+// The status of a member after each of these events, in order.
 func TestAMemberFollowsTheSubscriptions(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)
@@ -145,7 +145,7 @@ func TestAMemberFollowsTheSubscriptions(t *testing.T) {
 	}
 }
 
-// The sender's metadata is part of the thing: that of the event, and that of the resource.
+// The sender's metadata, of the event and of the resource, is part of the entity.
 func TestGocardlessMetadata(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)

@@ -15,7 +15,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Every built-in definition says whether its key is certain, and what becomes of repeats where a key can be guessed. So does every
+// Every built-in definition states whether its key is certain, and how repeats of a guessed key are handled. So does every
 // override with a key of its own.
 func TestEveryDefinitionStatesItsCertainty(t *testing.T) {
 	t.Parallel()
@@ -42,13 +42,13 @@ func TestEveryDefinitionStatesItsCertainty(t *testing.T) {
 	}
 }
 
-// sent is one request of a test: headers are names and values in turn.
+// sent is one request of a test: headers are alternating names and values.
 type sent struct {
 	body    string
 	headers []string
 }
 
-// itemOfSent is the only event of a request that has been authenticated.
+// itemOfSent returns the only event of an authenticated request.
 func itemOfSent(t testing.TB, provider string, s sent) Item {
 	t.Helper()
 	r := &auth.Request{Method: "POST", Header: map[string][]string{}, Body: []byte(s.body)}
@@ -61,7 +61,7 @@ func itemOfSent(t testing.TB, provider string, s sent) Item {
 	return items[0]
 }
 
-// each sends one body under several delivery IDs.
+// each returns one body under several delivery IDs.
 func each(body, header string, ids []string, headers ...string) (all []sent) {
 	for _, id := range ids {
 		all = append(all, sent{body, append([]string{header, id}, headers...)})
@@ -87,8 +87,8 @@ func metaStatus(participant string) sent {
 		`[{"id":"wamid.1","status":"read","recipient_id":"g1","recipient_participant_id":"` + participant + `","timestamp":"1"}]}}]}]}`}
 }
 
-// Different events of a provider never share a key, though the parts that an earlier release read are the same. Each of them sent
-// again, as the provider's retries do, has the key that it had.
+// Different events of a provider never share a key, even if the parts that an earlier release read are the same. A retry of
+// each has the same key as before.
 func TestDifferentEventsHaveDifferentKeys(t *testing.T) {
 	t.Parallel()
 	guids := []string{"guid-1", "guid-2", "guid-3"}
@@ -172,8 +172,8 @@ func TestDifferentEventsHaveDifferentKeys(t *testing.T) {
 	}
 }
 
-// Some providers send equal bytes for different events by design. Only the time tells those apart, so that their window is shorter
-// than the first pause between retries, and what comes after it is accepted.
+// Some providers send equal bytes for different events by design. Only time distinguishes those, so their window is shorter
+// than the first retry pause, and later ones are accepted.
 func TestEventsWithEqualBytesCountTwiceAfterAShortWindow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -202,8 +202,8 @@ func TestEventsWithEqualBytesCountTwiceAfterAShortWindow(t *testing.T) {
 	}
 }
 
-// Two equal items in one request are two events: no sender retries within a request. They have keys of their own, and the request
-// sent again has the same ones. An item that comes alone has the key of the first.
+// Two equal items in one request are two events: no sender retries within a request. They have different keys, and a repeated
+// request has the same ones. An item that comes alone has the key of the first.
 func TestEqualItemsOfARequestAreTwoEvents(t *testing.T) {
 	t.Parallel()
 	hubspot := `{"portalId":1,"subscriptionType":"contact.creation","objectId":2,"eventId":3,"occurredAt":1700000000000,"attemptNumber":0}`

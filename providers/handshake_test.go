@@ -15,11 +15,11 @@ import (
 	"holdfast/providers/decode"
 )
 
-// What each provider asks before it sends anything, and what it is told:
-//   - Okta and Asana get a header back, Trello an answer, Mailchimp one for its token, Meta its parameter for a token of its own, Braintree
-//     a signed text for its public key
-//   - Discord, Twitch and Zoom ask by a request that is signed like any other, and Zoom gets a text signed
-//   - who proves nothing where something has to be proven is refused, and no handshake is one by another method
+// What each provider sends before any event, and the answer:
+//   - Okta and Asana get a header back, Trello an answer, Mailchimp one for its token, Meta its parameter for a token of its
+//     own, Braintree a signed text for its public key
+//   - Discord, Twitch and Zoom send a request that is signed like any other, and Zoom gets a signed text
+//   - a request without the required proof is refused, and a handshake with another method isn't one
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	sum := hmac.New(sha256.New, []byte(secretOfTests))
@@ -111,7 +111,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// What proves a handshake in the address isn't kept of the events that come to it.
+// A token that authenticates a handshake in the URL isn't kept with the events.
 func TestATokenOfAHandshakeIsNotKept(t *testing.T) {
 	t.Parallel()
 	r := &auth.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/x-www-form-urlencoded"}},
@@ -119,7 +119,7 @@ func TestATokenOfAHandshakeIsNotKept(t *testing.T) {
 	require.Empty(t, itemOf(t, providerOf(t, "braintree", secretOfTests), r).Path)
 }
 
-// A handshake that is open to all can neither read a body, nor sign.
+// A handshake that is open to all can neither read a body nor sign.
 func TestOpenHandshakesAreBounded(t *testing.T) {
 	t.Parallel()
 	for challenge, says := range map[string]string{
@@ -135,8 +135,8 @@ func TestOpenHandshakesAreBounded(t *testing.T) {
 	}
 }
 
-// The answer to a handshake is a signature of hex text. A request with it is authentic, and no event: it is refused, whichever way
-// the form is written.
+// The answer to a handshake is a signature of hex text. A request with it is authentic, but not an event: it is refused in
+// every form.
 func TestAnAnsweredHandshakeIsNoEvent(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "braintree", secretOfTests)

@@ -12,8 +12,8 @@ import (
 )
 
 // A definition extends one whose key is guessed:
-//   - with parts of its own and no word about their certainty, the parts are the key, as they were before there was such a word
-//   - otherwise it has the key of the other one
+//   - if it has parts of its own and doesn't state their certainty, the parts are the key, as before certainty existed
+//   - otherwise it inherits the key
 func TestAnExtendedDefinitionKeepsItsOwnKey(t *testing.T) {
 	t.Parallel()
 	c, err := Load(writeDefinitions(t, map[string]string{

@@ -12,7 +12,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// keyOf is the key of a request that is authentic.
+// keyOf returns the key of an authentic request.
 func keyOf(t require.TestingT, p *Provider, r *auth.Request) string {
 	items, err := p.Split(admit(t, p, r))
 	require.NoError(t, err)
@@ -20,9 +20,9 @@ func keyOf(t require.TestingT, p *Provider, r *auth.Request) string {
 	return items[0].Key
 }
 
-// An id is its UTF-16 code units, however they are escaped and whether or not they make characters:
-//   - two ids are one key only if they are one id
-//   - and so in a form that holds JSON
+// An ID is its sequence of UTF-16 code units, however they are escaped and whether or not they form characters:
+//   - different IDs have different keys
+//   - also in a form with JSON
 func TestKeysAreMadeOfCodeUnits(t *testing.T) {
 	t.Parallel()
 	units := rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 0, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xfffd, 0xe000, 0xffff}), 1, 4)
@@ -53,7 +53,7 @@ func TestKeysAreMadeOfCodeUnits(t *testing.T) {
 	})
 }
 
-// A header that names the event is what was sent, and not what a receipt shows of it.
+// A header that identifies the event is used as sent, not as a receipt shows it.
 func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "token", secretOfTests)
@@ -66,7 +66,7 @@ func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
 	}
 }
 
-// To jq a text and null are the text. A key of which a part is not there is none: else all such events would be one.
+// In jq a text plus null is the text. A key with a missing part is unusable: otherwise all such events would be one.
 func TestNullIsNoPartOfAKey(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{`'"a:" + .body.id'`, `'"a:\(.body.id)"'`, `'["a", .body.id] | join(":")'`} {

@@ -9,35 +9,35 @@ import (
 	"holdfast/providers/auth"
 )
 
-// Live is the catalogue of a running process: Reload replaces it as a whole. Whoever holds a Provider goes on with the one
-// that it has, so that a request that is under way is not disturbed. It is safe for concurrent use.
+// Live is the catalogue of a running process: Reload replaces it as a whole. A caller that holds a Provider keeps it, so that
+// requests in flight aren't affected. It is safe for concurrent use.
 type Live struct {
 	dir     string
 	secrets auth.Secrets
 	accept  func(*Catalogue) error
-	// certificates is set before anything arrives.
+	// certificates is set before the first request.
 	certificates auth.Certificates
-	// rate is that of providers whose definition says nothing of one.
+	// rate applies to providers whose definition has none.
 	rate    *Rate
 	current atomic.Pointer[Catalogue]
 	loading atomic.Pointer[Loading]
 }
 
-// Loading says which definitions were loaded, and whether the last reload was rejected.
+// Loading shows which definitions were loaded, and whether the last reload was rejected.
 type Loading struct {
 	// At is when the current definitions were loaded.
 	At time.Time
-	// Added, Changed and Removed are the names that the last reload has changed; none after a start.
+	// Added, Changed and Removed are the names that the last reload has changed; empty after a start.
 	Added, Changed, Removed []string
 	// Rejected is why the last reload was rejected, at RejectedAt; nil if it wasn't.
 	Rejected   error
 	RejectedAt time.Time
 }
 
-// Loading is what the last reload came to.
+// Loading returns the result of the last reload.
 func (l *Live) Loading() Loading { return *l.loading.Load() }
 
-// replaced compares a catalogue with the one that it takes the place of.
+// replaced compares a catalogue with its predecessor.
 func replaced(next, before *Catalogue) *Loading {
 	l := &Loading{At: time.Now()}
 	for _, name := range next.Names() {
@@ -57,10 +57,9 @@ func replaced(next, before *Catalogue) *Loading {
 	return l
 }
 
-// LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets, and with a rate for those
-// that say nothing of one (nil is no rate). What accept has an error
-// for is not loaded, now or later; nil accepts everything. A sample that fails is no reason not to start: the senders of all
-// other providers would find nobody.
+// LoadLive loads the built-in definitions and those of the folder dir ("" for none), with secrets, and with a rate for those
+// that have none (nil for no rate). A catalogue for which accept returns an error isn't loaded, now or later; nil accepts
+// everything. A failing sample doesn't prevent a start, because that would stop all other providers.
 func LoadLive(dir string, s auth.Secrets, rate *Rate, accept func(*Catalogue) error) (*Live, error) {
 	l := &Live{dir: dir, secrets: s, rate: rate, accept: accept}
 	next, err := l.load()
@@ -72,8 +71,8 @@ func LoadLive(dir string, s auth.Secrets, rate *Rate, accept func(*Catalogue) er
 	return l, nil
 }
 
-// Reload reads all definitions anew. One mistake in one file, or what judge has against the next in place of the current
-// catalogue, and the catalogue stays as it was; the error joins a *definition.Error for each mistake.
+// Reload reads all definitions again. If a file has a mistake, or judge rejects the next catalogue, the current one stays; the
+// error joins a *definition.Error for each mistake.
 func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
 	next, err := l.load()
 	if err == nil {
@@ -102,20 +101,20 @@ func (l *Live) load() (*Catalogue, error) {
 	return next.WithSecrets(l.secrets).WithCertificates(l.certificates).WithRate(l.rate), nil
 }
 
-// SetCertificates says what fetches certificates, for this catalogue and all that come after it. It is called once, before
-// anything arrives.
+// SetCertificates sets how certificates are fetched, for this catalogue and all later ones. Call it once, before the first
+// request.
 func (l *Live) SetCertificates(get auth.Certificates) {
 	l.certificates = get
 	l.current.Store(l.Catalogue().WithCertificates(get))
 }
 
-// Catalogue is the one that is valid at this moment.
+// Catalogue returns the current catalogue.
 func (l *Live) Catalogue() *Catalogue { return l.current.Load() }
 
-// Lookup is Catalogue.Lookup at this moment.
+// Lookup calls Catalogue.Lookup on the current catalogue.
 func (l *Live) Lookup(name string) (*Provider, bool) { return l.Catalogue().Lookup(name) }
 
-// ByPath is Catalogue.ByPath at this moment.
+// ByPath calls Catalogue.ByPath on the current catalogue.
 func (l *Live) ByPath(path string) (*Provider, map[string]string, bool) {
 	return l.Catalogue().ByPath(path)
 }

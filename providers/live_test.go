@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// anyCatalogue has nothing against any.
+// anyCatalogue accepts any catalogue.
 func anyCatalogue(_, _ *Catalogue) error { return nil }
 
-// A catalogue is replaced as a whole, by one that is right, or not at all.
+// A catalogue is replaced as a whole by a valid one, or not at all.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{"acme.yaml": minimal})
@@ -50,7 +50,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, [][]string{nil, nil, {"beta"}}, [][]string{loaded.Added, loaded.Changed, loaded.Removed})
 }
 
-// A reload takes nothing that a start would refuse.
+// A reload accepts nothing that a start would refuse.
 func TestReloadChecksWhatAStartChecks(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{"acme.yaml": minimal})

@@ -18,7 +18,7 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// builtInFiles are the definitions of the catalogue. To parse them is most of what a load does, and they stay what they are.
+// builtInFiles are the definitions of the catalogue. Parsing them is most of a load, and they never change.
 var builtInFiles = sync.OnceValues(readBuiltIn)
 
 func readBuiltIn() (definition.Files, error) {
@@ -29,8 +29,8 @@ func readBuiltIn() (definition.Files, error) {
 	return definition.Collect(folder)
 }
 
-// Load reads the built-in definitions and those of the folder dir, which add to them or replace them by name; "" is no
-// folder. The error joins a *definition.Error for every mistake in every file.
+// Load reads the built-in definitions and those of the folder dir ("" for none), which add to them or replace them by name. The
+// error joins a *definition.Error for every mistake in every file.
 func Load(dir string) (*Catalogue, error) {
 	files, unread := ReadAll(dir)
 	if files == nil {
@@ -39,7 +39,7 @@ func Load(dir string) (*Catalogue, error) {
 	return load(files, unread)
 }
 
-// load compiles the files; unread is the error of those that could not be read.
+// load compiles the files; unread is the error of the unreadable ones.
 func load(files definition.Files, unread error) (*Catalogue, error) {
 	var own []*Provider
 	errs := []error{unread}
@@ -59,22 +59,21 @@ func load(files definition.Files, unread error) (*Catalogue, error) {
 	return catalogue, nil
 }
 
-// ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins one for every
-// file that cannot be read; there are no files at all where it is the folder. Those that are built in are the same at every
-// call, so nobody may change them.
+// ReadAll reads the built-in definitions and merges those of a folder ("" for none) over them. The error joins one for every
+// unreadable file; if the folder itself is unreadable, there are no files. The built-in ones are shared between calls: don't
+// change them.
 func ReadAll(dir string) (definition.Files, error) {
 	all, err := builtInFiles()
 	if err != nil || dir == "" {
 		return all, err
 	}
-	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS do not name it
+	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS lack its path
 		return nil, fmt.Errorf("read folder of definitions (HOLDFAST_PROVIDERS_DIR, or --providers-dir): %w", err)
 	}
 	return all.Under(os.DirFS(dir))
 }
 
-// builtInEntry is a definition of the catalogue, which is compiled when it is looked for. That none of them has a mistake is
-// tested.
+// builtInEntry is a definition of the catalogue that is compiled on first use. A test checks that none has a mistake.
 func builtInEntry(files definition.Files, f definition.File) entry {
 	p := definition.Problems{File: f.Name}
 	d, tree := p.Read(files, f)
@@ -98,7 +97,7 @@ func Compile(files definition.Files, f definition.File) (*Provider, error) {
 		return nil, err
 	}
 	p.typeLabels.addAll(p.typesOfSamples())
-	if below, ok := files[d.Extends]; ok && d.Extends != f.Name { // whose samples are not passed on
+	if below, ok := files[d.Extends]; ok && d.Extends != f.Name { // whose samples aren't inherited
 		if base, err := Compile(files, below); err == nil {
 			p.typeLabels.addAll(slices.Collect(maps.Keys(base.typeLabels.names)))
 		}

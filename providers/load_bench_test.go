@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What every start and command does first, and the bytes that are kept of it.
+// The first step of every start and command, and the memory that stays in use.
 func BenchmarkLoad(b *testing.B) {
 	before := heap()
 	var kept *Catalogue
@@ -22,7 +22,7 @@ func BenchmarkLoad(b *testing.B) {
 	runtime.KeepAlive(kept)
 }
 
-// heap is what is in use after a collection, in bytes.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -23,7 +23,7 @@ type: .body.type
 key: {parts: [.body.id]}
 `
 
-// writeDefinitions makes a user's folder.
+// writeDefinitions writes a user's folder.
 func writeDefinitions(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func mustLoad(t testing.TB, definition string) *Provider {
 	return p
 }
 
-// A wrong definition is refused with the file, the field and the reason.
+// An invalid definition is refused with the file, the field and the reason.
 func TestWrongDefinitionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ old, new, field, reason string }{
@@ -137,7 +137,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-// All mistakes of all files are told at once.
+// All mistakes of all files are reported at once.
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(writeDefinitions(t, map[string]string{
@@ -157,7 +157,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"five.yaml "}, told)
 }
 
-// A user's file adds a provider, extends a built-in one, or takes its place.
+// A user's file adds a provider, extends a built-in one, or replaces it.
 func TestFolderOfTheUser(t *testing.T) {
 	t.Parallel()
 	c, err := Load(writeDefinitions(t, map[string]string{
@@ -183,7 +183,7 @@ func TestFolderOfTheUser(t *testing.T) {
 	}
 }
 
-// A folder that cannot be read is named, and so is the variable that names it.
+// The error for an unreadable folder names it and its variable.
 func TestAFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -195,8 +195,7 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Where nobody names a type, the first sample of the file is sent; a definition that lays something else over a built-in one keeps
-// that one's.
+// The first sample of the file is the default type; a definition that is merged over a built-in one keeps that one's default.
 func TestTheFirstSampleOfTheFileIsTheDefault(t *testing.T) {
 	t.Parallel()
 	const definition = `

@@ -13,14 +13,14 @@ import (
 	"holdfast/providers/auth"
 )
 
-// What may be allocated for a body, all in all and garbage included: so many bytes for each of its own, and a little. The dearest
-// is an object with one field, six bytes of JSON that take a map of over three hundred.
+// The total allocations for a body, garbage included: so many bytes for each of its own, plus a constant. The worst case is an
+// object with one field: six bytes of JSON need a map of over three hundred.
 const (
 	allocatedPerByte = 80
 	allocatedAtLeast = 128 << 10
 )
 
-// allocatedBy is how much a function allocates. It must not run beside other tests.
+// allocatedBy returns how much a function allocates. It must not run in parallel with other tests.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -29,7 +29,7 @@ func allocatedBy(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// doubledFields has as many doubled fields as fit, as deep as a body may be nested.
+// doubledFields returns as many repeated fields as fit, as deep as a body may be nested.
 func doubledFields(size int) []byte {
 	const depth = 199
 	open, shut := strings.Repeat(`{"a":`, depth-1), strings.Repeat("}", depth-1)
@@ -37,17 +37,17 @@ func doubledFields(size int) []byte {
 	return []byte(open + "{" + fields + `"":0}` + shut)
 }
 
-// repeated is a JSON array of one text, as often as it fits.
+// repeated returns a JSON array with as many copies of a text as fit.
 func repeated(value string, size int) []byte {
 	return []byte("[" + strings.Repeat(value+",", (size-2)/(len(value)+1)-1) + value + "]")
 }
 
-// field is an object with a value behind one name.
+// field returns an object with one field.
 func field(name string, value []byte) []byte {
 	return []byte(`{"` + name + `":` + string(value) + `}`)
 }
 
-// costlyBodies take the most memory for their size that we know of, each in its own way.
+// costlyBodies return the worst known bodies for their size, each in its own way.
 func costlyBodies() [][]byte {
 	const size = 256 << 10
 	nested := strings.Repeat(`{"":`, 197) + "0" + strings.Repeat("}", 197)
@@ -58,7 +58,7 @@ func costlyBodies() [][]byte {
 	return bodies
 }
 
-// memoryProvider reads the body before anybody is authentic.
+// memoryProvider reads the body before authentication.
 func memoryProvider(t testing.TB) *Provider {
 	t.Helper()
 	c, err := Load(writeDefinitions(t, map[string]string{"memory.yaml": `
@@ -74,8 +74,7 @@ key: {parts: [.body.id]}
 	return p
 }
 
-// FuzzMemory: whatever is in a body, what is allocated for it is a small multiple of its size: next to nothing before the sender
-// is authentic.
+// FuzzMemory: allocations for any body are a small multiple of its size, and next to nothing before authentication.
 func FuzzMemory(f *testing.F) {
 	p := memoryProvider(f)
 	for _, body := range costlyBodies() {
@@ -95,19 +94,19 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// What is allocated to take a batch apart: so many bytes for each of its own, and the few events that may be short.
+// The total allocations for splitting a batch: so many bytes for each of its own, plus those of the few short events.
 const (
 	splitPerByte = 160
 	splitAtLeast = 1 << 20
 )
 
-// batchOf has as many events as fit, within an envelope.
+// batchOf returns as many events as fit, within an envelope.
 func batchOf(item string, size, envelope int) []byte {
 	return []byte(`{"e":"` + strings.Repeat("x", envelope) + `","events":` + string(repeated(item, size)) + `}`)
 }
 
-// FuzzBatchMemory: however short the events of a batch are, and however long its envelope, what they take is a small multiple of
-// the body.
+// FuzzBatchMemory: however short the events of a batch are, and however long its envelope, splitting it allocates a small
+// multiple of the body.
 func FuzzBatchMemory(f *testing.F) {
 	p := mustLoad(f, strings.Replace(minimal, "type: .body.type", "batch: {items: events}\ntype: .body.type", 1))
 	for _, item := range []string{"0", "{}", `{"id":"1"}`, `{"id":"1","type":"a","data":{"k":""}}`, `{"":{"":{"":{"":0}}}}`} {
@@ -130,7 +129,7 @@ func FuzzBatchMemory(f *testing.F) {
 	})
 }
 
-// A doubled field that is part of the identity is noticed wherever it stands, among however many that are not.
+// A repeated field that is part of the identity is detected anywhere, among any number of others.
 func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	p := memoryProvider(t)
@@ -151,7 +150,7 @@ func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
 	}
 }
 
-// The states of one event are bounded together: a thousand of them may each be short.
+// The states of one event are limited together: a thousand of them may each be short.
 func TestStatesOfAnEventAreBoundedTogether(t *testing.T) {
 	p := mustLoad(t, minimal+`entities: [{kind: thing, each: ".body.items[]", id: $item.id, op: snapshot, state: "{all: .body}"}]`)
 	items := strings.TrimSuffix(strings.Repeat(`{"id":"x"},`, 900), ",")

@@ -17,7 +17,7 @@ entities:
   - {kind: person, id: [.body.person, ".body.cards[]?", .body.phone], scope: source}
 `
 
-// The names of an entity keep their rank, whichever of them an event has, and are scoped as its ID is.
+// The names of an entity keep their rank, whichever of them an event has, and have the same scope as its ID.
 func TestNamesOfEntities(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, withNames)
@@ -49,7 +49,7 @@ func TestNamesOfEntities(t *testing.T) {
 	}
 }
 
-// manyNumbers are n numbers with commas between.
+// manyNumbers returns n numbers separated by commas.
 func manyNumbers(n int) string {
 	var list []string
 	for i := range n {
@@ -58,7 +58,7 @@ func manyNumbers(n int) string {
 	return strings.Join(list, ",")
 }
 
-// A rule whose kind is an expression makes no entity of a kind that has several names: it would not be found by them.
+// A rule whose kind is an expression creates no entity of a kind with several names, which would not be found by them.
 func TestKindFromOfAKindWithNames(t *testing.T) {
 	t.Parallel()
 	p, err := loadOne(t, strings.Replace(minimal, "type:",
@@ -71,7 +71,7 @@ func TestKindFromOfAKindWithNames(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The names of one event are bounded together: each is a lock while the event is written.
+// The names of one event are limited together: each is a lock while the event is written.
 func TestNamesOfAnEventAreBounded(t *testing.T) {
 	t.Parallel()
 	p, err := loadOne(t, strings.Replace(minimal, "type:", "entities: [{kind: x, each: \".body.all[]\", id: [$item.a, $item.b]}]\ntype:", 1))

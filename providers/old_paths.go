@@ -12,8 +12,8 @@ import (
 //go:embed old_paths/*.yaml
 var oldPaths embed.FS
 
-// OldPaths is a definition that opens, beside the built-in paths of a provider, those under which the system was reached that
-// Holdfast replaces. They are no part of the built-in definition, since /webhook/{instance} takes whatever comes.
+// OldPaths returns a definition that adds to a provider's built-in paths those of the system that Holdfast replaces. They
+// aren't part of the built-in definition, since /webhook/{instance} matches anything.
 func OldPaths(name string) (string, error) {
 	text, err := fs.ReadFile(oldPaths, "old_paths/"+name+".yaml")
 	if err != nil {
@@ -23,7 +23,7 @@ func OldPaths(name string) (string, error) {
 }
 
 func oldPathNames() (names []string) {
-	files, _ := fs.ReadDir(oldPaths, "old_paths") // it is part of the program
+	files, _ := fs.ReadDir(oldPaths, "old_paths") // it is embedded in the program
 	for _, f := range files {
 		names = append(names, definition.NameOf(f.Name()))
 	}

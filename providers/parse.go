@@ -9,12 +9,12 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// UnknownType is the type of an event that names none.
+// UnknownType is the type of an event without one.
 const UnknownType = "unknown"
 
-// Parse reads what an event means. It depends on the receipt, the body and the definition alone, so that a retry, a
-// reset and a replay come to the same result, and to a new one after the definition has been corrected. Errors are
-// *event.Error: ClassRejected if it is the event's own fault, ClassFailed if it is the definition's.
+// Parse reads what an event means. It depends only on the receipt, the body and the definition, so that a retry, a reset and a
+// replay have the same result, and a new one after the definition has been corrected. Errors are *event.Error: ClassRejected if
+// the event is at fault, ClassFailed if the definition is.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
@@ -44,7 +44,7 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	return parsed, err
 }
 
-// inputOf decodes an event and the envelope that it came from.
+// inputOf decodes an event and its envelope.
 func (p *Provider) inputOf(r event.Receipt, body []byte) (jq.Input, error) {
 	if len(p.batch) > 0 && r.Root == nil {
 		if _, err := decode.JSON(body); err != nil {
@@ -65,7 +65,7 @@ func (p *Provider) inputOf(r event.Receipt, body []byte) (jq.Input, error) {
 	return jq.NewInput(r.Headers, r.Query, r.Path, v, root), nil
 }
 
-// checkKey rejects an event that came without identity, unless the definition can give it one by now.
+// checkKey rejects an event that arrived without identity, unless the current definition can identify it.
 func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *mapping.Rules, in jq.Input, body []byte) error {
 	if r.KeyFrom != event.KeyFromNothing {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// parse runs a definition on a body as the ingress and the parse step do.
+// parse applies a definition to a body like the ingress and the parse step.
 func parse(t testing.TB, p *Provider, body string, change ...func(*auth.Request)) (Item, event.Parsed, error) {
 	t.Helper()
 	r := &auth.Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
@@ -30,7 +30,7 @@ func parse(t testing.TB, p *Provider, body string, change ...func(*auth.Request)
 	return items[0], parsed, err
 }
 
-// An event without identity is a dead letter until its definition says what to do with it: then it can be replayed.
+// An event without identity is a dead letter until its definition identifies it: then it can be replayed.
 func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 	t.Parallel()
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","uid":"7"}`)
@@ -43,7 +43,7 @@ func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 	}
 }
 
-// The body's hash is a key only where the definition says so, and then for a short time.
+// The body's hash is a key only if the definition says so, and then for a short time.
 func TestFallbackKey(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}",
@@ -61,8 +61,8 @@ func TestFallbackKey(t *testing.T) {
 	require.NotEqual(t, without.Key, other.Key)
 }
 
-// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an
-// expression reaches for it in a way that the load does not notice.
+// Anyone can add a header outside the signature: the key's expressions don't see it, even if an expression reads it in a way
+// that loading doesn't detect.
 func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
@@ -79,7 +79,7 @@ func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	require.Equal(t, "guid", item.Key)
 }
 
-// What a receipt keeps is bounded, and never a secret.
+// Receipts are bounded and contain no secrets.
 func TestKeptHeaders(t *testing.T) {
 	t.Parallel()
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *auth.Request) {
@@ -146,7 +146,7 @@ func TestOccurredAt(t *testing.T) {
 	}
 }
 
-// Publishers of events hear of a time that can't be read: it isn't replaced by the time of receipt.
+// Publishers of events get an error for an unreadable time: it isn't replaced by the time of receipt.
 func TestAPublishedTimeMustBeReadable(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "events", secretOfTests)
@@ -167,7 +167,7 @@ func TestAPublishedTimeMustBeReadable(t *testing.T) {
 	}
 }
 
-// A published event without a type says nothing of what it is about: it is a dead letter, not an event that touches no entity.
+// A published event without a type is a dead letter, not an event that changes no entity.
 func TestAPublishedEventNeedsAType(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "events", secretOfTests)
@@ -229,7 +229,7 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// An expression that fails is named by its field, with jq's reason and the type of the value. The payload is not repeated.
+// The error of a failing expression has its field, jq's reason and the type of the value, but not the payload.
 func TestFailuresTellNoPayload(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: '.body.card | tonumber'}]\n")
@@ -239,7 +239,7 @@ func TestFailuresTellNoPayload(t *testing.T) {
 	require.Equal(t, event.ClassFailed, event.ClassOf(err))
 }
 
-// The recipe of docs/expressions.md makes a version, in microseconds, of a time with fractions of a second, however long they are.
+// The recipe of docs/expressions.md turns a time with any number of decimals into a version in microseconds.
 func TestARecipeMakesVersionsOfTimes(t *testing.T) {
 	t.Parallel()
 	_, recipe, ok := strings.Cut(readDocs(t, "expressions.md"), "version: >-\n")

@@ -2,7 +2,7 @@ package providers
 
 import "holdfast/event"
 
-// Parser reads events by the definitions that lookup finds at that moment.
+// Parser parses events with the definitions that lookup returns at that moment.
 func Parser(lookup func(name string) (*Provider, bool)) event.Parser {
 	return func(r event.Receipt, body []byte) (event.Parsed, error) {
 		provider, ok := lookup(r.Provider)

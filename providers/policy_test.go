@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 )
 
-// Attempts are executions, the first included, in every definition: of the built-in ones each delay is used, once.
+// Attempts include the first execution: in the built-in definitions each delay is used exactly once.
 func TestEveryDelayOfTheCatalogueIsUsed(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -28,8 +28,8 @@ func TestEveryDelayOfTheCatalogueIsUsed(t *testing.T) {
 	}
 }
 
-// The voice and booking platform executes each step as often as its maxAttempts says, the first one included. A timed-out execution
-// is tried again there and here, unless there is one attempt.
+// The voice and booking platform executes each step maxAttempts times, the first one included. Both systems retry a timed-out
+// execution, unless there is one attempt.
 func TestTheAttemptsOfTheVoicePlatform(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -56,7 +56,7 @@ func delays(seconds ...int) (all []event.Duration) {
 	return all
 }
 
-// A list of delays says how many attempts there are, unless the definition does.
+// A list of delays determines the number of attempts, unless the definition does.
 func TestDelaysGiveTheAttempts(t *testing.T) {
 	t.Parallel()
 	policy := func(retry string) event.Policy { return mustLoad(t, minimal+"retry: "+retry+"\n").Policy("x") }
@@ -71,7 +71,7 @@ func TestDelaysGiveTheAttempts(t *testing.T) {
 	}
 }
 
-// A definition says that an execution which takes too long is the end.
+// A definition can make a timed-out execution final.
 func TestTimeoutsCanBeDeclaredToFail(t *testing.T) {
 	t.Parallel()
 	require.False(t, mustLoad(t, minimal).Policy("x").FailOnTimeout)

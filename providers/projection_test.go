@@ -12,7 +12,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// What the ingress finds in a part of a body is what it finds in the whole, also in bodies that are damaged or hold things twice.
+// The ingress finds the same in a part of a body as in the whole, also if bodies are damaged or have repeated fields.
 func TestWhatIsReadIsEnough(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -41,7 +41,7 @@ func TestWhatIsReadIsEnough(t *testing.T) {
 	}
 }
 
-// damaged has one run of its bytes taken out, doubled or moved to another place.
+// damaged returns the body with one run of bytes removed, doubled or moved.
 func damaged(random *rand.Rand, body []byte) []byte {
 	from := random.IntN(len(body))
 	to := min(len(body), from+1+random.IntN(20))

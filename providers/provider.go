@@ -25,7 +25,7 @@ type Provider struct {
 	batch            []string
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
-	needsType        bool // an event without a type is a dead letter
+	needsType        bool // an event without a type becomes a dead letter
 	refusals         []refusal
 	mapping          mapping.Set
 	redelivery       Redelivery
@@ -35,47 +35,47 @@ type Provider struct {
 	sourceRate       *Rate
 	clientRate       *Rate
 	replies          Replies
-	replyForm        *answerForm // nil: the usual body
+	replyForm        *answerForm // nil for the usual body
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample
-	// file has the definition as it applies, after all that it extends; written is the same, read.
+	// file has the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
 	written *definition.Definition
 }
 
-// Redelivery says what a redelivery of an event does whose run has failed.
+// Redelivery is how a redelivery of an event whose run has failed is handled.
 type Redelivery string
 
-// The ways to treat a redelivery of an event that has died.
+// The ways to handle a redelivery of a failed event.
 const (
 	// RunAgain starts the event again, under the same event ID.
 	RunAgain Redelivery = ""
-	// RejectRedelivery leaves it to the operators.
+	// RejectRedelivery leaves the event to the operators.
 	RejectRedelivery Redelivery = "reject"
 )
 
-// Name is the definition's name, and a part of every workflow ID.
+// Name returns the definition's name, which is a part of every workflow ID.
 func (p *Provider) Name() string { return p.name }
 
-// Title is the provider's name for people; it may be empty.
+// Title returns the provider's display name; it may be empty.
 func (p *Provider) Title() string { return p.written.Title }
 
-// Bound is the same provider with secrets. Without them it authenticates nobody.
+// Bound returns a copy with secrets. Without secrets it authenticates no request.
 func (p *Provider) Bound(s auth.Secrets) *Provider {
 	with := *p
 	with.Authenticator, with.challenges = p.WithSecrets(s), withSecrets(p.challenges, s)
 	return &with
 }
 
-// Certified is the same provider with what fetches certificates.
+// Certified returns a copy that fetches certificates with get.
 func (p *Provider) Certified(get auth.Certificates) *Provider {
 	with := *p
 	with.Authenticator = p.WithCertificates(get)
 	return &with
 }
 
-// Limited is the same provider with a rate, unless its definition has one, or none on purpose.
+// Limited returns a copy with a rate, unless its definition has one, or explicitly none.
 func (p *Provider) Limited(r *Rate) *Provider {
 	if p.written.Rate != nil {
 		return p
@@ -85,19 +85,19 @@ func (p *Provider) Limited(r *Rate) *Provider {
 	return &with
 }
 
-// SecretNames are the references to secrets that the definition makes, those of its handshakes included.
+// SecretNames returns the references to secrets in the definition, including its handshakes.
 func (p *Provider) SecretNames() []string { return secretNames(p.written, p.paths) }
 
-// Evidence is how sure it is that the definition is what the sender does; "" if it names no sources.
+// Evidence returns how well the definition is known to match the sender; "" if it names no sources.
 func (p *Provider) Evidence() definition.Evidence { return p.written.Evidence() }
 
-// File is the name of the definition's file, without its folder.
+// File returns the name of the definition's file, without its folder.
 func (p *Provider) File() string { return p.file.Name }
 
-// Written is the definition as it applies, after all that it extends. Nobody changes it.
+// Written returns the effective definition, after everything that it extends. Don't change it.
 func (p *Provider) Written() *definition.Definition { return p.written }
 
-// Paths are the templates of the paths under which the provider is reached; the first is /webhooks/NAME.
+// Paths returns the templates of the provider's paths; the first is /webhooks/NAME.
 func (p *Provider) Paths() []string {
 	out := make([]string, len(p.paths))
 	for i := range p.paths {
@@ -106,10 +106,10 @@ func (p *Provider) Paths() []string {
 	return out
 }
 
-// ItemPath leads from the body to the event within it, "" where that is the body.
+// ItemPath returns the path from the body to the event within it, "" if that is the body.
 func (p *Provider) ItemPath() string { return itemPath(p.written.Batch) }
 
-// HasPath says whether a path, as it was sent, is one of the provider's.
+// HasPath reports whether a path, as sent, is one of the provider's.
 func (p *Provider) HasPath(path string) bool {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	return slices.ContainsFunc(p.paths, func(one auth.Path) bool {
@@ -118,34 +118,34 @@ func (p *Provider) HasPath(path string) bool {
 	})
 }
 
-// HeaderNames are the headers that the definition speaks of, in lower case: those that authenticate, and those that it keeps.
+// HeaderNames returns the headers that the definition names, in lower case: those that authenticate, and those that it keeps.
 func (p *Provider) HeaderNames() []string {
 	names, _, _ := p.Hidden()
 	return append(append(names, p.Coverage().Headers...), p.kept.HeaderNames()...)
 }
 
-// BodyLimit is in bytes; 0 where the definition declares none and the ingress's own holds.
+// BodyLimit is in bytes; 0 if the definition declares none and the ingress's own applies.
 func (p *Provider) BodyLimit() int { return p.written.BodyLimit }
 
-// Replies is the table of statuses.
+// Replies returns the table of statuses.
 func (p *Provider) Replies() Replies { return p.replies }
 
-// AckStatus is the status of the reply to an event that was accepted.
+// AckStatus returns the status of the reply to an accepted event.
 func (p *Provider) AckStatus() int { return p.replies.Accepted }
 
-// Redrive is when dead events of this provider are run again by themselves.
+// Redrive returns the provider's automatic redrive settings.
 func (p *Provider) Redrive() Redrive { return p.redrive }
 
-// Rate bounds the requests to this provider; nil if they are not bounded.
+// Rate limits the requests to this provider; nil for no limit.
 func (p *Provider) Rate() *Rate { return p.rate }
 
-// SourceRate bounds the requests of one source; nil if they are not bounded.
+// SourceRate limits the requests of one source; nil for no limit.
 func (p *Provider) SourceRate() *Rate { return p.sourceRate }
 
-// ClientRate bounds the requests of one client address; nil if they are not bounded.
+// ClientRate limits the requests of one client address; nil for no limit.
 func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
-// Policy is the retry policy of a type of event.
+// Policy returns the retry policy of an event type.
 func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }
 
 // ContentOf returns the hash of a body, in hex, that is part of the key of an event of this type, if its key is guessed.
@@ -153,15 +153,15 @@ func (p *Provider) ContentOf(eventType string, body []byte) string {
 	return p.mapping.For(eventType).ContentOf(body)
 }
 
-// DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
+// DedupeWindow returns how long a redelivery of an event of this type is a duplicate; 0 means forever.
 func (p *Provider) DedupeWindow(eventType string) event.Duration {
 	return p.mapping.For(eventType).Dedupe
 }
 
-// Redelivery says what a redelivery of an event does whose run has failed.
+// Redelivery returns how a redelivery of an event whose run has failed is handled.
 func (p *Provider) Redelivery() Redelivery { return p.redelivery }
 
-// Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
+// Definition returns the effective definition, after everything that it extends, as YAML in the order of the reference.
 func (p *Provider) Definition() ([]byte, error) {
 	tree := maps.Clone(p.file.Tree)
 	delete(tree, "extends")
@@ -172,17 +172,17 @@ func (p *Provider) Definition() ([]byte, error) {
 	return text, nil
 }
 
-// Extends is the name of the definition that this one extends; "" if it extends none.
+// Extends returns the name of the definition that this one extends; "" for none.
 func (p *Provider) Extends() string {
 	name, _ := p.file.Tree["extends"].(string)
 	return name
 }
 
-// Tree is the definition as it applies: maps, lists and scalars.
+// Tree returns the effective definition: maps, lists and scalars.
 func (p *Provider) Tree() map[string]any { return p.file.Tree }
 
-// Replaced says which lists of the definition that it extends it takes the place of.
+// Replaced returns which lists it replaces of the definition that it extends.
 func (p *Provider) Replaced() []string { return p.file.Replaced }
 
-// Origin says where the definition comes from.
+// Origin returns where the definition comes from.
 func (p *Provider) Origin() definition.Origin { return p.file.Origin }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The built-in definitions are parsed once. Neither a folder that builds upon them nor what is compiled of them changes them.
+// The built-in definitions are parsed once. Neither a folder that extends them nor compilation changes them.
 func TestBuiltInDefinitionsStayWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,14 +8,13 @@ import (
 	"holdfast/providers/auth"
 )
 
-// What two deliveries are, of which the second is made of the first.
+// The relations of two deliveries, the second of which is derived from the first.
 const (
-	oneEvent  = "one event"  // which was sent again
-	conflict  = "a conflict" // one key, and something else to it
+	oneEvent  = "one event"  // redelivered
+	conflict  = "a conflict" // one key, but other content
 	twoEvents = "two events"
 )
 
-// delivery is what a sender posts.
 type delivery struct {
 	body    string
 	headers map[string]string
@@ -31,8 +30,8 @@ func (d delivery) identify(t *testing.T, p *Provider) Item {
 	return itemOf(t, p, r)
 }
 
-// Keys do what `why` says of them: a retry and a second subscription are the event that is there, and what the obvious wrong key
-// would lose is one of its own.
+// Keys behave as their `why` says: a retry and a second subscription have the existing key, and the event that the obvious
+// wrong key would lose has a new one.
 func TestKeysDoWhatTheirReasonsSay(t *testing.T) {
 	t.Parallel()
 	named := func(name, value string) map[string]string { return map[string]string{name: value} }

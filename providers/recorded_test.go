@@ -13,7 +13,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// sharedTypes are the headers with the type of the events that name it there, by folder and file.
+// sharedRequest reads a recorded body as a request, with its event type in the header that the provider uses.
 func sharedRequest(t *testing.T, file string) *auth.Request {
 	t.Helper()
 	body, err := os.ReadFile(file)
@@ -47,7 +47,7 @@ func sharedRequest(t *testing.T, file string) *auth.Request {
 	return r
 }
 
-// The recorded payloads of every provider are accepted, parsed, and no two of them share a key.
+// The recorded payloads of every provider are accepted and parsed, and no two of them share a key.
 func TestRecordedPayloads(t *testing.T) {
 	t.Parallel()
 	shared := sharedFixtures(t)
@@ -94,7 +94,7 @@ func summary(p event.Parsed) string {
 	return out
 }
 
-// sharedFixtures is the folder of recorded cases beside the checkout; the test is skipped where there is none.
+// sharedFixtures returns the folder of recorded cases next to the checkout; the test is skipped if there is none.
 func sharedFixtures(t testing.TB) string {
 	t.Helper()
 	shared := "../../shared/fixtures"

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// redactedText stands where something was taken out.
+// redactedText replaces redacted values.
 const redactedText = "[redacted]"
 
 // newRedaction compiles the paths into one expression that blanks them all.
@@ -32,8 +32,7 @@ func (c *compiler) newRedaction(paths []definition.JQ) *jq.Expression {
 	return c.NewExpression("redact", definition.JQ(source+" | .body"))
 }
 
-// tokensInBody are the paths of the tokens that authenticate a request from within its body: viewers don't see them, as they
-// don't see those in headers.
+// tokensInBody returns the paths of authentication tokens in the body: viewers don't see them, nor those in headers.
 func tokensInBody(schemes []definition.Scheme) (paths []definition.JQ) {
 	for _, s := range schemes {
 		if s.Token != nil && s.Token.In == "body" {
@@ -43,11 +42,11 @@ func tokensInBody(schemes []definition.Scheme) (paths []definition.JQ) {
 	return paths
 }
 
-// Redacts says whether the definition takes anything out.
+// Redacts reports whether the definition redacts anything.
 func (p *Provider) Redacts() bool { return p.redact != nil }
 
-// Redact gives the body for people's eyes: without what the definition says to take out. It is for projections and
-// logs; the stored bytes stay as they are. A body that cannot be decoded gives null.
+// Redact returns the body for display, without the values that the definition redacts. It is for projections and logs; the
+// stored bytes are unchanged. A body that can't be decoded becomes null.
 func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error) {
 	v, err := p.decoders.Decode(r.Headers["content-type"], body)
 	if err != nil {

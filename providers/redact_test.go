@@ -8,7 +8,7 @@ import (
 	"holdfast/event"
 )
 
-// A token in the body is hidden like one in a header, without a word in the definition.
+// A token in the body is hidden like one in a header, without being declared in the definition.
 func TestATokenInTheBodyIsHidden(t *testing.T) {
 	t.Parallel()
 	p := memoryProvider(t)

@@ -8,17 +8,17 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Redrive is what a definition says of when its dead events are run again by themselves. What it leaves out is zero.
+// Redrive has a definition's settings for automatic redrive. Unset ones are zero.
 type Redrive struct {
-	// Off leaves them to the operators.
+	// Off leaves dead events to the operators.
 	Off      bool
 	Base     event.Duration
 	Attempts int
-	// Classes are the classes of failures that are tried again.
+	// Classes are the failure classes that are retried.
 	Classes []event.Class
 }
 
-// Over is the policy that applies where another one holds for what the definition leaves out.
+// Over returns the settings, with those of policy for what the definition doesn't set.
 func (r Redrive) Over(policy operation.RedrivePolicy) operation.RedrivePolicy {
 	if r.Base > 0 {
 		policy.Base = time.Duration(r.Base)

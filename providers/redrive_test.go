@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// A definition says when its dead events are run again; what it leaves out stays as configured.
+// A definition sets when its dead events are redriven; unset settings stay as configured.
 func TestADefinitionHasItsRedrive(t *testing.T) {
 	t.Parallel()
 	configured := operation.RedrivePolicy{Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassFailed}}

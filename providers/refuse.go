@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// refusal is a condition under which an authentic event is not accepted.
+// refusal is a condition under which an authentic event is refused.
 type refusal struct {
 	when    *jq.Expression
 	message string
@@ -32,8 +32,8 @@ func (c *compiler) newRefusals(defs []definition.Refusal) []refusal {
 	return refusals
 }
 
-// refusedFor is the message of the first condition that holds; "" if none does. A condition that fails doesn't hold, so that a
-// mistake in it loses no event. The error is only ever that the evaluation took too long.
+// refusedFor returns the message of the first condition that holds; "" if none does. A condition that fails doesn't hold, so
+// that a mistake in it loses no event. The only possible error is a timeout of the evaluation.
 func (p *Provider) refusedFor(ctx context.Context, in jq.Input) (string, error) {
 	for _, r := range p.refusals {
 		v, err := r.when.First(ctx, in, nil)
@@ -47,8 +47,8 @@ func (p *Provider) refusedFor(ctx context.Context, in jq.Input) (string, error) 
 	return "", nil
 }
 
-// RefusedFor says why the request of these events is not accepted; "" if it is. One event is enough to refuse all of them: the
-// sender corrects the request and sends all of it again.
+// RefusedFor returns why the request of these events is refused; "" if it isn't. One event is enough to refuse them all: the
+// sender corrects the request and resends it.
 func RefusedFor(items []Item) string {
 	for i, item := range items {
 		switch {

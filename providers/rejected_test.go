@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// Bodies that are signed and yet no event: the code says what is wrong, and nothing else of them.
+// Bodies that are signed but aren't events: the code says what is wrong, without any of their content.
 func TestWhatIsNotJSONIsRejected(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
@@ -48,7 +48,7 @@ func TestWhatIsNotJSONIsRejected(t *testing.T) {
 	}
 }
 
-// A doubled field that identifies nothing is not held against the event.
+// A repeated field that identifies nothing is accepted.
 func TestHarmlessDuplicateIsTaken(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
@@ -58,7 +58,7 @@ func TestHarmlessDuplicateIsTaken(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Ids are compared byte by byte, and numbers by their value.
+// IDs are compared byte by byte, and numbers by value.
 func TestKeysOfIDs(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)

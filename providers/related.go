@@ -9,12 +9,11 @@ import (
 	"holdfast/providers/definition"
 )
 
-// maxRelated is the most entities that one leads to.
+// maxRelated bounds the entities related to one.
 const maxRelated = 100
 
-// Related are the entities that the state of an entity leads to. What an event says of them alone does not reach the entity
-// itself, since it does not name it: whoever reads the entity reads them as well. So it does not matter in which order the
-// events came that name the one and the other.
+// Related returns the entities that an entity's state links to. Events that name only those don't change the entity itself;
+// readers of the entity read them as well. So the order of events about the entity and its links doesn't matter.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
 	for _, rule := range p.entityRules() {
@@ -31,7 +30,7 @@ func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(kinds)) {
 		var named map[string]json.RawMessage
-		_ = json.Unmarshal(state[field], &named) // what is no object names nothing
+		_ = json.Unmarshal(state[field], &named) // a value that isn't an object names nothing
 		for _, id := range slices.Sorted(maps.Keys(named)) {
 			if len(refs) == maxRelated {
 				return refs
@@ -42,7 +41,8 @@ func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	return refs
 }
 
-// Kinds are the kinds of entities that the definition names. isOpen: there may be others, since a rule computes its kind.
+// Kinds returns the kinds of entities that the definition names. isOpen means that there may be others, since a rule computes
+// its kind.
 func (p *Provider) Kinds() (names []string, isOpen bool) {
 	for _, rule := range p.entityRules() {
 		if rule.Kind == "" {
@@ -55,7 +55,7 @@ func (p *Provider) Kinds() (names []string, isOpen bool) {
 	return slices.Compact(names), isOpen
 }
 
-// entityRules are those of all types of events.
+// entityRules returns those of all event types.
 func (p *Provider) entityRules() []definition.Entity {
 	rules := slices.Clone(p.written.Entities)
 	for _, o := range p.written.Overrides {

@@ -11,7 +11,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// rentprogRequest is one of RentProg's: the payload is Ruby's notation, in a string.
+// rentprogRequest returns a RentProg request: the payload is a string in Ruby's notation.
 func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *auth.Request {
 	t.Helper()
 	text, err := json.Marshal(payload)
@@ -34,8 +34,8 @@ func splitOne(t testing.TB, p *Provider, r *auth.Request) Item {
 	return items[0]
 }
 
-// An event of RentProg is told by its three IDs, its time and its bytes together: each of them alone may be the same for two
-// events. The same of all is the same event.
+// A RentProg event is identified by its three IDs, its time and its bytes together: two events can share any one of them. If
+// all are equal, it is the same event.
 func TestRentprogKeyIsAllThatTellsEventsApart(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
@@ -56,7 +56,7 @@ func TestRentprogKeyIsAllThatTellsEventsApart(t *testing.T) {
 	}
 }
 
-// A car that moves to another branch names both, and keeps the one that it came from.
+// A car that moves to another branch names both, and keeps the original one.
 func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
@@ -87,7 +87,7 @@ func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
 	}
 }
 
-// What cannot be read keeps the type that stands beside it: an operator finds the dead letter by it.
+// An unreadable event keeps the type next to it, by which operators find the dead letter.
 func TestMalformedRubyKeepsTheType(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
@@ -99,7 +99,7 @@ func TestMalformedRubyKeepsTheType(t *testing.T) {
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }
 
-// RentProg's receivers knew their answer by these names.
+// RentProg's old endpoints named the fields of their answer like this.
 func TestRentprogReply(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
@@ -109,8 +109,8 @@ func TestRentprogReply(t *testing.T) {
 		"event_hash":"0123456789ab","syncMs":3}`, string(reply.Body))
 }
 
-// A body of the wrong shape is a dead letter, and not an event that changes nothing:
-//   - without an event, without a payload, with one that is no object, and with one that names no thing
+// A body of the wrong shape is a dead letter, not an event without changes:
+//   - without an event, without a payload, with one that isn't an object, and with one that names nothing
 //   - an event of a kind that has no entity is processed
 func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
 	}
 }
 
-// What a system before has noted next to an event comes with its import.
+// Notes of a previous system about an event are imported with it.
 func TestRentprogKeepsWhatWasNotedNextToAnEvent(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)

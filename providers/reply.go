@@ -13,12 +13,12 @@ type Reply struct {
 	Status int
 	// ContentType is empty if there is no body.
 	ContentType string
-	// Headers are further ones, by their names in lower case.
+	// Headers are additional ones, by lower-case name.
 	Headers map[string]string
 	Body    []byte
 }
 
-// Replies are the statuses that the provider is answered with: a 2xx for what is durable, and for nothing else.
+// Replies are the statuses of the provider's answers: a 2xx only for durable events.
 type Replies struct {
 	Accepted    int
 	Duplicate   int
@@ -29,8 +29,8 @@ type Replies struct {
 	Unavailable int
 }
 
-// Acknowledge is the answer to events that are durable, with the given status: in the definition's own form if it has one, else
-// with the usual body, a JSON object. What is durable is acknowledged even if that form fails.
+// Acknowledge returns the answer to durable events, with the given status: in the definition's own form if it has one, else
+// with the usual body, a JSON object. Durable events are acknowledged even if that form fails.
 func (p *Provider) Acknowledge(status int, usual []byte) Reply {
 	if hasNoBody(status) {
 		return Reply{Status: status}
@@ -55,7 +55,7 @@ func (c *compiler) newReplies(d definition.Replies) Replies {
 	}
 }
 
-// success is the status of an answer that ends the matter for the sender.
+// success validates the status of an answer that tells the sender not to retry.
 func (c *compiler) success(field string, status, otherwise int) int {
 	if status == 0 {
 		return otherwise
@@ -66,7 +66,7 @@ func (c *compiler) success(field string, status, otherwise int) int {
 	return status
 }
 
-// refusal is the status of an answer to what was not stored. Anything below 400 would promise the sender that it was.
+// refusal validates the status of an answer to an event that wasn't stored. A status below 400 would promise that it was.
 func (c *compiler) refusal(field string, status, otherwise int) int {
 	if status == 0 {
 		return otherwise
@@ -77,13 +77,13 @@ func (c *compiler) refusal(field string, status, otherwise int) int {
 	return status
 }
 
-// Rate is a number of requests in a span of time, and as many of them may come at once.
+// Rate is a number of requests per time span, which may also come all at once.
 type Rate struct {
 	Requests int
 	Per      event.Duration
 }
 
-// NewRate makes a rate; nil where it allows no request, which is how none is configured.
+// NewRate returns a rate; nil if it allows no request, which is how none is configured.
 func NewRate(requests int, per time.Duration) *Rate {
 	if requests == 0 {
 		return nil

@@ -25,7 +25,7 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-// A question has an answer even where nobody else gives one.
+// A question is answered even without a handler.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "retell", secretOfTests)
@@ -53,9 +53,9 @@ func TestRepliesAndRates(t *testing.T) {
 	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
 }
 
-// The rate that is configured for all providers is that of those whose definition says nothing of one:
-//   - a definition's own rate stands
-//   - so does none, also where the definition that it extends has a rate
+// The rate configured for all providers applies to those whose definition has none:
+//   - a definition's own rate takes precedence
+//   - so does none, also if the definition that it extends has a rate
 //   - a reload keeps it
 func TestARateForAllProviders(t *testing.T) {
 	t.Parallel()
@@ -87,8 +87,8 @@ func TestARateForAllProviders(t *testing.T) {
 	}
 }
 
-// An answer is empty, a text, XML or JSON, with the status and the content type that the definition gives it. What cannot be is
-// found when the definition is loaded.
+// An answer is empty, a text, XML or JSON, with the definition's status and content type. Invalid ones are found when the
+// definition is loaded.
 func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	usual := []byte(`{"ok":true,"queued":true,"request_id":"<r>","events":[]}`)
@@ -126,7 +126,7 @@ func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 	}
 }
 
-// So have the answers to questions, and what a handler gives must be of the content type.
+// The same applies to questions, and a handler's answer must be of the content type.
 func TestAQuestionHasAForm(t *testing.T) {
 	t.Parallel()
 	question := func(fields string) *Question {

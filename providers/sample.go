@@ -31,17 +31,16 @@ func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]samp
 	return samples
 }
 
-// SampleTypes are the types of event that the definition has a sample of, sorted.
+// SampleTypes returns the event types with samples, sorted.
 func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.samples)) }
 
-// SampleEvent is the type of the event that a sample's name speaks of: "order.paid of a guest" shows order.paid once more.
+// SampleEvent returns the event type in a sample's name: "order.paid of a guest" is another sample of order.paid.
 func SampleEvent(sample string) string {
 	eventType, _, _ := strings.Cut(sample, " of ")
 	return eventType
 }
 
-// DefaultSample is the type of event to send where nobody names one: the first one that the file has a sample of. Without samples
-// it is "".
+// DefaultSample returns the event type to send by default: the first one that the file has a sample of, or "".
 func (p *Provider) DefaultSample() string {
 	for _, eventType := range append(p.file.SampleTypes(), p.SampleTypes()...) {
 		if _, ok := p.samples[eventType]; ok {
@@ -51,9 +50,9 @@ func (p *Provider) DefaultSample() string {
 	return ""
 }
 
-// Envelope is the request around a body that is not a sample's, with the headers of the sample of its type, and its message ID:
-// id, unless the sample has one. Without a type, or for one that has no sample, they are those that all samples have in common;
-// open are those that all of them have as well, and each with a value of its own: what the event is stands in them.
+// Envelope returns the request for a custom body, with the headers of the sample of its type, and its message ID: id, unless
+// the sample has one. Without a type, or for one without a sample, the headers are those that all samples have in common. open
+// are headers that all samples have with different values: they depend on the event.
 func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open []string) {
 	r = &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
 	r.SetHeader("content-type", "application/json")
@@ -81,7 +80,7 @@ func (p *Provider) commonHeaders() (common map[string]string, open []string) {
 			if having[name]++; values[name] == nil {
 				values[name] = map[string]bool{}
 			}
-			if strings.Contains(value, "{id}") { // an ID says nothing of what the event is
+			if strings.Contains(value, "{id}") { // an ID doesn't depend on the event
 				value = "{id}"
 			}
 			values[name][value], common[name] = true, value
@@ -100,16 +99,16 @@ func (p *Provider) commonHeaders() (common map[string]string, open []string) {
 	return common, open
 }
 
-// defaultEntity is the name of the entities that samples speak of.
+// defaultEntity is the name of the samples' entities.
 const defaultEntity = "sample"
 
-// Sample makes an unsigned request with an event of the type. Each id gives an event of its own. Text becomes the body as it
-// is, any other value becomes JSON; the headers are the sample's, with {id} replaced.
+// Sample returns an unsigned request with an event of the type. Each id makes a different event. Text becomes the body
+// verbatim, any other value becomes JSON; the headers are the sample's, with {id} replaced.
 func (p *Provider) Sample(eventType, id string, now time.Time) (*auth.Request, error) {
 	return p.SampleOf(eventType, id, defaultEntity, now)
 }
 
-// SampleOf is Sample about another entity, if the sample lets its name be chosen.
+// SampleOf is Sample about another entity, if the sample's entity can be chosen.
 func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.Request, error) {
 	s, ok := p.samples[eventType]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"holdfast/providers/auth"
 )
 
-// evolutionEvent is an event of Evolution as it comes in on a path; the instance in the body may be left out.
+// evolutionEvent returns an Evolution event that arrives at a path; the instance in the body may be missing.
 func evolutionEvent(t testing.TB, path, body string) (Item, event.Parsed) {
 	t.Helper()
 	c := catalogueOf(t, secretOfTests)
@@ -35,8 +35,8 @@ func namesOfChanges(p event.Parsed) (names []string) {
 	return names
 }
 
-// What one shop is told of a message changes nothing at another shop, whose messages may have the same IDs. The instance comes
-// from the body or from the path.
+// A message event of one shop changes nothing at another shop, whose messages may have the same IDs. The instance is in the
+// body or in the path.
 func TestEvolutionIsScopedByTheInstance(t *testing.T) {
 	t.Parallel()
 	const upsert = `{"event":"messages.upsert",%"data":{"key":{"remoteJid":"55@s.whatsapp.net","id":"3EB0"},"status":"READ"}}`
@@ -72,7 +72,8 @@ entities:
   - {kind: account, id: .body.account, scope: provider}
 `
 
-// A source and an ID give one entity, whatever is in them; an event without a source speaks of the provider's own.
+// A source and an ID identify one entity, whatever they contain; an event without a source is about the provider's own
+// entities.
 func TestScopeOfEntities(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, scoped)
@@ -91,8 +92,8 @@ func TestScopeOfEntities(t *testing.T) {
 	require.Equal(t, "bad_entity_id", event.CodeOf(err))
 }
 
-// Equal bodies from two sources are two events where the source is not in the body, whether the body is all of the key, a part
-// of it, or what is left.
+// Equal bodies from two sources are two events if the source isn't in the body, whether the body is the whole key, a part of
+// it, or the fallback.
 func TestHashOfTheBodyKnowsTheSource(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []string{"{fallback: body_sha256}", "{parts: [body_sha256]}", "{parts: ['\"x\"', body_sha256]}"} {
@@ -116,13 +117,13 @@ auth:
 	}
 }
 
-// hashed is a key that is the hash of the body.
+// hashed returns a key that is the hash of the body.
 func hashed(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// The hash of the body stands for no part that is needed, and for all that are not.
+// The hash of the body replaces no required part, and all optional ones.
 func TestHashOfTheBodyIsAPart(t *testing.T) {
 	t.Parallel()
 	const body = `{"type":"x"}`

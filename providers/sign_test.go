@@ -13,7 +13,7 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// arrive turns what would be sent into what the receiver reads: everything that the URL says is taken from the URL.
+// arrive converts a sent request into a received one: everything in the URL is read from the URL.
 func arrive(t *testing.T, c *Catalogue, sent *auth.Request) *auth.Request {
 	t.Helper()
 	u, err := url.Parse(sent.URL)
@@ -26,7 +26,7 @@ func arrive(t *testing.T, c *Catalogue, sent *auth.Request) *auth.Request {
 	return r
 }
 
-// What is signed by any scheme is authentic where it arrives.
+// A request signed by any scheme is authentic on arrival.
 func TestEverySchemeSigns(t *testing.T) {
 	t.Parallel()
 	const token = "s3cret/t?k n"
@@ -65,7 +65,7 @@ func TestEverySchemeSigns(t *testing.T) {
 	}
 }
 
-// Of several schemes each is signed with the secrets that it names, and a sender that is known by its address needs none.
+// Each scheme signs with the secrets that it names, and a sender identified by its address needs none.
 func TestSecretsStayWithTheirScheme(t *testing.T) {
 	t.Parallel()
 	for reference, look := range map[string]func(*auth.Request) string{
@@ -97,7 +97,7 @@ func TestSecretsStayWithTheirScheme(t *testing.T) {
 	require.Equal(t, denial.NoSecret, denial.ReasonOf(p.SignWithSecrets(r, clock)))
 }
 
-// At another system the path is not ours to choose.
+// At another system we can't choose the path.
 func TestPathTokenAtAnyAddress(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
@@ -115,7 +115,7 @@ func signedSample(t testing.TB, p *Provider, eventType, id string) *auth.Request
 	return r
 }
 
-// Of two families of headers only the signed one names the event: the other can be added by anybody.
+// Of two header families only the signed one identifies the event: anyone can add the other.
 func TestUnsignedTwinOfAHeader(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "svix", secretOfTests)
@@ -128,8 +128,8 @@ func TestUnsignedTwinOfAHeader(t *testing.T) {
 	require.Equal(t, r.Header["webhook-id"][0], items[0].Key)
 }
 
-// A sample that is signed a second later, as when a load repeats it, is the same event: its message ID is the sample's, and not made
-// of the time.
+// A sample that is signed a second later, as when a load test repeats it, is the same event: its message ID is the sample's,
+// and doesn't depend on the time.
 func TestSigningLaterKeepsTheKey(t *testing.T) {
 	t.Parallel()
 	catalogue := catalogueOf(t).WithSecrets(func(string) []string { return append(auth.TrialSecrets(), secretOfTests) })

@@ -9,7 +9,7 @@ import (
 //go:embed skeleton.yaml
 var skeleton string
 
-// Skeleton is a commented definition with which a new one can begin. It passes the check as it is.
+// Skeleton returns a commented definition as a starting point for a new one. It passes the check unchanged.
 func Skeleton(name string) (string, error) {
 	if !namePattern.MatchString(name) {
 		return "", fmt.Errorf("%q is no name: want lower-case letters, digits and dashes, at most 40", name)

@@ -24,12 +24,12 @@ type Item struct {
 	// Key is canonical (see event.CanonicalKey).
 	Key     string
 	KeyFrom event.KeyOrigin
-	// Type is UnknownType if there is none, or it could not be read; the parse step says why.
+	// Type is UnknownType if there is none, or it couldn't be read; the parse step reports the reason.
 	Type   string
 	Source string
-	// Refused says why the definition doesn't accept the event; "" if it does. It is for those alone who can tell the sender.
+	// Refused is why the definition refuses the event; "" if it doesn't. Only callers that can answer the sender use it.
 	Refused string
-	// Body is a part of the request's own bytes, not a copy.
+	// Body is a slice of the request's bytes, not a copy.
 	Body []byte
 	// Root is the envelope without its items; nil if the request was one event.
 	Root         json.RawMessage
@@ -38,11 +38,10 @@ type Item struct {
 	DedupeWindow event.Duration
 	// Fingerprint is that of the receipt.
 	Fingerprint string
-	// Certain, Content and Earlier are those of the receipt, too.
-	Certain bool
-	Content string
-	Earlier *event.EarlierKey
-	// OfValue: the key is made of the JSON value of the body, and of no byte of how it was written.
+	Certain     bool
+	Content     string
+	Earlier     *event.EarlierKey
+	// OfValue means that the key depends on the JSON value of the body, not on how it is written.
 	OfValue    bool
 	Redelivery Redelivery
 	// Headers, Query and Path are what the receipt keeps.
@@ -54,12 +53,12 @@ var errNoEvent = errors.New("no event")
 // maxSource is in bytes.
 const maxSource = 200
 
-// Split gives the events of an authentic request, in their order; an empty batch gives none. What cannot be read becomes one
-// item, and the parse step finds out why: only a definition that says so refuses a request for its content. The error is
-// only ever that the evaluation took too long, which says nothing about the request.
+// Split returns the events of an authentic request, in order; an empty batch has none. An unreadable body becomes one item, and
+// the parse step reports the reason: only a definition's conditions refuse a request for its content. The only possible error
+// is a timeout of the evaluation, which doesn't depend on the request alone.
 func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.Covered()) }
 
-// SplitStored is Split for a request that somebody has authenticated before, as far as the definition's schemes would.
+// SplitStored is Split for a request that was authenticated earlier, as far as the definition's schemes would.
 func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split(r, p.Coverage()) }
 
 func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) {
@@ -77,7 +76,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		item := Item{
 			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.Headers, Query: shown.Query, Path: shown.Path,
 		}
-		if len(p.batch) > 0 && root == nil { // a batch that could not be split is no event
+		if len(p.batch) > 0 && root == nil { // a batch that couldn't be split isn't an event
 			body, err = nil, errNoEvent
 		}
 		in := jq.NewInput(shown.Headers, shown.Query, shown.Path, body, rootValue)
@@ -97,12 +96,12 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 	return items, nil
 }
 
-// alike counts the equal items of a request that have a guessed key.
+// alike counts equal items with a guessed key in a request.
 type alike map[[sha256.Size]byte]int
 
-// tellApart gives the second and each further one of equal items a key of its own: no sender retries within a request. The same
-// request sent again has the same keys, since they go by the order of the items. Items that differ in what varies between
-// deliveries, such as the number of the subscription, are deliveries of one event.
+// tellApart gives the second and later equal items different keys: no sender retries within a request. A repeated request has
+// the same keys, since they follow the order of the items. Items that differ only in what varies between deliveries, such as
+// the number of the subscription, are deliveries of one event.
 func (a alike) tellApart(provider string, item *Item) {
 	if item.Content == "" {
 		return
@@ -113,12 +112,12 @@ func (a alike) tellApart(provider string, item *Item) {
 	same := [sha256.Size]byte(h.Sum(nil))
 	if a[same]++; a[same] > 1 {
 		item.Key = event.CanonicalKey(provider, item.Key+":"+strconv.Itoa(a[same]))
-		item.Earlier = nil // the release before took it for the first one
+		item.Earlier = nil // the previous release took it for the first one
 	}
 }
 
-// describeItem fills in what an item is: type and source. What could be read of a body that is not decoded still gives them, and
-// people find it by them.
+// describeItem sets an item's type and source. A body that can't be fully decoded may still have them, and operators search by
+// them.
 func (p *Provider) describeItem(ctx context.Context, item *Item, in jq.Input) error {
 	if in.Value["body"] != nil {
 		var err error
@@ -135,7 +134,6 @@ func (p *Provider) describeItem(ctx context.Context, item *Item, in jq.Input) er
 	return err
 }
 
-// identify gives an item its key.
 func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decoded bool, proven auth.Coverage) error {
 	r := p.mapping.For(item.Type)
 	scope, err := p.scopeOf(ctx, in, proven)
@@ -155,8 +153,8 @@ func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decode
 	return nil
 }
 
-// scopeOf is the source where the body alone does not tell it: equal bodies from two sources are two events. It is read from what
-// the scheme covers, even if the key is not, so that nobody can make one event two.
+// scopeOf returns the source if the body alone doesn't contain it: equal bodies from two sources are two events. It is read
+// only from what the scheme covers, even if the key isn't, so that no one can turn one event into two.
 func (p *Provider) scopeOf(ctx context.Context, in jq.Input, proven auth.Coverage) (string, error) {
 	if p.sourceOf == nil || p.sourceOf.Dependencies.OnlyBody() {
 		return "", nil
@@ -164,7 +162,7 @@ func (p *Provider) scopeOf(ctx context.Context, in jq.Input, proven auth.Coverag
 	return p.sourceText(ctx, mapping.Within(proven, in))
 }
 
-// sourceText is the source as it is; "" if the event has none. The error is only ever that the evaluation took too long.
+// sourceText returns the uncut source; "" if the event has none. The only possible error is a timeout.
 func (p *Provider) sourceText(ctx context.Context, in jq.Input) (string, error) {
 	v, err := p.sourceOf.First(ctx, in, nil)
 	if jq.IsDeadline(err) {
@@ -174,7 +172,7 @@ func (p *Provider) sourceText(ctx context.Context, in jq.Input) (string, error) 
 	return source, nil
 }
 
-// eventType is the type as it is stored: bounded, without control characters; "" if the event has none.
+// eventType returns the type as stored: bounded, without control characters; "" if the event has none.
 func (p *Provider) eventType(ctx context.Context, in jq.Input) (string, error) {
 	v, err := p.typeOf.First(ctx, in, nil)
 	if err != nil {
@@ -184,8 +182,8 @@ func (p *Provider) eventType(ctx context.Context, in jq.Input) (string, error) {
 	return mapping.CleanText(s, event.MaxTypeLength), nil
 }
 
-// partsOf gives the bytes of each event of a body, and the envelope without them. A body that may itself be the list is one event
-// where it is none.
+// partsOf returns the bytes of each event of a body, and the envelope without them. If the body itself may be the list but
+// isn't, it is one event.
 func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
 	if p.batch == nil {
 		return [][]byte{body}, nil

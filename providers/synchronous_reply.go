@@ -14,9 +14,9 @@ import (
 	"holdfast/providers/jq"
 )
 
-// Question is how an event whose sender waits for an answer is answered. The event itself is processed like any other.
+// Question says how an event whose sender waits for an answer is answered. The event itself is processed like any other.
 type Question struct {
-	// Handler names the setting with the URL that answers; "" if the fallback always does.
+	// Handler names the setting with the URL that answers; "" means always the fallback.
 	Handler string
 	// Deadline bounds the wait for the handler.
 	Deadline event.Duration
@@ -62,7 +62,7 @@ func (c *compiler) newQuestions(defs []definition.Question) []question {
 	return questions
 }
 
-// Question reports whether a type of event is a question, and how it is answered.
+// Question reports whether an event type is a question, and how it is answered.
 func (p *Provider) Question(eventType string) (*Question, bool) {
 	for i := range p.questions {
 		if definition.AnyMatch(p.questions[i].types, eventType) {
@@ -72,7 +72,7 @@ func (p *Provider) Question(eventType string) (*Question, bool) {
 	return nil, false
 }
 
-// HandlerNames are the settings with the handlers' URLs, each once.
+// HandlerNames returns the distinct settings with the handlers' URLs.
 func (c *Catalogue) HandlerNames() []string {
 	names := map[string]bool{}
 	for _, e := range c.providers {
@@ -85,7 +85,7 @@ func (c *Catalogue) HandlerNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Fallback is the answer to an item of this provider where no handler gives one.
+// Fallback returns the answer to an item of this provider without a handler's answer.
 func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	body, err := p.decoders.Decode(item.Headers["content-type"], item.Body)
 	if err != nil {
@@ -103,7 +103,7 @@ func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	return q.form.reply(q.Status, answer), nil
 }
 
-// Answer is the answer with a handler's body; ok is false if that is not of the question's content type.
+// Answer returns the answer with a handler's body; ok is false if that isn't of the question's content type.
 func (q *Question) Answer(body []byte) (reply Reply, ok bool) {
 	if q.form.isJSON() && !json.Valid(body) || !q.form.accepts(body) {
 		return Reply{}, false

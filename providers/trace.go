@@ -9,20 +9,20 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// Trace is how an event comes by its rules, its key and its time. What it means says Parse.
+// Trace shows how the rules, the key and the time of an event are determined. Parse returns its meaning.
 type Trace struct {
-	// Rules is where the rules for its type stand: "overrides[2]", or "" for the definition's own.
+	// Rules is the field with the rules for its type: "overrides[2]", or "" for the definition's own.
 	Rules string
-	// KeyParts are the expressions of the key with what each gave.
+	// KeyParts are the expressions of the key with their results.
 	KeyParts []mapping.ExplainedPart
-	// OccurredFrom is the expression that gave the time, with the unit; "" if the time is that of the receipt.
+	// OccurredFrom is the expression of the time, with the unit; "" if the time is that of the receipt.
 	OccurredFrom string
-	// Silent are the fields of the expressions that have failed where that counts as nothing, so that nobody would notice.
+	// Silent lists the fields of expressions whose failure counts as no value and is otherwise invisible.
 	Silent []string
 }
 
-// Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. The error is
-// that of a body which cannot be decoded; the trace then has the rules alone.
+// Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. If the body
+// can't be decoded, it returns that error and a trace with only the rules.
 func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Trace, error) {
 	rules := p.mapping.For(r.Type)
 	t := Trace{Rules: p.mapping.At(r.Type)}

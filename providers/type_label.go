@@ -8,16 +8,16 @@ import (
 	"holdfast/providers/definition"
 )
 
-// OtherType stands for all types of event that a definition does not name.
+// OtherType is the label of all event types that a definition doesn't name.
 const OtherType = "other"
 
-// typeLabels are the types that a definition names, for metrics: senders may invent as many others as they like.
+// typeLabels are the types that a definition names, for metrics: senders can invent any number of others.
 type typeLabels struct {
 	names    map[string]bool
 	patterns []definition.Glob
 }
 
-// newTypeLabels collects them from wherever types are listed. A star alone names nothing. Those of the samples come later.
+// newTypeLabels collects them from all lists of types. A lone star names nothing. The types of samples are added later.
 func newTypeLabels(d *definition.Definition) typeLabels {
 	l := typeLabels{names: map[string]bool{}}
 	for _, o := range d.Overrides {
@@ -55,10 +55,10 @@ func (l *typeLabels) add(types []string) {
 	}
 }
 
-// sampleTime is when the samples are made whose types are read.
+// sampleTime is the time of the samples whose types are read.
 var sampleTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// typesOfSamples are the types of all events of the samples: a batch has several, and the name of a sample is only one of them.
+// typesOfSamples returns the types of all events of the samples: a batch has several, and a sample's name is only one of them.
 func (p *Provider) typesOfSamples() (types []string) {
 	for name := range p.samples {
 		types = append(types, SampleEvent(name))
@@ -77,7 +77,7 @@ func (p *Provider) typesOfSamples() (types []string) {
 	return slices.DeleteFunc(types, func(t string) bool { return t == "" })
 }
 
-// TypeLabel is the type of an event as metrics have it: itself where the definition names it, else the first pattern of the
+// TypeLabel returns the metric label of an event type: the type if the definition names it, else the first pattern of the
 // definition that it matches, else OtherType.
 func (p *Provider) TypeLabel(eventType string) string {
 	if p.typeLabels.names[eventType] {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Metrics know the types that a definition names, and put all others into one.
+// Metrics have one label for each type that a definition names, and one for all others.
 func TestATypeHasALabel(t *testing.T) {
 	t.Parallel()
 	p, ok := catalogueOf(t).Lookup("stripe")
@@ -21,8 +21,8 @@ func TestATypeHasALabel(t *testing.T) {
 	require.Equal(t, OtherType, p.TypeLabel(""))
 }
 
-// No sample of a definition makes an event whose type is another one to metrics: neither one with a name of its own, nor one that
-// comes in a batch, nor one of the definition that another extends.
+// Every sample's event has a label of its own, whether it has its own name, comes in a batch, or belongs to a definition that
+// another one extends.
 func TestTypesOfSamplesHaveALabel(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -41,7 +41,7 @@ func TestTypesOfSamplesHaveALabel(t *testing.T) {
 	}
 }
 
-// typesOfSample are those of its events; a handshake has none.
+// typesOfSample returns those of its events; a handshake has none.
 func typesOfSample(t *testing.T, p *Provider, sample string) (types []string) {
 	t.Helper()
 	r, err := p.Sample(sample, "x1", clock)

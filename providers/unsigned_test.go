@@ -17,13 +17,13 @@ import (
 	"holdfast/providers/definition"
 )
 
-// itemOf is the only event of a request that is let in.
+// itemOf returns the only event of an admitted request.
 func itemOf(t testing.TB, p *Provider, r *auth.Request) Item {
 	t.Helper()
 	return splitOne(t, p, admit(t, p, r))
 }
 
-// keysOf are the keys of a request's events.
+// keysOf returns the keys of a request's events.
 func keysOf(t testing.TB, p *Provider, r *auth.Request) (keys []string) {
 	t.Helper()
 	items, err := p.Split(r)
@@ -34,7 +34,7 @@ func keysOf(t testing.TB, p *Provider, r *auth.Request) (keys []string) {
 	return keys
 }
 
-// contentsOf are the hashes by which the events of a request are compared with others.
+// contentsOf returns the hashes by which the events of a request are compared with others.
 func contentsOf(t testing.TB, p *Provider, r *auth.Request) (contents []string) {
 	t.Helper()
 	items, err := p.Split(r)
@@ -45,9 +45,9 @@ func contentsOf(t testing.TB, p *Provider, r *auth.Request) (contents []string) 
 	return contents
 }
 
-// A header that no signature covers makes no second event, whether it is changed or removed. The exception is a header that the
-// definition reads for a guessed key and gives a reason for, such as a delivery ID: it makes a second event with the same content,
-// so that the second one is marked or held and never passes for a new one.
+// An unsigned header creates no second event, whether it is changed or removed. The exception is a header that the definition
+// reads for a guessed key with a stated reason, such as a delivery ID: it creates a second event with the same content, which
+// is marked or held and never passes for a new one.
 func TestUnsignedPartsMakeNoUnmarkedEvent(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -102,7 +102,7 @@ func TestUnsignedPartsMakeNoUnmarkedEvent(t *testing.T) {
 	}
 }
 
-// readUnsigned reports whether the key is made of a header that no signature covers, for a reason.
+// readUnsigned reports whether the key uses an unsigned header for a stated reason.
 func readUnsigned(p *Provider, header string) bool {
 	key := p.Written().Key
 	parts := append([]definition.Part{{Expr: key.Delivery}}, key.Parts...)
@@ -111,10 +111,10 @@ func readUnsigned(p *Provider, header string) bool {
 	})
 }
 
-// One signed body of GitHub, sent again with what is not signed:
-//   - it is the same event, whatever its event is called
+// One signed body of GitHub is repeated with different unsigned headers:
+//   - it is the same event, whatever its event name
 //   - under another delivery ID it is another event with the same content, which is marked
-//   - an event that the body does not fit has no type
+//   - an event name that the body doesn't fit is no type
 func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)
@@ -152,7 +152,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	}
 }
 
-// What GitHub has sent is of the type that its header names.
+// A recorded GitHub event has the type in its header.
 func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)
@@ -171,7 +171,7 @@ func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
 	}
 }
 
-// One signed body of Shopify under another topic, or another event's id.
+// One signed Shopify body under another topic, or another event's ID.
 func TestShopifySignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "shopify", secretOfTests)

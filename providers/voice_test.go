@@ -16,7 +16,7 @@ func mustParse(t testing.TB, p *Provider, body string) (Item, event.Parsed) {
 	return item, parsed
 }
 
-// A call of Retell is found by its ID wherever that stands.
+// A Retell call is found by its ID in either place.
 func TestRetellCallAtTheTop(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "retell", secretOfTests)
@@ -32,8 +32,8 @@ func TestRetellCallAtTheTop(t *testing.T) {
 	}
 }
 
-// Two webhooks of Cal.com that say the same of a booking differ by milliseconds, and are one event; what happens to it later, or
-// to another seat, or the other way round, is another.
+// Two Cal.com webhooks that say the same about a booking within milliseconds are one event; a later change, another seat, or
+// the reverse change is another.
 func TestCalcomSaysTheSameInOneSecond(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "calcom", secretOfTests)
@@ -52,7 +52,7 @@ func TestCalcomSaysTheSameInOneSecond(t *testing.T) {
 		key("BOOKING_NO_SHOW_UPDATED", "2026-05-04T10:00:00.2Z", `{"email":"a@b.c","noShow":false}`))
 }
 
-// Who did not come stands in the state of the booking, and of the guest.
+// A no-show is in the state of the booking, and of the guest.
 func TestCalcomKeepsTheNoShow(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "calcom", secretOfTests)
@@ -65,7 +65,7 @@ func TestCalcomKeepsTheNoShow(t *testing.T) {
 	}
 }
 
-// The queues that the old systems had.
+// The priorities match the queues of the old systems.
 func TestPrioritiesOfPaymentsAndBookings(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]event.Priority{"stripe": event.PriorityCritical, "calcom": event.PriorityHigh} {

@@ -1,7 +1,7 @@
-// Package operations holds the activities that belong to no event of their own: redrives, rebuilds, sweeps, retention and
-// messages to people, one a file. Its workflows run on a queue that no event is on.
+// Package operations holds the activities that belong to no single event, one per file: redrives, rebuilds, sweeps, retention
+// and messages to operators. Their workflows use a task queue without events.
 //
-// It must never know SQL, HTTP, or how a step of an event is done: what runs again is a run of its own.
+// It must not depend on SQL, HTTP or how a step of an event is done: events are processed again by runs of their own.
 package operations
 
 import (
@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// Activities are those of redrives, rebuilds and sweeps. The names of its methods stand in histories.
+// Activities are those of redrives, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
 	Starter     RunStarter
 	Runs        RunReader
@@ -23,10 +23,10 @@ type Activities struct {
 	Receivers   ReceiverStore
 	Due         DueStore
 	Sweeps      SweepStore
-	// Parse reads stored events with today's definitions.
+	// Parse parses stored events with the current definitions.
 	Parse event.Parser
-	// Automatic is the policy of automatic redrive as it stands now: definitions are reloaded.
+	// Automatic returns the current policy of automatic redrive, which a reload of the definitions can change.
 	Automatic func() operation.AutomaticRedrive
-	// Errors takes what somebody should be told of and no step reports; nil where there is no error log.
+	// Errors receives what operators should see and no step reports; nil without an error log.
 	Errors activities.ErrorSink
 }

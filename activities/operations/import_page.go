@@ -9,10 +9,10 @@ import (
 	"holdfast/event/operation"
 )
 
-// ImportStore keeps imports, and does their pages.
+// ImportStore stores imports and applies their pages.
 type ImportStore interface {
 	OperationStore[operation.Import]
-	// Page applies the next n things of an import, whose events parse reads, and moves on behind them.
+	// Page applies the next n items of an import, whose events parse parses, and advances past them.
 	Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error)
 }
 
@@ -26,7 +26,7 @@ func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Impor
 	}.run(ctx, id)
 }
 
-// importChunk is at most half a second's worth, so that live events find room between two pages.
+// importChunk is at most half a second's worth, so that live events get a turn between two pages.
 func importChunk(rate float64) int { return min(max(int(rate/2), 1), 200) }
 
 // CancelImport ends an import.

@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Starts keep to their rate over time, whatever a start takes:
-//   - time that a start has taken is made up for
-//   - after a start that has taken long there is no burst of those that were missed: its own interval is over, and only one more
-//     is made up for
+// Starts keep their average rate, however long a start takes:
+//   - the time that a start has taken is made up for
+//   - after a slow start there is no burst of missed ones: its own interval is over, and only one more is made up for
 func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -19,7 +18,7 @@ func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 		require.NoError(t, p.wait(t.Context()))
 		require.Equal(t, 100*time.Millisecond, time.Since(began))
 
-		<-time.After(60 * time.Millisecond) // the start has taken it
+		<-time.After(60 * time.Millisecond) // the time that the start has taken
 		require.NoError(t, p.wait(t.Context()))
 		require.Equal(t, 200*time.Millisecond, time.Since(began), "made up for")
 
@@ -32,7 +31,7 @@ func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 	})
 }
 
-// Pages keep to the rate of what they hold, and make up for one page at most.
+// Pages keep the rate of their items, and make up for one page at most.
 func TestAPaceOfPages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (s *resendIn) Page(ctx context.Context, id string, _ int) (operation.Resend
 	return s.Read(ctx, id)
 }
 
-// A page locks the row of its operation: one that is paused has none. A canceled operation needs one to end.
+// A page locks the row of its operation, so a paused operation has none. A canceled one needs one to end.
 func TestAPausedOperationHasNoPages(t *testing.T) {
 	t.Parallel()
 	for state, pages := range map[operation.State]int{operation.Paused: 0, operation.Completed: 0, operation.Canceled: 1} {

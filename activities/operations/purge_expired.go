@@ -10,20 +10,20 @@ import (
 	"holdfast/event/retention"
 )
 
-// purgeTurn bounds one execution, so that a purge of millions is many of them, each of which is seen to progress.
+// purgeTurn bounds one execution, so that a purge of millions takes many executions, each of which reports progress.
 const purgeTurn = time.Minute
 
-// maxPurgePause is well below the time after which an execution that does not tell that it lives is given up.
+// maxPurgePause keeps the pause shorter than the heartbeat timeout.
 const maxPurgePause = 2 * time.Second
 
-// PurgeTurn says how far one execution has come.
+// PurgeTurn is the progress of one execution.
 type PurgeTurn struct {
 	Removed int64 `json:"removed"`
 	Drained bool  `json:"drained"`
 }
 
-// PurgeExpired removes what has been kept for long enough, batch by batch. After each it pauses as long as that has taken,
-// so that it never has more than half of one connection's work, and leaves the rest to the events.
+// PurgeExpired removes expired rows batch by batch. After each batch it pauses for as long as the batch took, so that it never
+// uses more than half of one connection and leaves the rest to the events.
 func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgeTurn, err error) {
 	keep, err := u.keep(ctx, kept)
 	if err != nil {
@@ -53,7 +53,7 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn Pu
 	return turn, nil
 }
 
-// keep is Keep, but events outlast their runs.
+// keep is Keep, except that events outlast their runs.
 func (u *Upkeep) keep(ctx context.Context, kept retention.Kept) (retention.Times, error) {
 	if kept != retention.Events || u.Keep[kept] == 0 {
 		return u.Keep, nil

@@ -9,14 +9,14 @@ import (
 	"holdfast/event/operation"
 )
 
-// RebuildStore keeps rebuilds, and does their pages.
+// RebuildStore stores rebuilds and does their pages.
 type RebuildStore interface {
 	OperationStore[operation.Rebuild]
-	// Page reads the next n events again, writes those that parse reads differently, and moves on behind them.
+	// Page parses the next n events again, writes those whose result has changed, and advances past them.
 	Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error)
 }
 
-// RebuildPage reads events of a rebuild again for some seconds.
+// RebuildPage parses a rebuild's events again for some seconds.
 func (a *Activities) RebuildPage(ctx context.Context, id string) (operation.Rebuild, error) {
 	return paging[operation.Rebuild]{
 		store: a.Rebuilds, size: chunkFor, done: func(r operation.Rebuild) int64 { return r.Read }, log: logRebuild,

@@ -12,30 +12,30 @@ import (
 	"holdfast/event/oversight"
 )
 
-// ReceiverStore keeps destinations, and how they do.
+// ReceiverStore stores destinations and their health.
 type ReceiverStore interface {
-	// Destination reads one by its name or ID. The error is event.ErrNotFound if there is none.
+	// Destination returns one by its name or ID. The error is event.ErrNotFound if there is none.
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
 	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
-	// SetDestinationState pauses a destination, disables it or lets it go on, and audits it.
+	// SetDestinationState pauses, disables or resumes a destination, and audits it.
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
-	// ProbeDestination lets an open breaker try again now.
+	// ProbeDestination lets an open breaker retry now.
 	ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error)
 }
 
-// ReceiverLook is a destination at a moment.
+// ReceiverLook is a snapshot of a destination.
 type ReceiverLook struct {
-	// Gone says that it was deleted; nothing else is set then.
+	// Gone means that it was deleted; nothing else is set then.
 	Gone      bool               `json:"gone,omitempty"`
 	Condition delivery.Condition `json:"condition"`
-	// DisableAfter is how long it may be in trouble before it is disabled.
+	// DisableAfter is how long it may be failing before it is disabled.
 	DisableAfter event.Duration `json:"disable_after"`
 }
 
-// LookAtReceiver reads how a destination does. One that has been in trouble for too long it disables, with the reason: what waits
-// for it is kept.
+// LookAtReceiver reads a destination's health. It disables one that has been failing for too long, with the reason, and keeps
+// its queued deliveries.
 func (a *Activities) LookAtReceiver(ctx context.Context, destinationID int64) (look ReceiverLook, err error) {
 	d, err := a.Receivers.Destination(ctx, strconv.FormatInt(destinationID, 10))
 	if errors.Is(err, event.ErrNotFound) {
@@ -62,19 +62,19 @@ func (a *Activities) LookAtReceiver(ctx context.Context, destinationID int64) (l
 	return look, err
 }
 
-// ByItself is the actor of what Holdfast decides.
+// ByItself is the actor of Holdfast's own decisions.
 const ByItself = "holdfast"
 
-// ReceiverChange is what somebody wants of a destination.
+// ReceiverChange is an operator's change to a destination.
 type ReceiverChange struct {
 	DestinationID int64 `json:"destination_id"`
-	// To is the state that it is to have; "" is to be tried again at once.
+	// To is the new state; "" means to retry at once.
 	To     delivery.DestinationState `json:"to,omitempty"`
 	By     string                    `json:"by"`
 	Reason string                    `json:"reason,omitempty"`
 }
 
-// ChangeReceiver does what the API does.
+// ChangeReceiver makes the same change as the API.
 func (a *Activities) ChangeReceiver(ctx context.Context, c ReceiverChange) (delivery.Condition, error) {
 	actor := oversight.Actor{Name: c.By, Reason: c.Reason}
 	id := strconv.FormatInt(c.DestinationID, 10)
@@ -84,15 +84,15 @@ func (a *Activities) ChangeReceiver(ctx context.Context, c ReceiverChange) (deli
 	return a.Receivers.SetDestinationState(ctx, id, c.To, actor)
 }
 
-// ReceiverNews is something that people are told of a destination.
+// ReceiverNews is a notification about a destination.
 type ReceiverNews struct {
 	WorkflowID string `json:"workflow_id"`
-	// Code is a short, stable name: equal ones are told in one line.
+	// Code is a short, stable name: notifications with the same code share one line.
 	Code string `json:"code"`
 	Text string `json:"text"`
 }
 
-// TellOfReceiver has people told, together with what else they are told of: a storm is a line with a count.
+// TellOfReceiver notifies operators. It is grouped with other notifications: a storm is one line with a count.
 func (a *Activities) TellOfReceiver(_ context.Context, n ReceiverNews) error {
 	a.Errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseDeliver, Class: event.ClassTransient, Code: n.Code, Message: n.Text, Alert: true,

@@ -8,8 +8,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
-// may be killed at any moment and run again. Where automatic redrive is off it does nothing.
+// RedriveDue runs one turn of the automatic redrive: it schedules unscheduled dead letters, and starts due ones for some
+// seconds. It can be killed at any moment and run again. If automatic redrive is off, it does nothing.
 func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, error) {
 	policy := a.Automatic()
 	if policy.Attempts == 0 {

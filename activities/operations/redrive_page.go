@@ -9,8 +9,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// RedrivePage is one turn of a bulk redrive: it takes dead letters and starts their runs for some seconds, unless the
-// redrive is paused or has ended. It may be killed at any moment and run again.
+// RedrivePage runs one turn of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
+// redrive is paused or has ended. It can be killed at any moment and run again.
 func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveProgress, error) {
 	drained, err := a.redrive(ctx, id)
 	if err != nil {

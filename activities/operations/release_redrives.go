@@ -7,11 +7,11 @@ import (
 	"holdfast/event/operation"
 )
 
-// released is how many dead letters a sweep reads at a time.
+// released is the page size of a sweep, in dead letters.
 const released = 500
 
-// ReleaseRedrives lets dead letters wait again that have been redriving for long without a run: whoever took them was killed
-// before the start. Those whose run is open stay as they are, so each page begins behind the last one.
+// ReleaseRedrives returns dead letters to the waiting state that have long been redriving without a run, because their owner
+// was killed before the start. Those with an open run stay as they are, so each page begins after the last one.
 func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	for after := int64(0); ; {
 		stale, err := a.Sweeps.StaleRedrives(ctx, after, released)
@@ -40,13 +40,13 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 		return false, err
 	}
 	if latest.EventID == d.Receipt.ID && (latest.Open || latest.Run.RunID != d.Run.RunID && latest.EndedByOperator()) {
-		return false, nil // the sweep of closed runs adds that an operator has ended it
+		return false, nil // the sweep of closed runs records that an operator has ended it
 	}
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
-// WakeRedrives makes sure that each bulk redrive, rebuild, resend and import which has not ended has a workflow: one may have
-// been terminated, or its start may have failed.
+// WakeRedrives makes sure that each unfinished bulk redrive, rebuild, resend and import has a workflow: it may have been
+// terminated, or its start may have failed.
 func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
 	for _, of := range []struct {
 		kind   operation.Kind

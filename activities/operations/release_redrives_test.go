@@ -11,8 +11,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// staleRedrives stands in for Temporal and the store: a test can't have a thousand runs that are open for a quarter of an hour, nor
-// runs that have just ended, which lists of runs don't have yet.
+// staleRedrives stands in for Temporal and the store: a test can't have a thousand runs that are open for a quarter of an hour,
+// nor runs that have just ended, which lists of runs don't have yet.
 type staleRedrives struct {
 	SweepStore
 	RunStarter
@@ -40,8 +40,8 @@ func (s *staleRedrives) ReleaseStale(_ context.Context, id int64) error {
 	return nil
 }
 
-// More dead letters than a page has runs that are still open:
-//   - those behind them, whose runs were never started, are released in the same sweep
+// More dead letters than a page still have open runs:
+//   - those after them, whose runs were never started, are released in the same sweep
 func TestOpenRunsKeepNoOtherFromItsRelease(t *testing.T) {
 	t.Parallel()
 	s := &staleRedrives{latest: map[string]operation.LatestRun{}}
@@ -57,10 +57,11 @@ func TestOpenRunsKeepNoOtherFromItsRelease(t *testing.T) {
 	require.Equal(t, []int64{2*released + 1, 2*released + 2}, s.released)
 }
 
-// Dead letters have been redriving for long:
-//   - one whose run is gone, or has failed, waits again
-//   - one whose run is open is left to it
-//   - one whose run an operator has just ended is left to the sweep of closed runs: with its old failure, the schedule would take it
+// Dead letters have long been redriving:
+//   - one whose run is gone or has failed waits again
+//   - one with an open run is left to it
+//   - one whose run an operator has just ended is left to the sweep of closed runs: with its old failure, the schedule would
+//     claim it
 func TestARedriveThatAnOperatorEndedIsNotReleased(t *testing.T) {
 	t.Parallel()
 	s := &staleRedrives{latest: map[string]operation.LatestRun{}}
@@ -70,7 +71,7 @@ func TestARedriveThatAnOperatorEndedIsNotReleased(t *testing.T) {
 		{Run: event.Run{RunID: "new"}, Open: true},
 		{Run: event.Run{RunID: "new"}, Status: event.CodeTerminated},
 		{Run: event.Run{RunID: "new"}, Status: event.CodeCanceled},
-		{Run: event.Run{RunID: "dead"}, Status: event.CodeTerminated}, // its dead letter says so already
+		{Run: event.Run{RunID: "dead"}, Status: event.CodeTerminated}, // its dead letter has that status already
 	} {
 		r := event.Receipt{ID: string(rune('a' + id)), Provider: "acme", Key: string(rune('a' + id))}
 		if latest.EventID = r.ID; latest.Run.RunID == "" {

@@ -8,12 +8,12 @@ import (
 	"holdfast/event/oversight"
 )
 
-// ReportStore counts what a time has brought, and what waits at its end.
+// ReportStore counts the events of a period, and what is waiting at its end.
 type ReportStore interface {
 	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 }
 
-// WriteReport counts what the period that ends then has brought, and gives the message; "" where nobody is to be told.
+// WriteReport counts what happened in the period that ends at until, and returns the message; "" if there is nothing to send.
 func (u *Upkeep) WriteReport(ctx context.Context, until time.Time) (string, error) {
 	if u.ReportPeriod == 0 || !u.Notifier.Enabled() {
 		return "", nil
@@ -25,14 +25,14 @@ func (u *Upkeep) WriteReport(ctx context.Context, until time.Time) (string, erro
 	return u.From + ": " + report.Text(), nil
 }
 
-// Told says what has become of a message.
+// Told is the result of sending a message.
 type Told struct {
-	// Channels is how many took it.
+	// Channels is how many channels accepted it.
 	Channels int    `json:"channels"`
 	Error    string `json:"error,omitempty"`
 }
 
-// TellReport sends a message once. That no channel takes it is no error.
+// TellReport sends a message once. It is not an error if no channel accepts it.
 func (u *Upkeep) TellReport(ctx context.Context, text string) (told Told, err error) {
 	var failed error
 	told.Channels, failed = u.Notifier.Send(ctx, text)

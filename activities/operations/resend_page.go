@@ -8,10 +8,10 @@ import (
 	"holdfast/event/operation"
 )
 
-// ResendStore keeps resends, and does their pages.
+// ResendStore stores resends and does their pages.
 type ResendStore interface {
 	OperationStore[operation.Resend]
-	// Page looks at the next n events, queues those that are to be sent, and moves on behind them.
+	// Page reads the next n events, queues the matching ones, and advances past them.
 	Page(ctx context.Context, id string, n int) (operation.Resend, error)
 }
 
@@ -23,7 +23,7 @@ func (a *Activities) ResendPage(ctx context.Context, id string) (operation.Resen
 	}.run(ctx, id)
 }
 
-// resendChunk is at most a second's worth. Events that do not match cost a look and no delivery.
+// resendChunk is at most a second's worth. Events that don't match are read but cause no delivery.
 func resendChunk(rate float64) int { return min(max(int(rate), 1), 500) }
 
 // CancelResend ends a resend.

@@ -10,8 +10,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// restart starts the runs of dead letters that its owner has taken, at a rate. What it could not start because something is
-// away stays taken, for the next attempt to find.
+// restart starts the runs of dead letters that its owner has claimed, at a rate. Those that an outage keeps from starting stay
+// claimed for the next attempt.
 type restart struct {
 	starter RunStarter
 	store   ReplayStore
@@ -28,7 +28,7 @@ func (a *Activities) newRestart(owner string, rate float64) *restart {
 	return &restart{starter: a.Starter, store: a.Replays, owner: owner, pace: newPace(rate)}
 }
 
-// all starts the runs of a chunk and keeps what came of it.
+// all starts the runs of a chunk and stores the results.
 func (r *restart) all(ctx context.Context, letters []event.DeadLetter, start func(context.Context, event.DeadLetter)) error {
 	r.started, r.skipped, r.errs = map[int64]string{}, nil, nil
 	var starting sync.WaitGroup
@@ -43,14 +43,13 @@ func (r *restart) all(ctx context.Context, letters []event.DeadLetter, start fun
 	return errors.Join(r.errs...)
 }
 
-// fresh starts the runs of dead letters that were taken just now.
+// fresh starts the runs of dead letters that were just claimed.
 func (r *restart) fresh(ctx context.Context, letters []event.DeadLetter) error {
 	return r.all(ctx, letters, r.start)
 }
 
-// leftovers starts the runs of dead letters that an attempt before this one has taken. It may have been killed after the
-// start, and that run may even have failed again since: so whatever run of the event has followed the failure that the dead
-// letter tells of is the run.
+// leftovers starts the runs of dead letters that an earlier attempt has claimed. It may have been killed after the start, and
+// that run may even have failed since: any run of the event after the failure in the dead letter is the run.
 func (r *restart) leftovers(ctx context.Context) error {
 	for {
 		letters, err := r.store.Unstarted(ctx, r.owner, chunk)
@@ -64,7 +63,7 @@ func (r *restart) leftovers(ctx context.Context) error {
 }
 
 func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
-	if d.SubscriptionID != 0 { // to send it twice is to send it once
+	if d.SubscriptionID != 0 { // sending twice is idempotent
 		r.start(ctx, d)
 		return
 	}
@@ -97,7 +96,7 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 	}
 }
 
-// redeliver queues what could not be delivered; its outcome is that of the dead letter.
+// redeliver queues the failed delivery; its outcome is that of the dead letter.
 func (r *restart) redeliver(ctx context.Context, d event.DeadLetter) {
 	switch err := r.store.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); {
 	case err == nil:

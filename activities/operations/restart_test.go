@@ -90,8 +90,8 @@ func (w *world) restart(rate float64) *restart {
 	return (&Activities{Starter: w, Replays: w}).newRestart("one", rate)
 }
 
-// An attempt has taken five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
-// last, one runs since, one has run and failed since, and one runs another event since:
+// An attempt has claimed five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
+// last, one has a newer run in progress, one has run and failed since, and one has run another event since:
 //   - all but the third and the fourth are started
 func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
@@ -110,10 +110,10 @@ func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 	require.Equal(t, map[int64]string{1: "new", 2: "new", 3: "r3", 4: "r4", 5: "new"}, w.marked)
 }
 
-// Of a chunk one starts, one is run by its sender already, one has succeeded, one has another event's run in the way, one can
-// never be started, and for one Temporal is away:
-//   - the first two are marked, the next three given back
-//   - the last stays taken, and the attempt fails
+// Of a chunk one starts, one is already run by its sender's redelivery, one has succeeded, one's workflow runs another event,
+// one can never be started, and for one Temporal is down:
+//   - the first two are marked, the next three released
+//   - the last stays claimed, and the attempt fails
 func TestWhatBecomesOfAChunk(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
@@ -134,7 +134,7 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 	require.Equal(t, []int64{3, 4, 6}, w.given)
 }
 
-// Of what could not be delivered, one is sent again, of one the subscription is gone, and for one the database is away:
+// Of failed deliveries one is resent, one has lost its subscription, and for one the database is down:
 //   - no run is started, whatever the runs of their events are
 func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
 	require.Equal(t, []int64{2}, w.given)
 }
 
-// Starts keep to the rate, and the pause after the last one is waited out.
+// Starts keep their rate, including the pause after the last one.
 func TestStartsKeepToTheirRate(t *testing.T) {
 	t.Parallel()
 	w := &world{}

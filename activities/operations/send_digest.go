@@ -10,25 +10,25 @@ import (
 	"holdfast/event/oversight"
 )
 
-// maxDigestLines bounds the kinds of failures that one message tells of; the others are counted.
+// maxDigestLines bounds the groups of failures in one message; the others are only counted.
 const maxDigestLines = 12
 
-// settleLimit bounds what comes after a message.
+// settleLimit bounds the write after a message.
 const settleLimit = 10 * time.Second
 
-// Digest says what has become of one round of notifications.
+// Digest is the result of one round of notifications.
 type Digest struct {
-	// Failures is how many there were to tell, Kinds how many groups they make.
+	// Failures is the number of unsent failures, Kinds the number of their groups.
 	Failures int64 `json:"failures"`
 	Kinds    int   `json:"kinds"`
-	// Told is how many channels took the message. If none did, the next round tells the same, and what has come since.
+	// Told is how many channels accepted the message. If none did, the next round sends the same failures and newer ones.
 	Told  int    `json:"told"`
 	Error string `json:"error,omitempty"`
 }
 
-// SendDigest tells in one message what has failed since the last one. A storm is a line with a count. A channel that does not
-// take the message is no error of this activity: trying at once again would help nobody. What is told is noted before, so that a
-// store which takes no notes stops the messages, and does not repeat them.
+// SendDigest sends one message about all failures since the last one. A storm is one line with a count. A channel that rejects
+// the message doesn't fail this activity: an immediate retry wouldn't help. The alerts are claimed before the message is sent,
+// so that a store that can't be written stops the messages rather than repeating them.
 func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	if !u.Notifier.Enabled() {
 		return digest, nil
@@ -48,7 +48,7 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 		digest.Error = failed.Error()
 		slog.WarnContext(ctx, "notification.failed", "error", digest.Error)
 	}
-	// Also if this attempt is over meanwhile.
+	// The claim is settled even if this attempt's context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 	defer cancel()
 	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, told > 0)

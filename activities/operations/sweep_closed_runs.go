@@ -12,8 +12,8 @@ import (
 	"holdfast/reconcile"
 )
 
-// SweepClosedRuns records the dead letters of runs that were ended from outside, a page of them. It may run any number of
-// times over the same runs. One that is in trouble keeps no other from its dead letter.
+// SweepClosedRuns records the dead letters of a page of runs that were ended from outside. It can be repeated for the same
+// runs. A run that can't be read doesn't block the others.
 func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPage) (operation.SweptPage, error) {
 	var swept operation.SweptPage
 	compare := reconcile.Service{Runs: a.Runs, Events: sweptEvents{a.Sweeps, a.DeadLetters}}
@@ -35,7 +35,7 @@ func reportSwept(ctx context.Context, status string, d *event.DeadLetter) {
 	event.LogDeadLetter(event.ContextLogger{Context: ctx}, d.Receipt, d.Failure, time.Since(d.Receipt.ReceivedAt))
 }
 
-// reportUnswept tells of a run whose event may be lost: acknowledged, not processed, and without a dead letter.
+// reportUnswept reports a run whose event may be lost: acknowledged, unprocessed, and without a dead letter.
 func (a *Activities) reportUnswept(ctx context.Context, run operation.ClosedRun, err error) {
 	class, code := activities.Classify(err)
 	slog.ErrorContext(ctx, "sweep.run_failed", "workflow_id", run.Run.WorkflowID, "run_id", run.Run.RunID,

@@ -13,7 +13,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// closedRuns stands in for Temporal and the stores: a run that cannot be read, and a read that fails once, cannot be had at will.
+// closedRuns stands in for Temporal and the stores: an unreadable run, and a read that fails once, can't be made on demand.
 type closedRuns struct {
 	RunReader
 	SweepStore
@@ -68,7 +68,7 @@ func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) operation.Swe
 	return swept
 }
 
-// Runs that were ended from outside: a dead letter is made of each whose event no later run has.
+// Runs were ended from outside: each gets a dead letter if its event has no later run.
 func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 	t.Parallel()
 	later := func(eventID string) operation.LatestRun {
@@ -85,9 +85,9 @@ func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 	require.Equal(t, []string{"of latest", "of other", "of forgotten", "of nameless"}, c.recorded)
 }
 
-// One run cannot be read, and the read of another one fails:
+// One run can't be read, and reading another one fails:
 //   - the others have their dead letters
-//   - the next sweep is told from when on to look again; people are told of what does not pass by itself
+//   - the next sweep starts at the failed one, and operators get a report of the unreadable one
 func TestARunInTroubleIsPassedOver(t *testing.T) {
 	t.Parallel()
 	c := (&closedRuns{}).add("well", "1", operation.LatestRun{}).add("unreadable", "2", operation.LatestRun{}).

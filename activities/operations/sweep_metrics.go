@@ -9,10 +9,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// sweepMetrics count rather than gauge: the next sweep may run in another process, and what this one said last would stay.
+// sweepMetrics are counters rather than gauges: the next sweep may run in another process, and this one's last value would
+// stay.
 type sweepMetrics struct{ deadLetters, stuck metric.Int64Counter }
 
-// sweepCounters may be counters that count nothing, which is no reason for a sweep to fail.
+// sweepCounters falls back to counters that count nothing: a sweep must not fail because of metrics.
 var sweepCounters = sync.OnceValue(func() (m sweepMetrics) {
 	meter := otel.Meter("holdfast/activities")
 	m.deadLetters, _ = meter.Int64Counter("holdfast_sweep_dead_letters_total",

@@ -10,11 +10,11 @@ import (
 	"holdfast/event/oversight"
 )
 
-// examined is how many open runs one sweep looks at.
+// examined is how many open runs one sweep examines.
 const examined = 200
 
-// SweepOpenRuns tells of the runs of events that were started before a time and are still open, by reason. They are no
-// dead letters: the event is safe, and goes on as soon as the cause is gone.
+// SweepOpenRuns reports, by reason, the runs of events that were started before a time and are still open. They aren't dead
+// letters: the event is safe, and continues as soon as the cause is fixed.
 func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[string]int, error) {
 	runs, total, err := a.Runs.OpenRuns(ctx, before, examined)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[s
 	return counts, nil
 }
 
-// alertStuck tells of what does not go on by itself, at each sweep until it is gone.
+// alertStuck notifies operators of runs that don't continue automatically, at each sweep until they do.
 func (a *Activities) alertStuck(reason operation.Stuck, found operation.StuckRuns) {
 	if a.Errors == nil || reason != operation.StuckTask && reason != operation.StuckUnstored {
 		return

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// openRuns stands in for Temporal and the store: an open run whose code fails cannot be made at will.
+// openRuns stands in for Temporal and the store: an open run whose code fails can't be made on demand.
 type openRuns struct {
 	RunReader
 	SweepStore
@@ -28,7 +28,7 @@ func (o openRuns) StoredEvents(context.Context, []string) (map[string]bool, erro
 	return map[string]bool{"stored": true}, nil
 }
 
-// Of six runs that are open for long, five could be looked at: the reason why each is open is told, the most urgent one.
+// Of six runs that have long been open, five could be examined: each one's most urgent reason is reported.
 func TestOpenRunsAreToldByReason(t *testing.T) {
 	t.Parallel()
 	world := openRuns{total: 6, runs: []operation.OpenRun{
@@ -50,7 +50,7 @@ func TestOpenRunsAreToldByReason(t *testing.T) {
 	require.Equal(t, map[string]int64{"stuck_workflow_task": 2, "stuck_not_stored": 2}, told, "what is only slow alarms nobody")
 }
 
-// sink keeps what an error log would.
+// sink collects the entries of an error log.
 type sink struct{ entries []oversight.ErrorEntry }
 
 func (s *sink) Record(e oversight.ErrorEntry) { s.entries = append(s.entries, e) }

@@ -8,44 +8,44 @@ import (
 	"holdfast/event/retention"
 )
 
-// Upkeep are the activities that belong to no event: they remove what has been kept for long enough, and tell people what
-// has failed. The names of its methods stand in histories.
+// Upkeep are the activities that belong to no event: they remove expired rows, and notify operators of failures. Histories
+// contain the names of its methods.
 type Upkeep struct {
 	Retention RetentionStore
-	// Keep says how long what is kept.
+	// Keep is how long each kind of row is kept.
 	Keep retention.Times
-	// Runs says how long runs are kept: events stay longer.
+	// Runs returns how long runs are kept: events stay longer.
 	Runs     RunRetention
 	Alerts   AlertStore
 	Notifier Notifier
 	Reports  ReportStore
-	// ReportPeriod is what a report is about, a day or a week; 0: there is none.
+	// ReportPeriod is the period of reports, a day or a week; 0 disables them.
 	ReportPeriod time.Duration
 	// From names the installation in messages.
 	From string
 }
 
-// RetentionStore removes what is old.
+// RetentionStore removes expired rows.
 type RetentionStore interface {
-	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
+	// PurgeBatch removes some rows of a kind from before a time; 0 means that none is left.
 	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
 }
 
 // RunRetention is that of Temporal.
 type RunRetention interface {
-	// Retention is how long a run that has ended can be reset.
+	// Retention returns how long an ended run can be reset.
 	Retention(ctx context.Context) (time.Duration, error)
 }
 
-// AlertStore knows what nobody has been told of.
+// AlertStore stores alerts until they are sent.
 type AlertStore interface {
-	// ClaimAlerts takes it: it counts as told from then on.
+	// ClaimAlerts claims them: they count as sent from then on.
 	ClaimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error)
-	// SettleAlerts ends a claim. If nobody was told, the next claim has the same alerts.
+	// SettleAlerts ends a claim. If no channel accepted the message, the next claim has the same alerts.
 	SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error
 }
 
-// Notifier tells people. told is how many channels took the message, the error is that of the others.
+// Notifier sends messages to operators. told is how many channels accepted the message, the error is that of the others.
 type Notifier interface {
 	Enabled() bool
 	Send(ctx context.Context, text string) (told int, err error)

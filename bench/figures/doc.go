@@ -1,3 +1,3 @@
-// Package figures is what a run of the benchmarks has found, and how it is shown: one table with the ratios first, as text, as
-// Markdown and as JSON. It computes nothing but medians, their intervals and verdicts.
+// Package figures holds the results of a benchmark run and formats them: one table with the ratios first, as text, as Markdown
+// and as JSON. It computes only medians, their intervals and whether goals are met.
 package figures

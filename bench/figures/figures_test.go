@@ -25,7 +25,7 @@ func report() *figures.Report {
 	return r
 }
 
-// The interval of the median decides, goals come first, and the change since the last run stands beside.
+// The median's interval decides whether a goal is met, goals come first, and each row has the change since the last run.
 func TestTheTableBeginsWithTheGoals(t *testing.T) {
 	t.Parallel()
 	previous := report()

@@ -2,16 +2,16 @@ package figures
 
 import "slices"
 
-// Interval holds the median of what samples were drawn from.
+// Interval is a confidence interval of a median.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// miss is how often an interval may fail to hold the median: it is one of at least 95 %.
+// miss is the maximum probability that an interval misses the median: it is one of at least 95 %.
 const miss = 0.05
 
-// Median of some values; 0 of none.
+// Median returns the median of the values; 0 for none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -24,11 +24,12 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// MedianInterval is the narrowest interval between two of the samples, as many from either end, that holds the median in 95
-// of 100 cases. It takes nothing for granted of how they are distributed. Fewer than six samples have none: nil.
+// MedianInterval returns the narrowest interval between two of the samples, equally far from either end, that contains the
+// median with 95 % confidence. It assumes nothing about their distribution. It is nil for fewer than six samples.
 func MedianInterval(samples []float64) *Interval {
 	n := len(samples)
-	// Each sample lies below the median as a coin falls. The sample k from an end lies beyond it if fewer than k+1 fell that way.
+	// Each sample is below the median with probability 1/2. The k-th sample from an end is beyond it if fewer than k+1 samples
+	// are on that side.
 	k, atMost, chance := -1, 0.0, 1.0
 	for range n {
 		chance /= 2

@@ -10,7 +10,7 @@ import (
 	"holdfast/bench/figures"
 )
 
-// upTo are the numbers from 1, in no order, so that each is its own rank.
+// upTo returns the numbers from 1 to n in random order, so that each is its own rank.
 func upTo(n int) []float64 {
 	values := make([]float64, n)
 	for i, v := range rand.Perm(n) {
@@ -19,7 +19,7 @@ func upTo(n int) []float64 {
 	return values
 }
 
-// The ranks are those of the tables of the sign test.
+// The ranks match the published tables of the sign test.
 func TestTheIntervalOfAMedianHasTheRanksOfTheTables(t *testing.T) {
 	t.Parallel()
 	for n, rank := range map[int]float64{6: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 15: 4, 20: 6, 25: 8, 50: 18, 100: 40} {
@@ -36,7 +36,7 @@ func TestTooFewSamplesHaveNoInterval(t *testing.T) {
 	}
 }
 
-// Of a skewed distribution with the median 1, intervals of ten samples hold it as often as they say: 97.9 in 100 cases.
+// For a skewed distribution with the median 1, intervals of ten samples contain it as often as claimed: in 97.9 % of all cases.
 func TestTheIntervalHoldsTheMedianAsOftenAsItSays(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -64,10 +64,11 @@ func TestSamplesKeepTheirOrder(t *testing.T) {
 	require.Equal(t, before, samples)
 }
 
-// A verdict needs the whole interval on one side; what was counted is its own interval, and too few samples have no verdict.
+// A goal is met or missed only if the whole interval is on one side; a counted value is its own interval, and too few samples
+// have no result.
 func TestAVerdictNeedsTheWholeInterval(t *testing.T) {
 	t.Parallel()
-	around := func(low, high float64) []float64 { // ten samples whose interval is [low, high]
+	around := func(low, high float64) []float64 { // ten samples with the interval [low, high]
 		middle := (low + high) / 2
 		return []float64{low - 1, low, middle, middle, middle, middle, middle, middle, high, high + 1}
 	}

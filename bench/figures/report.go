@@ -17,36 +17,36 @@ type Report struct {
 	Took    time.Duration `json:"took_ns"`
 	Options string        `json:"options"`
 	Machine any           `json:"machine"`
-	// About describes the machine and the servers, a line each.
+	// About describes the machine and the servers, one line each.
 	About []string `json:"about"`
-	// Figures are in the order in which they were found.
+	// Figures are in the order in which they were measured.
 	Figures []Figure `json:"figures"`
 	Phases  []Phase  `json:"phases"`
 }
 
 // Figure is one number.
 type Figure struct {
-	// Name is the same in every run, so that runs can be compared: phase, then what.
+	// Name is the same in every run, for comparisons: the phase, then the quantity.
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 	Goal  *Goal   `json:"goal,omitempty"`
-	// Interval is the value alone where that was counted, and nil where there were too few samples.
+	// Interval is the value alone if it was counted, and nil for too few samples.
 	Interval *Interval `json:"interval,omitempty"`
-	// Samples are what Value is the median of.
+	// Samples are the values whose median is Value.
 	Samples []float64 `json:"samples,omitempty"`
 }
 
 // Goal is a bound.
 type Goal struct {
-	AtLeast bool    `json:"at_least"` // or else at most
+	AtLeast bool    `json:"at_least"` // otherwise at most
 	Bound   float64 `json:"bound"`
 }
 
-// AtLeast and AtMost make goals.
+// AtLeast returns a goal with a lower bound.
 func AtLeast(bound float64) *Goal { return &Goal{AtLeast: true, Bound: bound} }
 
-// AtMost is the other kind of goal.
+// AtMost returns a goal with an upper bound.
 func AtMost(bound float64) *Goal { return &Goal{Bound: bound} }
 
 func (g Goal) String() string {
@@ -56,7 +56,7 @@ func (g Goal) String() string {
 	return "≤ " + number(g.Bound)
 }
 
-// Met says whether a value is within the goal.
+// Met reports whether a value is within the goal.
 func (g Goal) Met(v float64) bool {
 	if g.AtLeast {
 		return v >= g.Bound
@@ -64,7 +64,7 @@ func (g Goal) Met(v float64) bool {
 	return v <= g.Bound
 }
 
-// Verdict of a figure: met or missed only if its whole interval is on one side of the goal; "" without a goal.
+// Verdict returns met or missed if the whole interval is on one side of the goal, else undecided; "" without a goal.
 func (f Figure) Verdict() string {
 	switch {
 	case f.Goal == nil:
@@ -83,23 +83,23 @@ type Phase struct {
 	Name  string        `json:"name"`
 	About string        `json:"about"`
 	Took  time.Duration `json:"took_ns"`
-	// Failed says why its figures are worth nothing; "" if it held.
+	// Failed is why the figures are invalid; "" if they are valid.
 	Failed string `json:"failed,omitempty"`
-	// Slices are in the order in which they were taken.
+	// Slices are in chronological order.
 	Slices []Slice `json:"slices,omitempty"`
 	// Costs is CPU time by process.
 	Costs []Cost `json:"costs,omitempty"`
-	// Checks are the invariants that were looked at, in words.
+	// Checks describes the checked invariants.
 	Checks []string `json:"checks,omitempty"`
 }
 
-// Slice is what some seconds of one side of a comparison have shown.
+// Slice has the measurements of some seconds of one side of a comparison.
 type Slice struct {
 	Side string `json:"side"`
-	// PerSecond is what the side did, and CPU what each of that cost, in ms.
+	// PerSecond is the side's rate, and CPU the cost of each item, in ms.
 	PerSecond float64 `json:"per_second"`
 	CPU       float64 `json:"cpu_ms"`
-	// Stolen is the share of the machine's time that it was not given by its host, and Kept says whether that was little enough.
+	// Stolen is the share of the machine's time that its host used otherwise, and Kept whether it was small enough.
 	Stolen float64 `json:"stolen"`
 	Kept   bool    `json:"kept"`
 }
@@ -110,7 +110,7 @@ type Cost struct {
 	Labels map[string]float64 `json:"labels"`
 }
 
-// Total of a cost.
+// Total returns the sum over all processes.
 func (c Cost) Total() (sum float64) {
 	for _, v := range c.Labels {
 		sum += v
@@ -118,7 +118,7 @@ func (c Cost) Total() (sum float64) {
 	return sum
 }
 
-// AddValue adds a figure that was counted, or measured once, and is taken as it is.
+// AddValue adds a figure that was counted, or measured once.
 func (r *Report) AddValue(name, unit string, goal *Goal, v float64) {
 	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Goal: goal, Value: v, Interval: &Interval{v, v}})
 }
@@ -130,7 +130,7 @@ func (r *Report) AddSamples(name, unit string, goal *Goal, samples []float64) {
 	})
 }
 
-// Value of a figure.
+// Value returns the value of a figure.
 func (r *Report) Value(name string) (float64, bool) {
 	for _, f := range r.Figures {
 		if f.Name == name {
@@ -140,10 +140,10 @@ func (r *Report) Value(name string) (float64, bool) {
 	return 0, false
 }
 
-// extension of the files in a directory of reports.
+// extension is that of report files.
 const extension = ".json"
 
-// Save writes the report to a file of the directory that is named after the time, and gives its path.
+// Save writes the report to a file of the directory named after the time, and returns its path.
 func (r *Report) Save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -174,7 +174,7 @@ func Latest(dir string) (*Report, error) {
 	return r, nil
 }
 
-// number prints with three digits that matter, and large ones in full.
+// number formats a number with three digits, or in full if it is large.
 func number(v float64) string {
 	switch abs := math.Abs(v); {
 	case abs >= 1000:

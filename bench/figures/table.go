@@ -9,12 +9,11 @@ import (
 	"text/tabwriter"
 )
 
-// row is a line of a table.
 type row [7]string
 
 var header = row{"figure", "value", "95 %", "unit", "goal", "verdict", "before"}
 
-// rows are the figures, those with a goal first, beside those of an earlier run.
+// rows returns the figures, those with a goal first, with the values of an earlier run.
 func (r *Report) rows(previous *Report) (goals, others []row) {
 	for _, f := range r.Figures {
 		line := row{f.Name, number(f.Value), f.spread(), f.Unit, "", f.Verdict(), ""}
@@ -33,7 +32,7 @@ func (r *Report) rows(previous *Report) (goals, others []row) {
 	return goals, others
 }
 
-// spread is the interval; "" for what was counted.
+// spread formats the interval; "" for a counted value.
 func (f Figure) spread() string {
 	switch {
 	case len(f.Samples) == 0:
@@ -45,7 +44,7 @@ func (f Figure) spread() string {
 	}
 }
 
-// before is the earlier value, with the change since.
+// before formats the earlier value, with the change since.
 func before(f Figure, previous *Report) string {
 	v, ok := previous.Value(f.Name)
 	switch {
@@ -83,7 +82,7 @@ func (r *Report) Print(w io.Writer, previous *Report) error {
 	return err
 }
 
-// Markdown is the table for a page, with the costs by process below it.
+// Markdown returns the table for a page, followed by the costs by process.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	goals, others := r.rows(nil)
@@ -105,7 +104,7 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// markdownCosts has a row for each thing that was measured, and a column for each process.
+// markdownCosts writes a row for each measured item, and a column for each process.
 func (r *Report) markdownCosts(b *strings.Builder) {
 	var labels []string
 	for _, p := range r.Phases {

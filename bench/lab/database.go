@@ -8,28 +8,28 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Transactions is how many a database has ended since its server started.
+// Transactions returns how many a database has ended since its server started.
 func (l *Lab) Transactions(ctx context.Context, database string) (n int64, err error) {
-	// The server tells of a connection's transactions when that is idle, and at most once a second.
+	// The server reports a connection's transactions when it is idle, and at most once a second.
 	err = l.ask(ctx, &n,
 		`SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1`, database)
 	return n, err
 }
 
-// Size of a database in bytes, indexes and all.
+// Size returns the size of a database in bytes, including indexes.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
 	err = l.ask(ctx, &n, `SELECT pg_database_size($1)`, database)
 	return n, err
 }
 
-// TemporalSize is that of Temporal's two databases.
+// TemporalSize returns that of Temporal's two databases.
 func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
 	err = l.ask(ctx, &n,
 		`SELECT pg_database_size($1) + pg_database_size($2)`, temporalDatabase, visibilityDatabase)
 	return n, err
 }
 
-// ServerVersion of PostgreSQL.
+// ServerVersion returns the version of PostgreSQL.
 func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
 	err = l.ask(ctx, &version, `SHOW server_version`)
 	return version, err
@@ -74,8 +74,8 @@ SELECT id, provider, key, type, receipt, raw_body, CASE WHEN n %% 100 = 0 THEN '
        'failed', 'c' || n %% 50, 'made up', 4, occurred_at, occurred_at, workflow_id, run_id, occurred_at, run_id
   FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM events LIMIT %[1]d / 100) AS picked`
 
-// Fill fills a database of the product with events and entities of long ago, and leaves it as one is that has had them for
-// long: analysed, and all on disk.
+// Fill adds events and entities of long ago to the product's database, and leaves it like one that has had them for long:
+// analysed, and flushed to disk.
 func (l *Lab) Fill(ctx context.Context, database string, events, entities int) error {
 	if err := l.Exec(ctx, database, fmt.Sprintf(fill, events, entities)); err != nil {
 		return fmt.Errorf("fill %s: %w", database, err)

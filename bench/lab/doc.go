@@ -1,5 +1,5 @@
-// Package lab is the room in which benchmarks run: one private PostgreSQL that waits for the disk, one Temporal server on it,
-// the product's own binary, and a meter that charges CPU time and memory to whoever used them.
+// Package lab runs the servers of benchmarks: a private PostgreSQL with durable commits, a Temporal server on it, and the
+// product's binary. A meter attributes CPU time and memory to processes.
 //
-// It knows how things are started and measured, and nothing of what is measured for.
+// It only starts and measures, and doesn't depend on the benchmarks.
 package lab

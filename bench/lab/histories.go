@@ -10,15 +10,15 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// History is what Temporal has kept of an event.
+// History describes the history that Temporal has of an event.
 type History struct {
-	// Events it has, and Size in bytes, as Temporal counts them.
+	// Events is the number of history events, and Size their bytes, as counted by Temporal.
 	Events, Size int64
-	// Eager: the first task came with the answer to the start.
+	// Eager means that the first task came with the answer to the start.
 	Eager bool
 }
 
-// Histories are those of as many events that a database's product got since a moment, drawn from all but those of the bulk lane.
+// Histories returns those of n events that the product received since a moment, sampled from all but those of the bulk lane.
 func (l *Lab) Histories(ctx context.Context, database string, since time.Time, most int) (all []History, err error) {
 	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"holdfast/workflows"
 )
 
-// The databases that matter; CPU is charged by database.
+// The databases whose CPU time is reported separately.
 const (
 	ProductDatabase    = "holdfast"
 	visibilityDatabase = "temporal_visibility"
@@ -26,18 +26,18 @@ const (
 // stopLimit bounds the stop of a server; after it, the server is killed.
 const stopLimit = 30 * time.Second
 
-// Options say where a lab is and how its servers are set up.
+// Options configure a lab.
 type Options struct {
-	// Dir is the lab's own directory; everything in it is removed by Close.
+	// Dir is the lab's own directory; Close removes it.
 	Dir string
 	// Bin is the directory with holdfast, temporal-server and temporal-sql-tool.
 	Bin     string
 	Profile Profile
-	// Definitions is the directory with the definitions of providers that the product is given.
+	// Definitions is the directory with the product's provider definitions.
 	Definitions string
-	// Secrets are the variables from which it reads what they are signed with.
+	// Secrets are the variables with the product's webhook secrets.
 	Secrets []string
-	// Debug makes the product serve profiles of itself on loopback.
+	// Debug makes the product serve profiles on loopback.
 	Debug bool
 	Log   *slog.Logger
 }
@@ -52,7 +52,7 @@ type Lab struct {
 	sink     *sink
 }
 
-// Start starts the servers. What has started when it fails is stopped again.
+// Start starts the servers. If it fails, it stops those that it has started.
 func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	l = &Lab{Options: o}
 	defer func() {
@@ -103,14 +103,14 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 	return nil
 }
 
-// StopTemporal takes Temporal away.
+// StopTemporal stops the Temporal server.
 func (l *Lab) StopTemporal() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	return l.Temporal.Stop(ctx)
 }
 
-// Exec runs statements that take no parameters on a database.
+// Exec runs statements without parameters on a database.
 func (l *Lab) Exec(ctx context.Context, database, statements string) error {
 	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
 	if err != nil {

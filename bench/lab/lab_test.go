@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No profile may make a commit less than durable, whatever it says.
+// No profile can make a commit less than durable.
 func TestTheProfileOfDeployIsReadAndCannotWeakenCommits(t *testing.T) {
 	t.Parallel()
 	p, err := ReadProfile(filepath.Join("..", ".."))
@@ -33,7 +33,7 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `"b" is no setting`)
 }
 
-// This process has used time and memory, and its parent is who it is.
+// This process has used time and memory, and its parent is the right one.
 func TestAProcessIsRead(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -49,7 +49,7 @@ func TestAProcessIsRead(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Usage is charged since a moment, and whoever is left out does not count.
+// Usage is measured from a given moment, and excluded labels don't count.
 func TestUsageIsADifference(t *testing.T) {
 	t.Parallel()
 	before := Usage{LabelTemporal: time.Second, LabelLoad: time.Second}
@@ -59,7 +59,7 @@ func TestUsageIsADifference(t *testing.T) {
 	require.Equal(t, 3*time.Second, diff.Total(LabelLoad))
 }
 
-// The eighth number of the line of all processors is stolen; those of guests, which come after it, are counted in the first two.
+// The eighth number of the line for all processors is stolen time; guest times, which follow it, are included in the first two.
 func TestTheStolenShareIsThatOfTheTimeBetween(t *testing.T) {
 	t.Parallel()
 	before := parseMachineTime("cpu  100 0 50 800 10 0 10 30 5 5\ncpu0 1 2 3 4 5 6 7 8 9 10\n")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Machine is what a figure depends on beside the program.
+// Machine describes what the figures depend on apart from the program.
 type Machine struct {
 	Cores    int    `json:"cores"`
 	CPU      string `json:"cpu"`
@@ -21,11 +21,11 @@ type Machine struct {
 	Postgres string `json:"postgres"`
 	Temporal string `json:"temporal"`
 	Commit   string `json:"commit"`
-	// Load is the load average of the minute before: what else the machine had to do.
+	// Load is the load average of the previous minute, from other programs.
 	Load string `json:"load"`
 }
 
-// Describe looks at the machine, before anything is started on it.
+// Describe examines the machine, before anything is started on it.
 func Describe(ctx context.Context, root string) Machine {
 	m := Machine{
 		Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: line("/proc/cpuinfo", `(?m)^model name\s*: (.*)$`),

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Labels of those who use CPU time and memory. PostgreSQL has one for each database beside.
+// The labels of CPU time and memory. PostgreSQL also has one for each database.
 const (
 	LabelTemporal = "Temporal"
 	LabelHoldfast = "holdfast"
-	// LabelPooler is PgBouncer, where there is one.
+	// LabelPooler is PgBouncer, if there is one.
 	LabelPooler = "PgBouncer"
-	// LabelLoad is the load generator, which is this process: it also checks the ledger and takes the traces.
+	// LabelLoad is the load generator, which is this process: it also checks the ledger and receives the traces.
 	LabelLoad = "load generator"
-	// LabelYardstick is what the product is compared with.
+	// LabelYardstick is the program that the product is compared with.
 	LabelYardstick = "yardstick"
-	// LabelBackground is all of PostgreSQL that serves no connection, and connections too short to be seen.
+	// LabelBackground is all of PostgreSQL outside of connections, and connections too short to be sampled.
 	LabelBackground = postgresLabel + "background"
 
 	postgresLabel = "PostgreSQL: "
 )
 
-// DatabaseLabel is that of the connections to a database.
+// DatabaseLabel returns the label of the connections to a database.
 func DatabaseLabel(database string) string { return postgresLabel + database }
 
-// sampleEvery is how often processes are looked at. What a connection used after its last look counts as background.
+// sampleEvery is the sampling interval. What a connection uses after its last sample counts as background.
 const sampleEvery = 250 * time.Millisecond
 
 // Usage is CPU time by label since the meter began.
 type Usage map[string]time.Duration
 
-// Sub is what was used since an earlier moment.
+// Sub returns the usage since an earlier moment.
 func (u Usage) Sub(earlier Usage) Usage {
 	diff := Usage{}
 	for label, used := range u {
@@ -42,7 +42,7 @@ func (u Usage) Sub(earlier Usage) Usage {
 	return diff
 }
 
-// Total is the sum, but for the labels that are left out.
+// Total returns the sum, except for the excluded labels.
 func (u Usage) Total(without ...string) (sum time.Duration) {
 	left := map[string]bool{}
 	for _, label := range without {
@@ -56,15 +56,15 @@ func (u Usage) Total(without ...string) (sum time.Duration) {
 	return sum
 }
 
-// Sample is one look at all processes.
+// Sample is one sample of all processes.
 type Sample struct {
 	At  time.Time
 	CPU Usage
-	// RSS is in bytes. That of PostgreSQL counts shared memory once for each process, so it is left out.
+	// RSS is in bytes. PostgreSQL is left out, because its shared memory would count once for each process.
 	RSS map[string]int64
 }
 
-// Meter looks at processes, from /proc, for as long as the lab is open.
+// Meter samples processes, from /proc, as long as the lab is open.
 type Meter struct {
 	postmaster int
 	ended      chan struct{}
@@ -72,7 +72,7 @@ type Meter struct {
 
 	mu      sync.Mutex
 	tracked map[int]string
-	seen    map[process]time.Duration // the last look at each process that there was
+	seen    map[process]time.Duration // the last sample of each existing process
 	labels  map[process]string
 	samples []Sample
 }
@@ -86,7 +86,7 @@ func newMeter(postmaster int) *Meter {
 	return m
 }
 
-// Track charges a process to a label, from now on until it ends.
+// Track attributes a process to a label until it ends.
 func (m *Meter) Track(label string, pid int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *Meter) Look() Sample {
 	for pid, label := range m.tracked {
 		p, used, err := readProcess(pid)
 		if err != nil {
-			delete(m.tracked, pid) // it has ended; a new one may get its number
+			delete(m.tracked, pid) // it has ended; its number can be reused
 			continue
 		}
 		m.see(p, label, used.self)
@@ -145,8 +145,8 @@ func (m *Meter) see(p process, label string, used time.Duration) {
 	m.labels[p] = label
 }
 
-// lookAtPostgres charges connections to their databases, and gives what the server has used as a whole, with all that have
-// ended.
+// lookAtPostgres attributes connections to their databases, and returns the usage of the whole server, including ended
+// processes.
 func (m *Meter) lookAtPostgres() time.Duration {
 	_, used, err := readProcess(m.postmaster)
 	if err != nil {
@@ -166,7 +166,7 @@ func (m *Meter) lookAtPostgres() time.Duration {
 	return all
 }
 
-// Between are the samples of an interval.
+// Between returns the samples of an interval.
 func (m *Meter) Between(from, to time.Time) []Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()

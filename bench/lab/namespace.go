@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// namespaceRetention is the least that Temporal takes.
+// namespaceRetention is Temporal's minimum.
 const namespaceRetention = 24 * time.Hour
 
-// Namespace of the product that has a database: one each, so that two products at a time take nothing from each other.
+// Namespace returns the namespace of the product with a database. Each has its own, so that two products are independent.
 func (l *Lab) Namespace(database string) string {
 	if database == ProductDatabase {
 		return l.Temporal.Namespace()
@@ -30,7 +30,7 @@ func (l *Lab) clientOptions(database string) client.Options {
 	}
 }
 
-// makeNamespace returns when Temporal has made the namespace; some seconds later all of Temporal knows it.
+// makeNamespace returns when Temporal has created the namespace; it takes some seconds to reach all of Temporal.
 func (l *Lab) makeNamespace(ctx context.Context, database string) error {
 	c, err := client.NewNamespaceClient(l.clientOptions(database))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// HasPooler says whether PgBouncer is on this machine.
+// HasPooler reports whether PgBouncer is installed.
 func HasPooler() bool {
 	_, err := exec.LookPath("pgbouncer")
 	return err == nil
@@ -20,7 +20,7 @@ func HasPooler() bool {
 
 // Pooler is a PgBouncer in front of the database of the product.
 type Pooler struct {
-	// URL is the database's address behind it.
+	// URL is the database's address through the pooler.
 	URL string
 
 	command *exec.Cmd
@@ -39,7 +39,7 @@ default_pool_size = %d
 max_client_conn = 500
 `
 
-// StartPooler starts one with some sessions, in transaction mode.
+// StartPooler starts a PgBouncer with a number of sessions, in transaction mode.
 func (l *Lab) StartPooler(ctx context.Context, database string, sessions int) (p *Pooler, err error) {
 	ports, err := freeAddresses(1)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *Lab) StartPooler(ctx context.Context, database string, sessions int) (p
 	password, _ := server.User.Password()
 	file := filepath.Join(p.dir, "pgbouncer.ini")
 	config := fmt.Sprintf(poolerConfig, server.Hostname(), server.Port(), server.User.Username(), password, port, sessions)
-	// Another user reads it: PgBouncer refuses root.
+	// Another user reads it: PgBouncer refuses to run as root.
 	if err := errors.Join(os.Chmod(p.dir, 0o755), os.WriteFile(file, []byte(config), 0o644)); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (l *Lab) StartPooler(ctx context.Context, database string, sessions int) (p
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	p.command = exec.CommandContext(context.WithoutCancel(ctx), "pgbouncer", args...)
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we stop it in order
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops it in order
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start pgbouncer: %w", err)
 	}
@@ -88,9 +88,9 @@ func (l *Lab) StartPooler(ctx context.Context, database string, sessions int) (p
 	})
 }
 
-// Stop ends it.
+// Stop stops PgBouncer and removes its files.
 func (p *Pooler) Stop() error {
 	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
-	_ = p.command.Wait()                          // it ends by the signal
+	_ = p.command.Wait()                          // the signal ends it
 	return os.RemoveAll(p.dir)
 }

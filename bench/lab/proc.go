@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// tick is the unit of /proc/PID/stat: USER_HZ is 100 on every Linux that there is.
+// tick is the unit of /proc/PID/stat: USER_HZ is 100 on every Linux.
 const tick = 10 * time.Millisecond
 
-// process is one process for ever: numbers are given again, a number with its start time is not.
+// process identifies a process permanently: PIDs are reused, but not with the same start time.
 type process struct {
 	pid   int
 	start uint64
 }
 
-// cpuTime is what a process has used, and what its children had used that it has waited for.
+// cpuTime is the usage of a process, and that of its children that it has waited for.
 type cpuTime struct{ self, ended time.Duration }
 
 // The fields of /proc/PID/stat after the name of the program, from 0.
@@ -58,7 +58,7 @@ func stat(pid int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, rest, ok := strings.Cut(string(raw[max(0, bytes.LastIndexByte(raw, ')')):]), " ") // the name may hold anything
+	_, rest, ok := strings.Cut(string(raw[max(0, bytes.LastIndexByte(raw, ')')):]), " ") // the name may contain anything
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < statFieldsWanted {
 		return nil, fmt.Errorf("read /proc/%d/stat: %w", pid, errStat)
@@ -66,7 +66,7 @@ func stat(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// children are the processes whose parent it is.
+// children returns the processes with this parent.
 func children(parent int) (pids []int) {
 	directories, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range directories {
@@ -79,7 +79,7 @@ func children(parent int) (pids []int) {
 	return pids
 }
 
-// databaseOf reads the title of a PostgreSQL process: "postgres: user database 127.0.0.1(1234) idle". Others, such as
+// databaseOf parses the title of a PostgreSQL process: "postgres: user database 127.0.0.1(1234) idle". Others, such as
 // "postgres: walwriter", have no address.
 func databaseOf(pid int) (string, bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -21,7 +21,8 @@ import (
 // Secret signs what the load generator sends.
 const Secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIGJlbmNobWFyaw" //nolint:gosec // it opens a server on loopback for some minutes
 
-// migrateAttempts: a Temporal that has just started may be too slow for the schedules; migrating again does no harm.
+// migrateAttempts is above 1 because a Temporal that has just started may be too slow for the schedules; migrating again is
+// safe.
 const migrateAttempts = 3
 
 // readyLimit bounds the start of a process of the product.
@@ -40,16 +41,16 @@ type Node struct {
 	failure error         // of the process
 }
 
-// Product is what a process of the product runs, and how.
+// Product configures a process of the product.
 type Product struct {
 	Role, Database string
-	// Program is another one than the lab's; "" is the lab's.
+	// Program overrides the lab's binary; "" uses that.
 	Program string
-	// Environ has more variables, of the form NAME=VALUE.
+	// Environ has additional variables, of the form NAME=VALUE.
 	Environ []string
 }
 
-// Migrate makes a database for the product, and a namespace, and brings them up to date.
+// Migrate creates a database and a namespace for the product, and migrates them.
 func (l *Lab) Migrate(ctx context.Context, database string) error {
 	if err := errors.Join(l.Postgres.CreateDatabase(ctx, database), l.makeNamespace(ctx, database)); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (l *Lab) Migrate(ctx context.Context, database string) error {
 
 func (l *Lab) program() string { return filepath.Join(l.Bin, "holdfast") }
 
-// environment has telemetry on: metrics, and traces to a collector that throws them away. The log goes to a file.
+// environment turns telemetry on: metrics, and traces to a collector that drops them. The log goes to a file.
 func (l *Lab) environment(database string, more ...string) []string {
 	inherited := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return slices.ContainsFunc([]string{"HOLDFAST_", "TEMPORAL_", "OTEL_", "DATABASE_URL="}, func(prefix string) bool {
@@ -105,7 +106,7 @@ func (l *Lab) StartProduct(ctx context.Context, p Product) (*Node, error) {
 		n.Debug = "http://" + ports[2]
 		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])
 	}
-	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we stop it in order
+	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops it in order
 	if n.log, err = os.OpenFile(filepath.Join(l.Dir, p.Role+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	})
 }
 
-// Get reads a page of the process.
+// Get requests a page of the process.
 func (n *Node) Get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -157,7 +158,7 @@ func (n *Node) Get(ctx context.Context, url string) ([]byte, error) {
 	return body, err
 }
 
-// Stop asks the process to end and waits until it has. That it has not ended in order is an error.
+// Stop asks the process to end and waits for it. It returns an error unless the process ended cleanly.
 func (n *Node) Stop() error {
 	defer n.log.Close()
 	_ = n.command.Process.Signal(syscall.SIGTERM) // it may have ended
@@ -180,10 +181,10 @@ func (n *Node) logTail() []byte {
 	return bytes.Join(lines[max(0, len(lines)-20):], []byte("\n"))
 }
 
-// pollEvery is the pause between two looks at something that has no signal.
+// pollEvery is the polling interval.
 const pollEvery = 100 * time.Millisecond
 
-// Poll waits until it is so.
+// Poll waits until isSo returns true.
 func Poll(ctx context.Context, isSo func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -200,7 +201,7 @@ func Poll(ctx context.Context, isSo func() (bool, error)) error {
 }
 
 func freeAddresses(n int) (addresses []string, err error) {
-	var open []net.Listener // until the end, so that no port is given twice
+	var open []net.Listener // kept open, so that no port is returned twice
 	defer func() {
 		for _, listener := range open {
 			listener.Close()

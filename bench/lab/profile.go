@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Profile is how the servers are set up: that of deploy/.
+// Profile is the server configuration from deploy/.
 type Profile struct {
-	// Postgres are parameters of the server.
+	// Postgres has server parameters.
 	Postgres map[string]string
-	// DynamicConfig is Temporal's file of settings.
+	// DynamicConfig is Temporal's dynamic configuration file.
 	DynamicConfig string
-	// Environ of Temporal, such as GOGC=400.
+	// Environ has Temporal's environment, such as GOGC=400.
 	Environ []string
-	// Visibility are statements for Temporal's visibility database, run before any workflow is.
+	// Visibility has statements for Temporal's visibility database, run before any workflow.
 	Visibility string
 }
 
-// The files of the profile, below the root of the repository.
+// The files of the profile, relative to the repository's root.
 const (
 	postgresProfile   = "deploy/postgres/performance.conf"
 	temporalProfile   = "deploy/temporal/dynamicconfig.yaml"
@@ -48,10 +48,10 @@ func ReadProfile(root string) (p Profile, err error) {
 	return p, err
 }
 
-// honest are the settings that no profile may weaken: what is committed is on the disk.
+// honest are settings that no profile may weaken: committed data is on disk.
 var honest = map[string]string{"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
-// settings are those of the profile, with those that make a commit durable.
+// settings returns those of the profile, with those that make commits durable.
 func (p Profile) settings() map[string]string {
 	all := maps.Clone(p.Postgres)
 	if all == nil {
@@ -61,7 +61,7 @@ func (p Profile) settings() map[string]string {
 	return all
 }
 
-// readSettings reads lines of the form name = value, as in postgresql.conf and in env files.
+// readSettings parses lines of the form name = value, as in postgresql.conf and in env files.
 func readSettings(path string) (map[string]string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

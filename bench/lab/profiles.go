@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// CaptureProfiles has a process profile its CPU for so long and writes that, and its allocations since it started, to
-// dir/NAME.cpu.pprof and dir/NAME.allocs.pprof. Where the process serves no profiles, it does nothing.
+// CaptureProfiles profiles a process's CPU for d and writes the result, and its allocations since it started, to
+// dir/NAME.cpu.pprof and dir/NAME.allocs.pprof. If the process serves no profiles, it does nothing.
 func (n *Node) CaptureProfiles(ctx context.Context, dir, name string, length time.Duration) error {
 	if n.Debug == "" {
 		return nil

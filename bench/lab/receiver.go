@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Receiver is an endpoint that takes every delivery and notes when it came.
+// Receiver is an HTTP endpoint that accepts every delivery and records its arrival.
 type Receiver struct {
-	// URL takes what is sent at once.
+	// URL is the endpoint's address.
 	URL string
 
 	server *http.Server
 	mu     sync.Mutex
 	n      int64
 	last   time.Time
-	at     map[string]time.Time // by event; nil while nobody wants it
+	at     map[string]time.Time // by event; nil unless Remember was called
 	more   chan struct{}
 }
 
-// maxDelivery bounds what the receiver reads of a request.
+// maxDelivery bounds the bytes read of a request.
 const maxDelivery = 2 << 20
 
-// NewReceiver starts a receiver on loopback that answers after a pause.
+// NewReceiver starts an endpoint on loopback that answers after a pause.
 func NewReceiver(pause time.Duration) (*Receiver, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,14 +62,14 @@ func (r *Receiver) note(id string, at time.Time) {
 	}
 }
 
-// Count is how many requests have come, and when the last one did.
+// Count returns the number of requests, and the time of the last one.
 func (r *Receiver) Count() (n int64, last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n, r.last
 }
 
-// Remember makes the receiver note from now on when each event came first, and gives what it has noted until now.
+// Remember starts recording the first arrival of each event, and returns the previous records.
 func (r *Receiver) Remember() map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,10 +78,10 @@ func (r *Receiver) Remember() map[string]time.Time {
 	return noted
 }
 
-// More gives a value once something has come since the last look.
+// More receives a value after new requests.
 func (r *Receiver) More() <-chan struct{} { return r.more }
 
-// Close stops it.
+// Close stops the endpoint.
 func (r *Receiver) Close() error {
 	if err := r.server.Close(); !errors.Is(err, http.ErrServerClosed) {
 		return err

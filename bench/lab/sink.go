@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// sink is a collector of OpenTelemetry that takes everything and keeps nothing: the product exports as it would in
-// production, and pays for it.
+// sink is an OpenTelemetry collector that drops everything: the product exports as in production, and pays for it.
 type sink struct {
 	server *http.Server
 	url    string

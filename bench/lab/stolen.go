@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// MachineTime is what the kernel counts of all processors since the machine started, in ticks.
+// MachineTime is the kernel's count for all processors since boot, in ticks.
 type MachineTime struct{ Stolen, All int64 }
 
-// ReadMachineTime reads it now; where there is no /proc, nothing is known to be stolen.
+// ReadMachineTime reads it; without /proc, no time counts as stolen.
 func ReadMachineTime() MachineTime {
 	raw, _ := os.ReadFile("/proc/stat")
 	return parseMachineTime(string(raw))
 }
 
-// parseMachineTime reads the line of all processors: user, nice, system, idle, iowait, irq, softirq, steal. What guests used is
-// counted in user and nice already.
+// parseMachineTime parses the line for all processors: user, nice, system, idle, iowait, irq, softirq, steal. Guest times are
+// already included in user and nice.
 func parseMachineTime(stat string) (t MachineTime) {
 	const steal, known = 8, 9
 	line, _, _ := strings.Cut(stat, "\n")
@@ -32,7 +32,7 @@ func parseMachineTime(stat string) (t MachineTime) {
 	return t
 }
 
-// StolenSince is the share of the time since an earlier moment that the host gave to others.
+// StolenSince returns the share of the time since earlier that the host used otherwise.
 func (t MachineTime) StolenSince(earlier MachineTime) float64 {
 	return float64(t.Stolen-earlier.Stolen) / float64(max(t.All-earlier.All, 1))
 }

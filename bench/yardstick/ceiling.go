@@ -13,7 +13,7 @@ import (
 
 const ceilingQueue = "bench-ceiling"
 
-// Ceiling runs empty workflows, in the slices that it is asked for: one workflow for each event cannot be had for less.
+// Ceiling runs empty workflows, in the requested slices: the minimal cost of one workflow for each event.
 func Ceiling(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
 	done := newCompletions()
 	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})

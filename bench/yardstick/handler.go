@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The handler's table is the inbox of the product: the same columns and indexes, and nothing else.
+// The handler's table is like the product's inbox: the same columns and indexes.
 const (
 	makeTable = `
 CREATE TABLE IF NOT EXISTS inbox (
@@ -38,14 +38,14 @@ SELECT id::text, id, 'overflow', 'stripe', receipt, body, false, now()
     ON CONFLICT (workflow_id) DO NOTHING`
 )
 
-// receiptSize is about what the product notes of an event beside its body, in bytes.
+// receiptSize is about the size of the product's receipt of an event without the body, in bytes.
 const receiptSize = 450
 
-// writers is how many inserts are under way at the same time: the next group gathers while one is written.
+// writers is the number of concurrent inserts: the next group gathers while one is written.
 const writers = 2
 
-// Handler serves POST of anything at a free port, which it prints, until the context ends: it commits the body to a table,
-// together with those that come at the same time, and answers. It checks nothing and parses nothing.
+// Handler serves any POST at a free port, which it prints, until the context ends: it commits the body to a table, grouped with
+// concurrent requests, and answers. It verifies and parses nothing.
 func Handler(ctx context.Context, database string, out io.Writer) error {
 	config, err := pgxpool.ParseConfig(database)
 	if err != nil {
@@ -86,7 +86,7 @@ func serve(ctx context.Context, handler fasthttp.RequestHandler, out io.Writer) 
 	return server.Serve(listener)
 }
 
-// row is one request that waits for its commit.
+// row is a request that waits for its commit.
 type row struct {
 	id            uuid.UUID
 	receipt, body []byte
@@ -107,7 +107,7 @@ func handle(c *fasthttp.RequestCtx, rows chan<- *row) {
 	c.SetBodyString(`{"ok":true}`)
 }
 
-// write commits whatever waits, in one statement.
+// write commits all waiting rows in one statement.
 func write(pool *pgxpool.Pool, rows <-chan *row) {
 	for first := range rows {
 		group := []*row{first}

@@ -17,36 +17,36 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Engine says which Temporal to use.
+// Engine configures the Temporal to use.
 type Engine struct {
 	Address, Namespace string
-	// Starters start workflows at the same time.
+	// Starters is the number of concurrent starters.
 	Starters int
 }
 
-// Slice is what is asked of a yardstick, as a line of JSON.
+// Slice is a request to a yardstick, as a line of JSON.
 type Slice struct {
-	// Length is for how long workflows are started.
+	// Length is how long workflows are started.
 	Length time.Duration `json:"length_ns"`
-	// Rate of starts a second, each in its moment, whatever becomes of those before it; 0: as many as the starters can.
+	// Rate is in starts per second, each at its due time, whatever happens to earlier ones; 0 means as fast as the starters can.
 	Rate float64 `json:"rate"`
 }
 
-// Result is what it answers, as a line of JSON.
+// Result is the answer, as a line of JSON.
 type Result struct {
-	// Count of workflows, and how many were done in a second, from the first start to the last end.
+	// Count is the number of workflows, with their rate from the first start to the last end.
 	Count     int64   `json:"count"`
 	PerSecond float64 `json:"per_second"`
-	// P50 and P99 of the time from the moment when a start was due, or made, until Temporal had confirmed it.
+	// P50 and P99 are of the time from when a start was due, or made, until Temporal had confirmed it.
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
 }
 
-// completions counts the workflows whose end Temporal has confirmed. It sees every call of the client, which costs nothing,
-// where asking Temporal for each would cost a call.
+// completions counts the workflows whose end Temporal has confirmed. It intercepts the client's calls, which is free, whereas
+// reading each workflow from Temporal would cost a call.
 type completions struct {
 	n    atomic.Int64
-	more chan struct{} // something has ended since the last look
+	more chan struct{} // signals new ends
 }
 
 func newCompletions() *completions { return &completions{more: make(chan struct{}, 1)} }
@@ -65,7 +65,7 @@ func (c *completions) intercept(
 	return err
 }
 
-// await returns when so many have ended since the beginning.
+// await waits until this many have ended since the beginning.
 func (c *completions) await(ctx context.Context, n int64) error {
 	for c.n.Load() < n {
 		select {
@@ -86,7 +86,7 @@ func completes(r *workflowservice.RespondWorkflowTaskCompletedRequest) bool {
 	return false
 }
 
-// dial connects as the SDK does of itself, but for the compression of calls; nil is the SDK's own, which costs both sides CPU.
+// dial connects like the SDK, except for the compression of calls; nil is the SDK's own, which costs both sides CPU.
 func dial(
 	ctx context.Context, e Engine, done *completions, compression client.GrpcCompression,
 ) (client.Client, error) {
@@ -103,10 +103,10 @@ func dial(
 	return c, nil
 }
 
-// start starts the workflow of a number, and returns when Temporal has confirmed that.
+// start starts workflow i, and returns when Temporal has confirmed it.
 type start func(ctx context.Context, i int64) error
 
-// serveSlices takes what it is asked for until nobody asks any more.
+// serveSlices serves requests until the end of the input.
 func serveSlices(ctx context.Context, e Engine, done *completions, in io.Reader, out io.Writer, begin start) error {
 	asked, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for next := int64(0); ; {
@@ -134,8 +134,8 @@ func serveSlices(ctx context.Context, e Engine, done *completions, in io.Reader,
 	}
 }
 
-// run starts workflows for the length of the slice, as the load generator does in its closed loop or its open one, at least
-// one, and gives how long each start took.
+// run starts workflows for the length of the slice, in a closed or an open loop like the load generator, but at least one, and
+// returns how long each start took.
 func run(ctx context.Context, e Engine, s Slice, next int64, begin start) (took []time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -159,7 +159,7 @@ func run(ctx context.Context, e Engine, s Slice, next int64, begin start) (took 
 	return took, context.Cause(ctx)
 }
 
-// race has every starter start the next one as soon as its last one is confirmed.
+// race has every starter start the next workflow as soon as its last one is confirmed.
 func race(ctx context.Context, e Engine, end time.Time, one func(i int64, due time.Time)) {
 	var (
 		next     atomic.Int64
@@ -175,7 +175,7 @@ func race(ctx context.Context, e Engine, end time.Time, one func(i int64, due ti
 	starters.Wait()
 }
 
-// pace starts each one when it is due.
+// pace starts each workflow when it is due.
 func pace(ctx context.Context, s Slice, begun time.Time, one func(i int64, due time.Time)) {
 	var all sync.WaitGroup
 	for i := range max(int64(s.Rate*s.Length.Seconds()), 1) {
@@ -189,7 +189,7 @@ func pace(ctx context.Context, s Slice, begun time.Time, one func(i int64, due t
 	all.Wait()
 }
 
-// quiet drops the log of the SDK.
+// quiet drops the SDK's log.
 type quiet struct{}
 
 func (quiet) Debug(string, ...any) {}

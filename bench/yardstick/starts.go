@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Starts starts workflows that nobody works on, in the slices that it is asked for: handing an event over to somebody's own
-// workflow cannot be had for less. A workflow counts once Temporal has confirmed its start.
+// Starts starts workflows without a worker, in the requested slices: the minimal cost of handing an event to a user's own
+// workflow. A workflow counts once Temporal has confirmed its start.
 func Starts(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
 	done := newCompletions()
 	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})
@@ -30,7 +30,7 @@ func Starts(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
 	})
 }
 
-// OwnQueue and OwnType are those of the workflows that stand for somebody's own.
+// OwnQueue and OwnType are those of the workflows that stand in for a user's own.
 const (
 	OwnQueue = "bench-own"
 	OwnType  = "Own"

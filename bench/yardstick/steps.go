@@ -30,9 +30,9 @@ CREATE TABLE IF NOT EXISTS step_entities (id text PRIMARY KEY, workflow_id text 
     ON CONFLICT (id) DO UPDATE SET workflow_id = excluded.workflow_id`
 )
 
-// Steps runs workflows of three local activities with eager start, in the slices that it is asked for: one reads the event, two
-// write one row each. There is no HTTP, no signature, no definition, no order of events, no log, no metric and no trace: whatever
-// takes these three steps in a workflow for each event costs that much at least.
+// Steps runs workflows of three local activities with eager start, in the requested slices: one reads the event, two write one
+// row each. It has no HTTP, signature, definition, order of events, log, metric or trace: any system that takes these three
+// steps in a workflow for each event costs at least that much.
 func Steps(ctx context.Context, e Engine, database string, in io.Reader, out io.Writer) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *bareSteps) process(ctx workflow.Context, r event.Receipt, body converte
 	return workflow.ExecuteLocalActivity(ctx, s.upsert, id, entity).Get(ctx, nil)
 }
 
-// parse gives the entity that the event is about.
+// parse returns the entity that the event is about.
 func (s *bareSteps) parse(_ context.Context, body converter.RawValue) (string, error) {
 	var sent struct {
 		Data struct {

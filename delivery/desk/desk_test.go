@@ -18,12 +18,12 @@ import (
 	"holdfast/providers"
 )
 
-// shelf keeps one destination and one subscription in memory, so that it can be seen what is asked of a store.
+// shelf keeps one destination and one subscription in memory, so that tests see which calls a store gets.
 type shelf struct {
 	Books
 
 	there   *delivery.Destination
-	broken  error // of what is there
+	broken  error // the error of what is stored
 	applied delivery.Destination
 	secrets []delivery.Secret
 	grace   time.Duration
@@ -79,7 +79,7 @@ func endpoint(name string) delivery.Destination {
 	return delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
 }
 
-// A new endpoint gets a secret, one that is there keeps its own, and what a variable has is not ours to set.
+// A new endpoint gets a secret, an existing one keeps its own, and a secret in a variable isn't set.
 func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 	t.Parallel()
 	there, queue := endpoint("crm"), delivery.Destination{Name: "q", Temporal: &delivery.Temporal{TaskQueue: "q"}}
@@ -125,7 +125,7 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 	}
 }
 
-// What cannot be read is repaired by what is applied, under the secrets that its receiver knows.
+// Applying repairs a destination that can't be read, and keeps the secrets that it has.
 func TestADestinationThatCannotBeReadKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	s := &shelf{there: &delivery.Destination{Name: "crm"}, broken: &event.Error{Code: delivery.CodeUnreadable}}
@@ -155,7 +155,7 @@ func TestASecretIsRotated(t *testing.T) {
 	require.NotEqual(t, Fingerprint(delivery.Secret{Value: made}), Fingerprint(delivery.Secret{Value: made + "x"}))
 }
 
-// line is a sender that answers as it is told.
+// line is a sender that answers as configured.
 type line struct {
 	refuses []string // types
 
@@ -176,7 +176,7 @@ func (l *line) Build(_ context.Context, _ delivery.Target, m delivery.Message) e
 	return nil
 }
 
-// A trial is one event with an ID of its own, whatever the filter says; it is audited before it is made.
+// A trial sends one event with an ID of its own, whatever the filter says; it is audited before it is sent.
 func TestATrial(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
@@ -219,8 +219,8 @@ func TestATrial(t *testing.T) {
 	require.Regexp(t, `^wants \d+ of \d+ samples: stripe customer\.`, found[0].Text)
 }
 
-// A subscription is checked with every sample of every provider that it selects, and tried with one that can be sent. What could
-// not be sent would become dead letters, and is reported.
+// A subscription is checked with every sample of every provider that it selects, and tried with one that can be sent. Samples
+// that can't be sent, and would become dead letters, are reported.
 func TestEverySampleIsTried(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
@@ -252,7 +252,7 @@ func TestEverySampleIsTried(t *testing.T) {
 	require.Len(t, r.Findings, len(texts))
 }
 
-// A sample that can't be made into an event is called so: to check the spelling would lead nobody to it.
+// A sample that can't be turned into an event is reported as such, because a hint about spelling would mislead.
 func TestACheckNamesASampleThatIsNoEvent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -282,7 +282,8 @@ samples:
 	require.False(t, found[0].OK)
 }
 
-// Types of events that the user's services publish have no samples. A check says that it could not try them, and tries an example.
+// Event types that the user's own services publish have no samples. A check reports that it couldn't try them, and tries an
+// example.
 func TestACheckOfTypesWithoutSamples(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")

@@ -15,39 +15,40 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Books keep destinations. Each change writes one audit entry in its transaction.
+// Books stores destinations. Each change writes one audit entry in its transaction.
 type Books interface {
-	// Destination is one by its name or number, or event.ErrNotFound.
+	// Destination returns one by its name or number, or event.ErrNotFound.
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
-	// ApplyDestination makes a destination, or makes the one of its name what it is; nil keeps the secrets.
+	// ApplyDestination creates a destination, or updates the one of its name; nil keeps the secrets.
 	ApplyDestination(
 		ctx context.Context, d delivery.Destination, secrets []delivery.Secret, by oversight.Actor,
 	) (delivery.Destination, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
-	// RotateSecret makes the new secret the first one; those before it are used until the grace has passed.
+	// RotateSecret puts the new secret first; the older ones are used until the grace period has passed.
 	RotateSecret(ctx context.Context, destination string, to delivery.Secret, grace time.Duration, by oversight.Actor) error
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 }
 
-// Desk changes destinations. Its methods may be called at the same time, by several processes.
+// Desk changes destinations. It is safe for concurrent use, also by several processes.
 type Desk struct {
 	Books
 
-	// NewSecret makes a secret in the form of Standard Webhooks.
+	// NewSecret returns a new secret in the form of Standard Webhooks.
 	NewSecret func() string
-	// CheckSignature says what is wrong with a declared signature.
+	// CheckSignature returns what is wrong with a declared signature.
 	CheckSignature func(declared json.RawMessage) error
-	// CheckAddress reports why no request is sent to a URL, as far as the URL shows it; nil if it doesn't.
+	// CheckAddress returns why requests to a URL are blocked, as far as the URL alone shows it; nil if they aren't.
 	CheckAddress func(url string) error
-	// Providers are the names of the definitions.
+	// Providers returns the names of the definitions.
 	Providers func() []string
-	// Reserved says what a destination and its subscription use that is reserved for Holdfast, as far as it shows without an event.
+	// Reserved lists what a destination and its subscription use that is reserved for Holdfast, as far as it shows without an
+	// event.
 	Reserved func(delivery.Target) []string
 }
 
-// Warnings names what is probably a mistake in a destination, and in a subscription to it. Either can be nil.
+// Warnings lists likely mistakes in a destination, and in a subscription to it. Either can be nil.
 func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
 	if to != nil && to.HTTP != nil {
 		if err := d.CheckAddress(to.HTTP.URL); err != nil {
@@ -74,16 +75,16 @@ func (d *Desk) reservedWarnings(to *delivery.Destination, s *delivery.Subscripti
 	return warnings
 }
 
-// The bounds of a secret that somebody gives, in bytes, and of the time for which the one before it is used as well.
+// The bounds of a given secret, in bytes, and of the grace period of the one before it.
 const (
 	minSecret = 16
 	maxSecret = 512
 	MaxGrace  = 7 * 24 * time.Hour
 )
 
-// Apply makes a destination, or makes the one of its name what it is. A new HTTP endpoint whose secrets are in no variable gets
-// the secret that is given, or a new one; it is returned, and never shown again. Of an endpoint that is there a secret that is
-// given takes the place of all others; without one they stay.
+// Apply creates a destination, or updates the one of its name. A new HTTP endpoint whose secrets are in no variable gets the
+// given secret, or a new one; it is returned, and never shown again. For an existing endpoint a given secret replaces all
+// others; without one they stay.
 func (d *Desk) Apply(
 	ctx context.Context, wanted delivery.Destination, secret string, by oversight.Actor,
 ) (applied delivery.Destination, made string, err error) {
@@ -105,8 +106,8 @@ func (d *Desk) Apply(
 	return applied, made, nil
 }
 
-// secretsFor are the secrets that replace those of a destination; nil keeps them. A secret that is made belongs to the version
-// that was read: of two requests at once, the second is refused, and doesn't replace the secret that the first one has shown.
+// secretsFor returns the secrets that replace those of a destination; nil keeps them. A generated secret belongs to the version
+// that was read: of two concurrent requests the second is refused, and doesn't replace the secret that the first one has shown.
 func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
 	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {
 		if given != "" {
@@ -120,7 +121,7 @@ func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, giv
 		case err == nil && stored.HTTP != nil && stored.HTTP.Secrets == "":
 			return nil, nil
 		case event.CodeOf(err) == delivery.CodeUnreadable:
-			return nil, nil // to apply it repairs it, and its secrets are those that its receiver knows
+			return nil, nil // applying repairs it, and the endpoint knows its secrets
 		case errors.Is(err, event.ErrNotFound):
 			wanted.Version = delivery.MustBeNew
 		case err != nil:
@@ -136,8 +137,8 @@ func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, giv
 	return []delivery.Secret{{Value: given}}, nil
 }
 
-// Rotate gives a destination a new secret: the one that is given, or one that it makes. Requests are signed with the old one as
-// well until the grace, of at most MaxGrace, has passed. The secret is returned, and never shown again.
+// Rotate gives a destination a new secret: the given one or a generated one. Requests are also signed with the old one until
+// the grace period, of at most MaxGrace, has passed. The secret is returned, and never shown again.
 func (d *Desk) Rotate(
 	ctx context.Context, nameOrID, given string, grace time.Duration, by oversight.Actor,
 ) (secret string, err error) {
@@ -164,8 +165,8 @@ func (d *Desk) Rotate(
 	return shownSecret(*to.HTTP, secret), d.RotateSecret(ctx, to.Name, delivery.Secret{Value: secret}, grace, by)
 }
 
-// checkSecret refuses a secret that can't sign. Any text of one line can, except behind the prefix of Standard Webhooks, where
-// base64 is expected.
+// checkSecret refuses a secret that can't sign. Any one-line text can, except after the prefix of Standard Webhooks, which
+// requires base64.
 func checkSecret(h delivery.HTTP, given string) error {
 	if len(given) < minSecret || len(given) > maxSecret || strings.ContainsAny(given, "\r\n\x00") {
 		return event.Rejectf("invalid_secret", "secret must be one line of %d to %d bytes", minSecret, maxSecret)
@@ -180,7 +181,7 @@ func checkSecret(h delivery.HTTP, given string) error {
 	return nil
 }
 
-// shownSecret is a secret in the form that the receiver needs: that of Standard Webhooks, unless a signature is declared.
+// shownSecret returns a secret in the form that the endpoint needs: that of Standard Webhooks, unless a signature is declared.
 func shownSecret(h delivery.HTTP, secret string) string {
 	if !h.IsStandard() {
 		return secret
@@ -188,7 +189,7 @@ func shownSecret(h delivery.HTTP, secret string) string {
 	return delivery.StandardSecret(secret)
 }
 
-// Fingerprint tells secrets apart without telling them: it is the beginning of the SHA-256.
+// Fingerprint identifies a secret without revealing it: it is a prefix of the SHA-256.
 func Fingerprint(secret delivery.Secret) string {
 	sum := sha256.Sum256([]byte(secret.Value))
 	return "sha256:" + hex.EncodeToString(sum[:4])

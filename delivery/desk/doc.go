@@ -1,5 +1,5 @@
-// Package desk is what an operator does about what goes out, the same from the command line and from the API: a destination is
-// made with a secret where it needs one, a subscription is tried and checked, events of a time are sent again.
+// Package desk implements what operators do with deliveries, for the command line and the API alike: it creates a destination,
+// with a secret if it needs one, tries and checks subscriptions, and resends the events of a period.
 //
-// It must never know where destinations and deliveries are stored, nor how an attempt is made.
+// It must not depend on where destinations and deliveries are stored, nor on how an attempt is made.
 package desk

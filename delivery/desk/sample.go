@@ -13,14 +13,13 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Samples make events of the samples of definitions.
+// Samples turn the samples of definitions into events.
 type Samples struct {
-	// Names and Lookup are those of a catalogue.
 	Names  func() []string
 	Lookup func(name string) (*providers.Provider, bool)
 }
 
-// All makes every sample that the providers and types select, in the order of the catalogue. There may be none.
+// All returns every sample that the providers and types select, in the order of the catalogue. There may be none.
 func (s Samples) All(e delivery.Events) (all []delivery.Message, err error) {
 	for _, name := range s.Names() {
 		p, ok := s.Lookup(name)
@@ -41,8 +40,8 @@ func (s Samples) All(e delivery.Events) (all []delivery.Message, err error) {
 	return all, nil
 }
 
-// Of makes the events of a body that a provider could send: the one that is chosen, or else the only one that the subscription
-// names.
+// Of returns the events of a body that a provider could send: for the chosen type, or else for the only one that the
+// subscription names.
 func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, err error) {
 	name := which.Provider
 	if name == "" && len(e.Providers) == 1 {
@@ -74,7 +73,7 @@ func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, er
 	return all, nil
 }
 
-// none is what is found where no sample is of the providers and types. Types that a definition doesn't fix, such as those of
+// none returns the finding if the providers and types have no sample. Types that a definition doesn't fix, such as those of
 // events that your own services publish, may be right without a sample.
 func (s Samples) none(e delivery.Events) delivery.Finding {
 	open := len(e.Providers) == 0
@@ -93,7 +92,7 @@ func (s Samples) none(e delivery.Events) delivery.Finding {
 	return delivery.Finding{About: "events", OK: true, Text: text}
 }
 
-// ownEvents is the provider of events that the user's services publish, whose types are theirs.
+// ownEvents is the provider of events that the user's own services publish, under their own types.
 const ownEvents = "events"
 
 func messageOf(p *providers.Provider, item providers.Item, id string, now time.Time) delivery.Message {
@@ -110,7 +109,7 @@ func selects(patterns []string, eventType string) bool {
 	})
 }
 
-// sampleOf is the event of a sample as it would be stored now.
+// sampleOf returns the event of a sample as it would be stored now.
 func sampleOf(p *providers.Provider, sample string) (m delivery.Message, err error) {
 	now := time.Now().UTC()
 	id := uuid.Must(uuid.NewV7()).String()

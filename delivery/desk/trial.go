@@ -12,37 +12,37 @@ import (
 	"holdfast/event/oversight"
 )
 
-// TrialBooks are where a trial finds what it needs.
+// TrialBooks stores what a trial needs.
 type TrialBooks interface {
-	// Subscription is one by its name or number, or event.ErrNotFound.
+	// Subscription returns one by its name or number, or event.ErrNotFound.
 	Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error)
 	Target(ctx context.Context, subscriptionID int64) (delivery.Target, error)
-	// Messages reads events; one that is not there is missing from the map.
+	// Messages returns events by ID; unknown ones are missing from the map.
 	Messages(ctx context.Context, eventIDs []string, maxBytes int) (found map[string]delivery.Message, read int, err error)
-	// Audit writes an entry of the audit log: who tries a subscription makes a receiver act.
+	// Audit writes an entry of the audit log: a trial makes an endpoint act.
 	Audit(ctx context.Context, e oversight.AuditEntry) error
 }
 
 // Sender makes one attempt.
 type Sender interface {
-	// Build reports what keeps an event from being put into the form of the subscription: an *event.Error; nil if nothing does.
+	// Build returns an *event.Error if the event can't be put into the form of the subscription; nil if it can.
 	Build(ctx context.Context, t delivery.Target, m delivery.Message) error
 	// Send always returns a result, within the context's deadline.
 	Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result
 }
 
-// Trials try subscriptions.
+// Trials tries and checks subscriptions.
 type Trials struct {
 	Books TrialBooks
-	// HTTP and Temporal send to the kinds of destination.
+	// HTTP and Temporal send to the two kinds of destination.
 	HTTP, Temporal Sender
-	// Samples have events of the definitions.
+	// Samples returns events of the definitions.
 	Samples Samples
-	// Look examines a task queue of a Temporal, with a sample of an event; nil where there is none.
+	// Look examines a task queue of a Temporal, with a sample of an event; nil without Temporal.
 	Look func(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error)
 }
 
-// Choice says which event a trial sends: a stored one, or a sample of a provider and a type. Without all of them it is the first
+// Choice selects the event that a trial sends: a stored one, or a sample of a provider and a type. By default it is the first
 // sample that the subscription wants and can be built from, or else the first that its providers and types select.
 type Choice struct {
 	EventID  string `json:"event_id"`
@@ -52,12 +52,12 @@ type Choice struct {
 	Body []byte `json:"-"`
 }
 
-// isExample says whether the choice is of an event that somebody has chosen.
+// isExample reports whether the user has chosen the event.
 func (c Choice) isExample() bool { return c.EventID != "" || c.Body != nil }
 
-// Try sends one event to the destination of a subscription, in the form of the subscription, once, whether or not its filter
-// wants it, and whatever state the destination is in. A receiver does with it what it does with events: a workflow is started, a
-// customer is told. The event has an ID of its own, so that what is stored under the event's is not taken for delivered.
+// Try sends one event to the destination of a subscription, in the form of the subscription, once, whatever its filter and the
+// state of the destination. The endpoint handles it like any event: it may start a workflow or notify a customer. The event has
+// an ID of its own, so that the endpoint doesn't take the real event for a duplicate.
 func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by oversight.Actor) (delivery.Trial, error) {
 	target, err := t.target(ctx, subscription)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *Trials) sender(target delivery.Target) Sender {
 	return t.Temporal
 }
 
-// message is the event to send and what it is in words. failed are the samples that couldn't be sent.
+// message returns the event to send and its description. failed are the samples that couldn't be built.
 func (t *Trials) message(
 	ctx context.Context, target delivery.Target, which Choice,
 ) (m delivery.Message, of string, failed []delivery.Finding, err error) {
@@ -151,10 +151,10 @@ func (t *Trials) stored(ctx context.Context, eventID string) (delivery.Message, 
 	return m, nil
 }
 
-// maxBody is in bytes: more than an event has.
+// maxBody is in bytes: more than an event can have.
 const maxBody = 32 << 20
 
-// wants reports whether the subscription, were it active, would deliver the message.
+// wants reports whether the subscription, if active, would deliver the message.
 func wants(ctx context.Context, s delivery.Subscription, m delivery.Message) (bool, error) {
 	s.Active = true
 	router := delivery.NewRouter()
@@ -163,8 +163,8 @@ func wants(ctx context.Context, s delivery.Subscription, m delivery.Message) (bo
 	return len(hits) > 0 && !hits[0].Failed, err
 }
 
-// Check examines a subscription without sending anything: which samples its filter wants, whether those can be put into its
-// form, and what can be found at its destination. A stored event, or a body, takes the place of the samples.
+// Check examines a subscription without sending anything: which samples its filter matches, whether those can be put into its
+// form, and the state of its destination. A stored event, or a body, replaces the samples.
 func (t *Trials) Check(ctx context.Context, subscription string, which Choice) ([]delivery.Finding, error) {
 	target, err := t.target(ctx, subscription)
 	if err != nil {
@@ -181,7 +181,7 @@ func (t *Trials) Check(ctx context.Context, subscription string, which Choice) (
 	return append(found, more...), err
 }
 
-// checkEvents tries the examples, or all samples, and returns one of them for what else is checked; nil if there is none.
+// checkEvents tries the examples, or all samples, and returns one of them for further checks; nil if there is none.
 func (t *Trials) checkEvents(
 	ctx context.Context, target delivery.Target, which Choice,
 ) ([]delivery.Finding, *delivery.Message, error) {

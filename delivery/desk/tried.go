@@ -8,12 +8,12 @@ import (
 	"holdfast/delivery"
 )
 
-// tried is what became of the samples that a subscription's providers and types select.
+// tried has the results for the samples that a subscription's providers and types select.
 type tried struct {
 	all, wanted, built []delivery.Message
-	// failed are those that the filter wants and that can't be put into the form of the subscription.
+	// failed are those that match the filter and can't be put into the form of the subscription.
 	failed []delivery.Finding
-	// chosen says that somebody has chosen the events, to be wanted.
+	// chosen means that the user has chosen the events, and expects them to match.
 	chosen bool
 }
 
@@ -38,7 +38,7 @@ func (t *Trials) trySamples(ctx context.Context, target delivery.Target, all []d
 	return result, nil
 }
 
-// best is the sample to go on with.
+// best returns the sample for further checks.
 func (t tried) best() delivery.Message {
 	for _, some := range [][]delivery.Message{t.built, t.wanted} {
 		if len(some) > 0 {
@@ -48,7 +48,7 @@ func (t tried) best() delivery.Message {
 	return t.all[0]
 }
 
-// maxFindings is how many samples are named in a finding, or have one of their own.
+// maxFindings bounds the samples that a finding names, and those with a finding of their own.
 const maxFindings = 10
 
 func (t tried) findings() []delivery.Finding {

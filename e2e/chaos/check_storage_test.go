@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkStorage asserts that tables and indexes are sound, by PostgreSQL's own tool where it is installed.
+// checkStorage asserts that tables and indexes are sound, with PostgreSQL's own tool if it is installed.
 func (w *world) checkStorage() {
 	w.t.Helper()
 	invalid, err := w.count("SELECT count(*) FROM pg_index WHERE NOT indisvalid")

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// checkTemporal asserts that Temporal agrees: every acknowledged event has a run, and the last run of one that has not
-// completed has left a dead letter. The list of runs follows late.
+// checkTemporal asserts that Temporal agrees: every acknowledged event has a run, and an event whose last run hasn't completed
+// has a dead letter. The list of runs lags behind.
 func (w *world) checkTemporal() {
 	w.t.Helper()
 	c := w.client()
@@ -39,7 +39,7 @@ func (w *world) checkTemporal() {
 	})
 }
 
-// lastRuns is how the last run of each event stands.
+// lastRuns returns the status of the last run of each event.
 func (w *world) lastRuns(c client.Client) (map[string]enumspb.WorkflowExecutionStatus, error) {
 	last, began := map[string]enumspb.WorkflowExecutionStatus{}, map[string]time.Time{}
 	var page []byte
@@ -62,7 +62,7 @@ func (w *world) lastRuns(c client.Client) (map[string]enumspb.WorkflowExecutionS
 	}
 }
 
-// workflowsOf is the set of IDs that a query gives.
+// workflowsOf returns the IDs that match a query.
 func (w *world) workflowsOf(query string) (map[string]bool, error) {
 	c, err := pgx.Connect(w.t.Context(), w.sql.url(w.name))
 	if err != nil {

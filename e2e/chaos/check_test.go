@@ -16,11 +16,11 @@ import (
 	"holdfast/ledger"
 )
 
-// looks is how often in a row it has to be quiet.
+// looks is how many consecutive checks must find it idle.
 const looks = 5
 
-// awaitQuiet waits until no event is being worked on any more: no open run, and nothing in the inbox. The list of runs
-// follows late, so it has to say so twice.
+// awaitQuiet waits until no event is in progress: no open run, and an empty inbox. The list of runs lags behind, so the checks
+// are repeated.
 func (w *world) awaitQuiet(limit time.Duration) {
 	w.t.Helper()
 	c := w.client()
@@ -29,7 +29,7 @@ func (w *world) awaitQuiet(limit time.Duration) {
 		if calm < looks {
 			w.t.Log("what is open:\n" + w.describeOpenRuns(c))
 			for _, n := range w.workers {
-				n.signal(syscall.SIGQUIT) // its goroutines go to its log
+				n.signal(syscall.SIGQUIT) // writes its goroutines to its log
 			}
 			w.sleep(restartPause)
 		}
@@ -60,7 +60,7 @@ func (w *world) awaitQuiet(limit time.Duration) {
 	})
 }
 
-// check asserts every invariant, and fills the row of the table.
+// check asserts every invariant, and fills in the row of the table.
 func (w *world) check(r *result) {
 	w.t.Helper()
 	w.checkLedger(r)
@@ -72,7 +72,7 @@ func (w *world) check(r *result) {
 	w.checkLogs(r.scenario)
 }
 
-// shown is how many broken keys a failure names.
+// shown bounds the broken keys in a failure message.
 const shown = 10
 
 func (w *world) checkLedger(r *result) {
@@ -93,7 +93,7 @@ func (w *world) checkLedger(r *result) {
 	}
 }
 
-// checkDeadLetters asserts that no event was given up because of the infrastructure, and that all poison was.
+// checkDeadLetters asserts that no event became a dead letter because of the infrastructure, and that all poison did.
 func (w *world) checkDeadLetters(r *result) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
@@ -144,7 +144,7 @@ var (
 	disagreement = regexp.MustCompile(`(?i)nondeterminis|TMPRL1100`)
 )
 
-// checkLogs asserts what must be in no log.
+// checkLogs asserts what no log may contain.
 func (w *world) checkLogs(s *scenario) {
 	w.t.Helper()
 	for _, n := range w.nodes() {

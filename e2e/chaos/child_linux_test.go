@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithUs leaves nothing behind when the test is killed, and keeps Ctrl-C from the child.
+// dieWithUs ends the child when the test is killed, and keeps Ctrl-C from it.
 func dieWithUs(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package chaos
 
 import "os/exec"
 
-// dieWithUs needs Linux: elsewhere the children of a test that is killed live on.
+// dieWithUs needs Linux: elsewhere the children of a killed test survive.
 func dieWithUs(*exec.Cmd) {}

@@ -14,8 +14,8 @@ import (
 	"holdfast/persistence/ledgers"
 )
 
-// subscribe has events delivered to a receiver. It tries often and rests shortly, so that a scenario of some seconds shows what takes
-// hours in production.
+// subscribe has events delivered to an endpoint. It retries often with short pauses, so that a scenario of some seconds shows
+// what takes hours in production.
 func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
@@ -34,7 +34,7 @@ func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 	})
 }
 
-// inStore asks the store as an operator would, beside everything that runs.
+// inStore calls the store like an operator, while everything is running.
 func (w *world) inStore(f func(context.Context, *persistence.Store) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -45,7 +45,7 @@ func (w *world) inStore(f func(context.Context, *persistence.Store) error) {
 	require.NoError(w.t, f(ctx, store))
 }
 
-// setDestination pauses a destination, or lets it go on.
+// setDestination pauses or resumes a destination.
 func (w *world) setDestination(name string, to delivery.DestinationState) {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
@@ -54,8 +54,8 @@ func (w *world) setDestination(name string, to delivery.DestinationState) {
 	})
 }
 
-// checkDeliveries asserts that what is processed was delivered, that what is said to be delivered has come, signed, and that nothing
-// else was delivered.
+// checkDeliveries asserts that processed events were delivered, that deliveries reported as delivered arrived signed, and that
+// nothing else was delivered.
 func (w *world) checkDeliveries() {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
@@ -71,7 +71,7 @@ func (w *world) checkDeliveries() {
 		}
 		return err
 	})
-	// It is subscribed without an end to attempts: what waits no more was delivered.
+	// Its number of attempts is unlimited: a delivery that no longer waits was delivered.
 	undelivered, err := w.count(`SELECT count(*) FROM deliveries AS d JOIN subscriptions AS s ON s.id = d.subscription_id
 		WHERE s.name = 'everything' AND d.status <> 'delivered'`)
 	require.NoError(w.t, err)
@@ -79,13 +79,13 @@ func (w *world) checkDeliveries() {
 	w.receiver.requireNoForgery()
 }
 
-// awaitWaiting waits until so many deliveries wait.
+// awaitWaiting waits until at least this many deliveries wait.
 func (w *world) awaitWaiting(limit time.Duration, least int) {
 	w.t.Helper()
 	w.awaitCount(limit, least, "SELECT count(*) FROM delivery_queue")
 }
 
-// awaitBreaker waits until the breaker of a destination is in a state.
+// awaitBreaker waits until a destination's breaker has a state.
 func (w *world) awaitBreaker(limit time.Duration, name string, state delivery.BreakerState) {
 	w.t.Helper()
 	eventually(w.t, limit, fmt.Sprintf("the breaker of %s is %s", name, state), func() error {

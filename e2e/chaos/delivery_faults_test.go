@@ -12,8 +12,7 @@ import (
 	"holdfast/delivery"
 )
 
-// Every other scenario delivers, too. Here it is the receiver that is in trouble, or what stands between an attempt and its
-// outcome.
+// Every other scenario delivers, too. Here the endpoint fails, or something between an attempt and its outcome.
 var deliveryFaults = []scenario{
 	{id: "D01", name: "destination_down", short: true, fault: func(w *world) {
 		w.receiver.shut()
@@ -71,7 +70,7 @@ var deliveryFaults = []scenario{
 		environ: []string{isolationPool}},
 }
 
-// workerDiesAfterPost kills the worker whose request has come, before it has its answer.
+// workerDiesAfterPost kills the worker whose request has arrived, before it has its answer.
 func workerDiesAfterPost(w *world) {
 	came, release := make(chan struct{}, 1), make(chan struct{})
 	w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
@@ -100,8 +99,8 @@ func workerDiesAfterPost(w *world) {
 	w.receiver.behaves(nil)
 }
 
-// subscriptionsChange makes, changes and removes subscriptions beside the one that has to get everything. What a new one gets
-// begins with the events that are received once it is confirmed.
+// subscriptionsChange creates, changes and removes subscriptions, while another one must get everything. A new one gets the
+// events received after its creation is confirmed.
 func subscriptionsChange(w *world) {
 	other := newReceiver(w.t)
 	for range 5 {
@@ -118,7 +117,7 @@ func subscriptionsChange(w *world) {
 	other.requireNoForgery()
 }
 
-// hostile answers in ways that a receiver should not, each time in another one.
+// hostile misbehaves in a different way for each request.
 func (r *receiver) hostile() http.HandlerFunc {
 	var mu sync.Mutex
 	n := rand.IntN(7)
@@ -136,7 +135,7 @@ func (r *receiver) hostile() http.HandlerFunc {
 					return
 				}
 			}
-		case 1: // a drip
+		case 1: // a byte at a time
 			w.WriteHeader(http.StatusServiceUnavailable)
 			for range 30 {
 				_, _ = io.WriteString(w, "x")
@@ -147,19 +146,19 @@ func (r *receiver) hostile() http.HandlerFunc {
 					return
 				}
 			}
-		case 2: // cut off
+		case 2: // truncated
 			if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
 				_ = connection.Close()
 			}
-		case 3: // no HTTP
+		case 3: // not HTTP
 			if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
 				_, _ = io.WriteString(connection, "\x00\xff nonsense\r\n\r\n")
 				_ = connection.Close()
 			}
-		case 4: // a way that leads elsewhere
+		case 4: // a redirect
 			w.Header().Set("Location", "http://169.254.169.254/latest/meta-data/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
-		case 5: // patience, please
+		case 5: // slow
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		default: // NUL in an error

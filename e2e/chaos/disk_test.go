@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// diskOf gives a PostgreSQL on a file system of its own of so many MiB. Mounting one needs root.
+// diskOf returns a PostgreSQL on its own file system, with a size in MiB. Mounting one needs root.
 func diskOf(t testing.TB, size int) *postgres {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "holdfast-chaos-disk-") //nolint:usetesting // the account of PostgreSQL has to reach it
@@ -36,8 +36,8 @@ func diskOf(t testing.TB, size int) *postgres {
 	return p
 }
 
-// fillDisk takes what is left of the database's disk, for as long as a fault lasts. PostgreSQL refuses what needs room for data,
-// and ends when it needs room for its log.
+// fillDisk fills the database's disk for the length of a fault. PostgreSQL refuses writes that need space for data, and exits
+// when it needs space for its log.
 func fillDisk(w *world) {
 	ballast := filepath.Join(filepath.Dir(w.sql.options.Dir), "ballast")
 	file, err := os.Create(ballast)

@@ -40,8 +40,8 @@ var eventFaults = []scenario{
 	}},
 }
 
-// identicalRequests sends one event a thousand times at once, to both ingresses. With Temporal one of them is told that it is
-// the first; where it is too slow, each group that is committed to the inbox has a first. Either way there is one event.
+// identicalRequests sends one event a thousand times at once, to both ingresses. With Temporal, one answer reports the first
+// delivery; if Temporal is too slow, each group committed to the inbox has a first one. Either way there is one event.
 func identicalRequests(w *world) {
 	m := w.load.maker.snapshot(fmt.Sprintf("evt_%s_identical", w.load.maker.run), 0, time.Now())
 	var sending sync.WaitGroup
@@ -62,7 +62,7 @@ func identicalRequests(w *world) {
 	require.Positive(w.t, answers[http.StatusOK], "%v", answers)
 }
 
-// redeliverInEveryState sends an event again while it is processed, when it is, and when it is dead.
+// redeliverInEveryState redelivers an event while it is in progress, when it is processed, and when it is dead.
 func redeliverInEveryState(w *world) {
 	release := w.lock("entities", "EXCLUSIVE")
 	var again []message
@@ -86,7 +86,7 @@ func redeliverInEveryState(w *world) {
 	}
 }
 
-// outOfOrder sends the events of each of 40 orders in another order than they happened, deletions among them.
+// outOfOrder sends the events of each of 40 orders out of order, including deletions.
 func outOfOrder(w *world) {
 	start := time.Now().Add(-time.Hour).UTC()
 	for order := range 40 {

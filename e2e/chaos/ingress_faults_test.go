@@ -34,7 +34,7 @@ var ingressFaults = []scenario{
 	{id: "F35", name: "file_descriptors_exhausted", fault: exhaustFiles},
 }
 
-// exhaustFiles leaves an ingress a few file descriptors, and takes those.
+// exhaustFiles limits an ingress to a few file descriptors, and occupies them.
 func exhaustFiles(w *world) {
 	n := w.ingresses[0]
 	pid := n.pid()

@@ -21,7 +21,7 @@ import (
 	"holdfast/persistence"
 )
 
-// How the deliveries of isolation are made: each healthy event goes to all healthy destinations, each sick one to all sick ones.
+// The fan-out of isolation: each healthy event goes to all healthy destinations, each sick one to all sick ones.
 const (
 	healthyOnes   = 20
 	healthyEvery  = 200 * time.Millisecond
@@ -34,13 +34,13 @@ const (
 	isolationPool = "HOLDFAST_DELIVERIES_SLOTS=256"
 )
 
-// sicknesses are how many destinations are sick in each way.
+// sicknesses has the number of destinations for each kind of failure.
 var sicknesses = map[string]int{
 	"refuses": 40, "hangs": 40, "drips": 30, "answers_after_14s": 30, "hangs_with_1mb": 40, "has_no_name": 20,
 }
 
-// sickDestinationsDelayNoHealthyOnes measures how long deliveries of healthy destinations take from their commit to their request,
-// before and while 200 others are sick, all of which were healthy before.
+// sickDestinationsDelayNoHealthyOnes measures the time from commit to request for healthy destinations, before and while 200
+// others fail, all of which were healthy before.
 func sickDestinationsDelayNoHealthyOnes(w *world) {
 	i := &isolation{world: w, came: map[string]time.Time{}, closed: make(chan struct{})}
 	i.open()
@@ -56,7 +56,7 @@ func sickDestinationsDelayNoHealthyOnes(w *world) {
 	w.sleep(onsetPause)
 	from = time.Now()
 	w.sleep(isolationFor)
-	w.sleep(time.Second) // what was committed last has come
+	w.sleep(time.Second) // the last commits have arrived
 	beside := i.p99(from, time.Now().Add(-time.Second))
 
 	limit := max(2*baseline, baseline+100*time.Millisecond)
@@ -65,7 +65,7 @@ func sickDestinationsDelayNoHealthyOnes(w *world) {
 	require.LessOrEqual(w.t, beside, limit)
 }
 
-// isolation is what the scenario has beside the world.
+// isolation is the scenario's own state.
 type isolation struct {
 	*world
 
@@ -111,7 +111,7 @@ func (i *isolation) open() {
 	}
 }
 
-// serve opens an endpoint that answers once handle has returned.
+// serve opens an endpoint that answers when handle returns.
 func (i *isolation) serve(handle func(*http.Request)) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(i.t, err)
@@ -145,7 +145,7 @@ func (i *isolation) answersLate(r *http.Request) {
 	}
 }
 
-// drips opens an endpoint that sends a byte of a header each second.
+// drips opens an endpoint that sends one byte of a header per second.
 func (i *isolation) drips() string {
 	url := i.serve(nil)
 	server := i.servers[len(i.servers)-1]
@@ -173,7 +173,7 @@ func (i *isolation) drips() string {
 	return url
 }
 
-// destination makes one with the defaults, but that it never gives up.
+// destination creates one with the defaults, except that it never gives up.
 func (i *isolation) destination(name, url, kind string) {
 	i.inStore(func(ctx context.Context, s *persistence.Store) error {
 		_, err := s.Subscriptions.ApplyDestination(ctx, delivery.Destination{
@@ -225,7 +225,7 @@ func (i *isolation) send(kind string) {
 	i.load.deliver(i.load.note(m, ledger.KindEvent), m, ledger.KindEvent, i.load.doors[0])
 }
 
-// p99 is of the deliveries to healthy destinations that were committed in a period. One that hasn't come counts as if it came now.
+// p99 covers the deliveries to healthy destinations that were committed in a period. A missing one counts as arriving now.
 func (i *isolation) p99(from, to time.Time) time.Duration {
 	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
 	defer cancel()
@@ -259,7 +259,7 @@ SELECT s.name || ' ' || q.event_id, q.queued_at
 	return all[len(all)*99/100]
 }
 
-// end removes the sick destinations with what waits for them.
+// end removes the sick destinations with their queues.
 func (i *isolation) end() {
 	close(i.closed)
 	i.sending.Wait()

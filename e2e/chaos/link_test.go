@@ -15,7 +15,7 @@ import (
 
 var proxies = toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 
-// link is a connection between two programs that can be disturbed.
+// link is a connection between two programs that tests can disturb.
 type link struct {
 	name  string
 	proxy *toxiproxy.Proxy
@@ -28,7 +28,7 @@ func newLink(name, upstream string) (*link, error) {
 
 func (l *link) address() string { return l.proxy.Listen }
 
-// The directions of what flows: up is to the server.
+// The directions of traffic: up is to the server.
 const (
 	up   = "upstream"
 	down = "downstream"
@@ -42,7 +42,7 @@ func (l *link) disturb(t testing.TB, kind, direction, attributes string) {
 	require.NoError(t, err, "disturb %s", l.name)
 }
 
-// blackHole lets nothing through and closes nothing.
+// blackHole drops all traffic without closing connections.
 func (l *link) blackHole(t testing.TB, direction string) {
 	t.Helper()
 	l.disturb(t, "timeout", direction, `{"timeout":0}`)
@@ -51,7 +51,7 @@ func (l *link) blackHole(t testing.TB, direction string) {
 // cut closes all connections and refuses new ones, until heal.
 func (l *link) cut() { l.proxy.Stop() }
 
-// heal takes all disturbances away. Connections that were in a black hole are closed, as their state is anybody's guess.
+// heal removes all toxics. Connections that were in a black hole are closed, because their state is undefined.
 func (l *link) heal(t testing.TB) {
 	t.Helper()
 	l.proxy.Toxics.ResetToxics(context.Background())
@@ -60,17 +60,17 @@ func (l *link) heal(t testing.TB) {
 	}
 }
 
-// through is the URL of a server as it is reached over the link.
+// through returns the URL of a server over the link.
 func (l *link) through(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
-		panic(err) // we made it
+		panic(err) // we built it
 	}
 	u.Host = l.address()
 	return u.String()
 }
 
-// hostOf is host:port of a URL.
+// hostOf returns host:port of a URL.
 func hostOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"holdfast/ledger"
 )
 
-// load sends events at a steady pace, whatever becomes of them, and keeps the ledger.
+// load sends events at a steady rate, whatever happens to them, and writes the ledger.
 type load struct {
 	t      testing.TB
 	rng    *rand.Rand
@@ -34,29 +34,29 @@ type load struct {
 
 	mu     sync.Mutex
 	seq    int64
-	sent   []message // what is no forgery, in order
+	sent   []message // without forgeries, in order
 	poison map[string]bool
 	acked  map[string]bool
 	tries  []try
 }
 
-// try is one request and what was answered.
+// try is one request with its answer.
 type try struct {
 	at     time.Time
 	took   time.Duration
 	status int
 	kind   ledger.Kind
-	// refused says that nobody listened.
+	// refused means that the connection was refused.
 	refused bool
 }
 
-// rate is how many requests begin in a second.
+// rate is the number of requests per second.
 const rate = 25
 
-// patience is how long a sender waits for an answer. Holdfast answers within 3 s if it can.
+// patience is a sender's timeout. Holdfast answers within 3 s if it can.
 const patience = 8 * time.Second
 
-// kindPoison is an event that is authentic and cannot be processed.
+// kindPoison is an authentic event that can't be processed.
 const kindPoison ledger.Kind = "poison"
 
 func newLoad(t testing.TB, dir string, rng *rand.Rand, doors []string) *load {
@@ -90,7 +90,7 @@ func (l *load) run() {
 	}
 }
 
-// one sends a new event, one that was sent before, or a forgery.
+// one sends a new event, a previous one, or a forgery.
 func (l *load) one() {
 	door := l.doors[l.rng.IntN(len(l.doors))]
 	switch dice := l.rng.IntN(100); {
@@ -113,7 +113,7 @@ func (l *load) send(m message, kind ledger.Kind, door string) {
 	l.requests.Go(func() { l.deliver(seq, m, kind, door) })
 }
 
-// note writes down what is about to be sent.
+// note records what is about to be sent.
 func (l *load) note(m message, kind ledger.Kind) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +156,8 @@ func (l *load) stop() {
 	l.requests.Wait()
 }
 
-// redeliver sends half of what was not acknowledged again, as a provider would. The other half shows what had been accepted
-// although its sender never knew.
+// redeliver resends half of the unacknowledged events, as a provider would. The other half shows which ones were accepted
+// without an answer.
 func (l *load) redeliver() {
 	for i, m := range l.unacknowledged() {
 		if i%2 == 0 {
@@ -185,7 +185,7 @@ func (l *load) close() {
 	l.client.CloseIdleConnections()
 }
 
-// accepted is how many requests got a 2xx so far.
+// accepted counts the requests answered with a 2xx so far.
 func (l *load) accepted() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +197,7 @@ func (l *load) accepted() (n int) {
 	return n
 }
 
-// awaitAccepted waits for so many more.
+// awaitAccepted waits for this many more.
 func (l *load) awaitAccepted(limit time.Duration, more int) {
 	l.t.Helper()
 	want := l.accepted() + more
@@ -230,7 +230,7 @@ func (l *load) between(from, to time.Time) (ok, unavailable, silent int, slowest
 	return ok, unavailable, silent, slowest
 }
 
-// cut counts the requests since a moment that were not refused, and got no answer all the same.
+// cut counts the requests since a moment that connected but got no answer.
 func (l *load) cut(since time.Time) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,10 +19,10 @@ var (
 	report = flag.String("report", "", "write the table of results to this file, as markdown")
 )
 
-// What the scenarios share. Each has a database and a namespace of its own.
+// The state shared by the scenarios. Each has its own database and namespace.
 var (
 	root     string // of the repository
-	programs string // a directory for what is built here
+	programs string // a directory for built programs
 	holdfast string // the binary under test
 	servers  *stack
 )
@@ -54,7 +54,7 @@ func setUp() (err error) {
 	return err
 }
 
-// build compiles the binary, perhaps with edits.
+// build compiles the binary, optionally with edits.
 func build(name string, edits ...edit) (string, error) {
 	path := filepath.Join(programs, name)
 	return path, program.Build(context.Background(), root, path, edits...)

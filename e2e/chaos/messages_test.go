@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maker makes messages: several providers, few entities with many events each, out of their order.
+// maker makes messages: several providers, few entities with many events each, out of order.
 type maker struct {
 	rng  *rand.Rand
 	run  string
@@ -17,7 +17,7 @@ type maker struct {
 
 const entities = 12
 
-// next is an event that nobody has sent yet.
+// next returns a new event.
 func (k *maker) next() message {
 	k.made++
 	id, n := fmt.Sprintf("evt_%s_%d", k.run, k.made), k.rng.IntN(entities)
@@ -38,7 +38,7 @@ func (k *maker) next() message {
 	}
 }
 
-// snapshot is a Stripe event: the state of a customer, and a mention of an account.
+// snapshot returns a Stripe event: the state of a customer, and a mention of an account.
 func (k *maker) snapshot(id string, n int, at time.Time) message {
 	return message{provider: "stripe", key: id, body: fmt.Appendf(nil, `{
   "id": %q, "object": "event", "created": %d, "type": "customer.updated", "account": "acct_%s",
@@ -46,7 +46,7 @@ func (k *maker) snapshot(id string, n int, at time.Time) message {
 }`, id, at.Unix(), k.run, k.run, n, canary, id)}
 }
 
-// patch changes one of three fields of an order, or ends it.
+// patch changes one of three fields of an order, or deletes it.
 func patch(id string, n int, at time.Time, rng *rand.Rand) message {
 	kind := "order.updated"
 	if rng.IntN(8) == 0 {
@@ -63,7 +63,7 @@ func contact(id string, n int, at time.Time) message {
 		at.UTC().Format(time.RFC3339Nano), n, canary, id)}
 }
 
-// issue has the delivery and its body for a key: GitHub signs only the body.
+// issue returns the delivery and its body for a key: GitHub signs only the body.
 func issue(id string, n int, at time.Time) message {
 	body := fmt.Appendf(nil,
 		`{"action":"edited","issue":{"id":%d,"number":%d,"title":"%s %s","state":"open","updated_at":%q},
@@ -75,12 +75,12 @@ func issue(id string, n int, at time.Time) message {
 	}
 }
 
-// poison is signed and no JSON.
+// poison is signed but isn't JSON.
 func poison(id string) message {
 	return message{provider: "standard-webhooks", key: id, poison: true, body: []byte("{" + canary + " signed, but no JSON")}
 }
 
-// badEntity is JSON that breaks the contract: no entity has such an ID.
+// badEntity is JSON that violates the contract: no entity has such an ID.
 func badEntity(id string) message {
 	return message{provider: "hmac", key: id, poison: true, body: fmt.Appendf(nil,
 		`{"id":%q,"type":"order.updated","data":{"id":"a\u0007b","name":"%s"}}`, id, canary)}

@@ -10,7 +10,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 )
 
-// describeOpenRuns tells what the first runs that are still open are waiting for.
+// describeOpenRuns describes what the first open runs are waiting for.
 func (w *world) describeOpenRuns(c sdk.Client) string {
 	list, err := c.ListWorkflow(w.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: w.namespace, PageSize: shown, Query: "ExecutionStatus = 'Running' AND WorkflowType = 'ProcessEvent'",

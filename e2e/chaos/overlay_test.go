@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// variant is the binary with changed code, made without touching the sources.
+// variant is the binary built with changed code, without changing the sources.
 type variant struct {
 	name  string
 	edits []edit
@@ -22,7 +22,7 @@ type variant struct {
 
 type edit = program.Edit
 
-// build compiles it at its first use.
+// build compiles it on first use.
 func (v *variant) build(t testing.TB) string {
 	t.Helper()
 	v.once.Do(func() { v.path, v.err = build(v.name, v.edits...) })
@@ -30,7 +30,7 @@ func (v *variant) build(t testing.TB) string {
 	return v.path
 }
 
-// nextRelease has one more thing to wait for in the workflow of every event, with a version as versions.go asks for it.
+// nextRelease waits for one more thing in the workflow of every event, with a version as versions.go requires.
 var nextRelease = &variant{name: "next", edits: []edit{{
 	File: "workflows/process_event.go",
 	Old:  "	result, parsed, failed := process(ctx, &in)\n",
@@ -41,7 +41,7 @@ var nextRelease = &variant{name: "next", edits: []edit{{
 `,
 }}}
 
-// perilous does something with a chance of one in odds, before and after each step has committed.
+// perilous runs a statement with a chance of one in odds, before and after each step has committed.
 func perilous(name, library, what string, odds int) *variant {
 	peril := fmt.Sprintf("	if rand.IntN(%d) == 0 {\n		%s\n	}\n", odds, what)
 	v := &variant{name: name}
@@ -71,7 +71,7 @@ var (
 	panicking = perilous("panicking", "", `panic("chaos")`, 40)
 )
 
-// The edits of each variant apply to today's sources, and what they make compiles.
+// The edits of each variant apply to the current sources, and the result compiles.
 func TestVariantsCompile(t *testing.T) {
 	t.Parallel()
 	for _, v := range []*variant{nextRelease, crashing, panicking} {

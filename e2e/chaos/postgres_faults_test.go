@@ -35,7 +35,7 @@ var postgresFaults = []scenario{
 		for range 3 {
 			pid, err := w.count("SELECT pid FROM pg_stat_activity WHERE usename = $1 AND datname = $2 LIMIT 1", roleName, w.name)
 			require.NoError(w.t, err)
-			require.NoError(w.t, syscall.Kill(pid, syscall.SIGKILL)) // the postmaster then restarts all of them
+			require.NoError(w.t, syscall.Kill(pid, syscall.SIGKILL)) // the postmaster then restarts them all
 			w.sleep(w.some(2*time.Second, 4*time.Second))
 		}
 	}},
@@ -81,12 +81,12 @@ var postgresFaults = []scenario{
 	{id: "F16", name: "database_migrated_under_load", fault: migrateUnderLoad},
 }
 
-// terminateSessions ends all sessions of the processes.
+// terminateSessions ends all of the processes' sessions.
 func (w *world) terminateSessions() {
 	w.sql.exec(w.t, w.name, fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '%s'", roleName))
 }
 
-// lock holds a table until the function that it gives is called. What is meant to wait for longer than that is retried.
+// lock locks a table until release is called. Statements that wait longer than their timeout are retried.
 func (w *world) lock(table, mode string) (release func()) {
 	c := w.sql.connect(w.t, w.name)
 	_, err := c.Exec(w.t.Context(), fmt.Sprintf("BEGIN; LOCK TABLE %s IN %s MODE", table, mode))
@@ -97,7 +97,7 @@ func (w *world) lock(table, mode string) (release func()) {
 	}
 }
 
-// cutInTheMiddle resets connections, and lets results come through only in part or in pieces.
+// cutInTheMiddle resets connections, and truncates or splits results.
 func cutInTheMiddle(w *world) {
 	for until := time.Now().Add(outage); time.Now().Before(until); {
 		switch w.rng.IntN(3) {
@@ -114,7 +114,7 @@ func cutInTheMiddle(w *world) {
 	}
 }
 
-// crossedUpserts sends pairs of events that touch the same two customers, each in the other order.
+// crossedUpserts sends pairs of events about the same two customers in opposite orders.
 func crossedUpserts(w *world) {
 	var sending sync.WaitGroup
 	for pair := range 50 {
@@ -131,8 +131,8 @@ func crossedUpserts(w *world) {
 	w.sleep(outage / 2)
 }
 
-// migrateUnderLoad does what a release might: several migrators at once, one of which is killed; a new column; and an index
-// whose making is ended half-way and begun again.
+// migrateUnderLoad does what a release might: several concurrent migrators, one of which is killed; a new column; and an index
+// whose build is interrupted and restarted.
 func migrateUnderLoad(w *world) {
 	var migrators sync.WaitGroup
 	migrators.Go(func() {
@@ -140,10 +140,10 @@ func migrateUnderLoad(w *world) {
 		defer cancel()
 		killed := exec.CommandContext(ctx, holdfast, "migrate")
 		killed.Env = w.environment(w.address, w.sql.url(w.name))
-		_ = killed.Run() // it is meant to be killed
+		_ = killed.Run() // killed on purpose
 	})
 	for range 2 {
-		migrators.Go(func() { // a Temporal that is too busy for its schedules is one to ask again
+		migrators.Go(func() { // Temporal may be too busy for its schedules, so it is retried
 			var out string
 			err := errors.New("not run")
 			for try := 0; err != nil && try < 4; try++ {

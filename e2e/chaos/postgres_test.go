@@ -17,8 +17,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// postgres is a private PostgreSQL that is killed and started again. It does not wait for the disk: the processes die in
-// these tests, the machine does not.
+// postgres is a private PostgreSQL that can be killed and restarted. It doesn't wait for the disk: these tests kill processes,
+// not the machine.
 type postgres struct {
 	options devstack.PostgresOptions
 	server  *devstack.Postgres // nil while it is down
@@ -51,13 +51,13 @@ func (p *postgres) tryStart(ctx context.Context) error {
 	return nil
 }
 
-// start starts it again, on the same port and data.
+// start restarts it, on the same port and data.
 func (p *postgres) start(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.tryStart(t.Context()))
 }
 
-// kill is kill -9 of the postmaster.
+// kill kills the postmaster with SIGKILL.
 func (p *postgres) kill() {
 	if p.server != nil {
 		p.server.End(syscall.SIGKILL)
@@ -65,13 +65,13 @@ func (p *postgres) kill() {
 	}
 }
 
-// abort is pg_ctl stop -m immediate.
+// abort stops it like pg_ctl stop -m immediate.
 func (p *postgres) abort() {
 	p.server.End(syscall.SIGQUIT)
 	p.server = nil
 }
 
-// connect gives a connection of the superuser that ends with the test.
+// connect returns a superuser connection that ends with the test.
 func (p *postgres) connect(t testing.TB, database string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), p.url(database))
@@ -80,7 +80,7 @@ func (p *postgres) connect(t testing.TB, database string) *pgx.Conn {
 	return c
 }
 
-// exec runs statements one by one, each in a transaction of its own.
+// exec runs statements one by one, each in its own transaction.
 func (p *postgres) exec(t testing.TB, database string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -94,7 +94,7 @@ func (p *postgres) exec(t testing.TB, database string, statements ...string) {
 	}
 }
 
-// set changes settings of the running server and gives a function that undoes it.
+// set changes settings of the running server and returns a function that restores them.
 func (p *postgres) set(t testing.TB, settings map[string]string) (undo func()) {
 	t.Helper()
 	var set, reset []string

@@ -15,24 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is a program that is killed, frozen and started again. One that ends by itself is restarted after a second, as a
-// service manager would do it.
+// process is a program that can be killed, frozen and restarted. If it exits on its own, it is restarted after a second, like a
+// service manager would.
 type process struct {
 	name    string
 	command func() *exec.Cmd
 	ready   func(context.Context) error
-	log     string   // the file that gets its output, over all its lives
-	output  *os.File // where it goes instead, unless nil
+	log     string   // the file with its output, over all its lives
+	output  *os.File // replaces the file unless nil
 
 	mu      sync.Mutex
 	running *exec.Cmd     // nil between two lives
-	stopped chan struct{} // closed to end the restarts; nil when it is not meant to run
-	ended   chan struct{} // closed when it has ended for good
+	stopped chan struct{} // closed to end the restarts; nil when it shouldn't run
+	ended   chan struct{} // closed when it has ended permanently
 }
 
 const restartPause = time.Second
 
-// launch starts it and does not wait until it is ready.
+// launch starts it without waiting until it is ready.
 func (p *process) launch(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
@@ -46,7 +46,7 @@ func (p *process) launch(t testing.TB) {
 	require.NoError(t, <-started, "start %s", p.name)
 }
 
-// live runs on a thread of its own: Linux ends the child when the thread that made it ends.
+// live runs on its own thread: Linux ends the child when the thread that created it ends.
 func (p *process) live(stopped, ended chan struct{}, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -99,7 +99,7 @@ func (p *process) set(command *exec.Cmd) {
 	p.running = command
 }
 
-// pid is 0 while it does not run.
+// pid is 0 while it isn't running.
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,14 +120,14 @@ func (p *process) signal(s syscall.Signal) {
 // crash kills it; it is restarted.
 func (p *process) crash() { p.signal(syscall.SIGKILL) }
 
-// freeze stops it in its tracks, thaw lets it go on.
+// freeze suspends it, thaw resumes it.
 func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
 func (p *process) thaw()   { p.signal(syscall.SIGCONT) }
 
-// kill ends it at once, until the next launch.
+// kill ends it immediately, until the next launch.
 func (p *process) kill() { p.end(syscall.SIGKILL, time.Minute) }
 
-// terminate asks it to end and waits until it has.
+// terminate stops it in order and waits for its end.
 func (p *process) terminate(t testing.TB) {
 	t.Helper()
 	require.True(t, p.end(syscall.SIGTERM, time.Minute), "%s does not end when it is told to", p.name)
@@ -173,7 +173,7 @@ func (p *process) start(t testing.TB) {
 	p.awaitReady(t)
 }
 
-// eventually asks until there is no error.
+// eventually retries until there is no error.
 func eventually(t testing.TB, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -187,5 +187,5 @@ func eventually(t testing.TB, limit time.Duration, what string, check func() err
 	require.FailNow(t, fmt.Sprintf("after %s, not yet: %s", limit, what), "%v", err)
 }
 
-// logPath is where a process of a scenario writes.
+// logPath returns the log file of a process.
 func logPath(dir, name string) string { return filepath.Join(dir, name+".log") }

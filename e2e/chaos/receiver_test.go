@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// receiver is a customer's endpoint: it checks signatures as the book says, and notes each event that it has confirmed.
+// A customer's endpoint: it checks signatures as the specification says, and records each event that it has confirmed.
 type receiver struct {
 	t       testing.TB
 	address string
 	server  *http.Server
 
 	mu        sync.Mutex
-	behave    http.HandlerFunc // nil: it is well
+	behave    http.HandlerFunc // nil while healthy
 	confirmed map[string]int   // by event
 	forged    []string
 }
@@ -39,7 +39,7 @@ func newReceiver(t testing.TB) *receiver {
 
 func (r *receiver) url() string { return "http://" + r.address + "/hooks" }
 
-// listen opens it; shut closes it and cuts what is under way.
+// listen opens it; shut closes it and its connections.
 func (r *receiver) listen(address string) {
 	listener, err := net.Listen("tcp", address)
 	require.NoError(r.t, err)
@@ -52,7 +52,7 @@ func (r *receiver) shut() { _ = r.server.Close() }
 
 func (r *receiver) reopen() { r.listen(r.address) }
 
-// behaves gives it another behaviour; nil makes it well again.
+// behaves replaces its behaviour; nil makes it healthy again.
 func (r *receiver) behaves(f http.HandlerFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,14 +82,15 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 	r.confirm(id)
 }
 
-// confirm notes what is about to be answered with 2xx.
+// confirm records what is about to be answered with 2xx.
 func (r *receiver) confirm(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.confirmed[id]++
 }
 
-// isAuthentic follows the book: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md.
+// isAuthentic follows the specification:
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md.
 func isAuthentic(request *http.Request, body []byte) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(standardSecret, "whsec_"))
 	if err != nil {
@@ -101,7 +102,7 @@ func isAuthentic(request *http.Request, body []byte) bool {
 	return slices.Contains(strings.Fields(request.Header.Get("webhook-signature")), want)
 }
 
-// seen are the events that were confirmed.
+// seen returns the confirmed events.
 func (r *receiver) seen() (ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,29 +11,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scenario is one fault, or one story of several.
+// scenario is one fault, or a sequence of several.
 type scenario struct {
 	// id is the row of the fault catalogue: F01.
 	id string
 	// name is short and unique.
 	name string
-	// fault makes it, lets it last, and takes it away.
+	// fault injects it, waits, and removes it.
 	fault func(*world)
-	// short says that it is also part of `go test ./...`.
+	// short includes it in `go test ./...`.
 	short bool
-	// accepts says that no request of the time of the fault may be answered with 5xx: the other store is enough.
+	// accepts means that no request during the fault may be answered with 5xx: the other store is enough.
 	accepts bool
-	// twice checks once more after an orderly restart of everything.
+	// twice repeats the checks after an orderly restart of everything.
 	twice bool
-	// environ adds variables to that of the processes.
+	// environ adds variables to the processes' environment.
 	environ []string
-	// disk, in MiB, gives Holdfast's database a file system of its own, of this size.
+	// disk, in MiB, gives Holdfast's database its own file system of this size.
 	disk int
 	// code is compiled before the load begins.
 	code *variant
-	// mixed says that workers of different code share runs, which may then disagree with a history.
+	// mixed means that workers with different code share runs, which may then disagree with a history.
 	mixed bool
-	// buries says that operators make dead letters of good events.
+	// buries means that operators turn good events into dead letters.
 	buries bool
 }
 
@@ -46,7 +46,7 @@ func concat(groups ...[]scenario) (joined []scenario) {
 	return joined
 }
 
-// Every scenario, one after the other: they share the servers, and the machine.
+// Every scenario, one after the other: they share the servers and the machine.
 func TestChaos(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	wanted := regexp.MustCompile(*only)
@@ -58,7 +58,7 @@ func TestChaos(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			r := result{scenario: &s, verdict: "FAILED"}
 			began := time.Now()
-			defer func() { // also when it has failed half-way
+			defer func() { // also if it has failed half-way
 				r.took = time.Since(began)
 				results = append(results, r)
 				t.Log(&r)
@@ -74,14 +74,14 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// The length of the parts of a scenario.
+// The lengths of a scenario's parts.
 const (
 	warmUp     = 50 // events
 	afterwards = 25
 	settle     = 4 * time.Minute
 )
 
-// play runs a scenario from beginning to end, and fills its row as far as it gets.
+// play runs a scenario, and fills in its row as far as it gets.
 func play(t *testing.T, s *scenario, r *result) {
 	if s.code != nil {
 		s.code.build(t)
@@ -137,15 +137,14 @@ func (w *world) doors() (doors []string) {
 // result is a row of the table.
 type result struct {
 	scenario *scenario
-	// acknowledged, unavailable (5xx), silent (no answer) and slowest are of the requests that began during the fault.
+	// acknowledged, unavailable (5xx), silent (no answer) and slowest cover the requests that began during the fault.
 	acknowledged, unavailable, silent int
 	slowest                           time.Duration
-	// total is how many events were acknowledged in the whole scenario; recovered those that were accepted and never
-	// acknowledged.
+	// total counts the acknowledged events of the whole scenario; recovered those that were accepted but never acknowledged.
 	total, lost, duplicated, wrong, dead, recovered int
 	heal, took                                      time.Duration
 	note, verdict                                   string
-	// checked says that the ledger was compared with the database.
+	// checked means that the ledger was compared with the database.
 	checked bool
 }
 

@@ -14,25 +14,25 @@ import (
 	"time"
 )
 
-// The secrets, with the canary in them.
+// The secrets, which contain the canary.
 var (
 	stripeSecret   = "whsec_" + canary + "-of-stripe"
 	standardSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(canary+"-of-standard-webhooks"))
 	hmacSecret     = canary + "-of-hmac"
 )
 
-// message is an event as it is sent, each time with the same bytes.
+// message is an event as sent, each time with the same bytes.
 type message struct {
 	provider, key string
 	body          []byte
 	header        map[string]string
-	poison        bool // it cannot be processed: a dead letter is right
+	poison        bool // can't be processed: a dead letter is right
 }
 
 func (m message) workflowID() string { return m.provider + ":" + m.key }
 
-// signed gives the headers of a request that is sent now. These are the providers' schemes, written here anew, so that the
-// tests do not ask the engine whether the engine is right.
+// signed returns the headers of a request that is sent now. The providers' schemes are implemented again here, so that the
+// tests don't use the code under test as the reference.
 func (m message) signed(now time.Time, forged bool) map[string]string {
 	headers := map[string]string{"Content-Type": "application/json", "X-Canary": canary}
 	for name, value := range m.header {
@@ -64,7 +64,7 @@ func mac(secret, text string) []byte {
 	return h.Sum(nil)
 }
 
-// post sends it to a door once; status is 0 if there is no answer.
+// post sends it once; status is 0 without an answer.
 func (m message) post(
 	ctx context.Context, client *http.Client, door string, forged bool,
 ) (status int, answer []byte, err error) {

@@ -19,7 +19,7 @@ import (
 	"holdfast/migrations"
 )
 
-// stack is what all scenarios share: the servers.
+// stack has the servers shared by all scenarios.
 type stack struct {
 	dir       string
 	database  *postgres // Holdfast's
@@ -28,12 +28,12 @@ type stack struct {
 	address   string // of Temporal's frontend
 	store     *link  // from Temporal to its database
 	dynamic   string // Temporal's dynamic configuration
-	overrides string // what deploy's says
+	overrides string // settings on top of deploy's
 }
 
 const (
 	template = "template_of_chaos"
-	// quickly makes lists of runs and deletions follow soon, and reads the dynamic configuration itself often.
+	// quickly makes lists of runs and deletions follow soon, and the server reload its dynamic configuration often.
 	quickly = "\nhistory.visibilityProcessorUpdateAckInterval:\n  - value: 500ms\n"
 )
 
@@ -64,7 +64,7 @@ func startStack(ctx context.Context) (s *stack, err error) {
 	return s, err
 }
 
-// prepareTemplate makes the database that those of the scenarios are copies of.
+// prepareTemplate creates the template of the scenarios' databases.
 func prepareTemplate(ctx context.Context, p *postgres) error {
 	if err := p.server.CreateDatabase(ctx, template); err != nil {
 		return err
@@ -72,8 +72,8 @@ func prepareTemplate(ctx context.Context, p *postgres) error {
 	return migrations.Up(ctx, p.url(template))
 }
 
-// startTemporal lets the dev stack make the schema, the configuration and the namespace, and then runs the server as a
-// process of ours: one that starts in any order, and that a signal stops without anybody starting it again.
+// startTemporal lets the dev stack create the schema, the configuration and the namespace, and then runs the server as a
+// process of its own: it can start in any order, and isn't restarted after a signal.
 func (s *stack) startTemporal(ctx context.Context) error {
 	deployed, err := os.ReadFile(filepath.Join(root, "deploy", "temporal", "dynamicconfig.yaml"))
 	if err != nil {
@@ -106,12 +106,12 @@ func (s *stack) startTemporal(ctx context.Context) error {
 	return nil
 }
 
-// configure writes Temporal's dynamic configuration: that of deploy, and more. The server reads it every 10 s.
+// configure writes Temporal's dynamic configuration: that of deploy plus more. The server reloads it every 10 s.
 func (s *stack) configure(more string) error {
 	return os.WriteFile(s.dynamic, []byte(s.overrides+more), 0o644)
 }
 
-// pingTemporal asks for something that each of its services has to work for.
+// pingTemporal makes a call that involves each of its services.
 func (s *stack) pingTemporal(ctx context.Context) error {
 	c, err := s.dial("default")
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *stack) dial(namespace string) (sdk.Client, error) {
 	return sdk.NewLazyClient(sdk.Options{HostPort: s.address, Namespace: namespace, Logger: log.NewStructuredLogger(quiet)})
 }
 
-// heal brings up what a scenario has left down.
+// heal restores what a scenario has left down.
 func (s *stack) heal(t testing.TB) {
 	t.Helper()
 	s.database.start(t)
@@ -156,7 +156,7 @@ func (s *stack) remove() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+// cleanEnvironment returns the tests' environment without variables that would point Holdfast elsewhere.
 func cleanEnvironment() (kept []string) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")

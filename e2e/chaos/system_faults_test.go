@@ -34,7 +34,7 @@ var systemFaults = []scenario{
 	{id: "F58", name: "trace_backend_black_hole", fault: traceToNowhere},
 }
 
-// part is something that can be off.
+// part is something that can be down.
 type part struct {
 	name    string
 	off, on func()
@@ -53,8 +53,8 @@ func (w *world) parts() []part {
 	return parts
 }
 
-// swizzle is FoundationDB's swizzle-clogging: a random part of the whole is stopped one by one, and goes on in another order.
-// Programs are killed or frozen, links cut.
+// swizzle is FoundationDB's swizzle-clogging: random parts are stopped one by one, and resumed in another order. Programs are
+// killed or frozen, links cut.
 func swizzle(w *world) {
 	rounds := 2
 	for range rounds {
@@ -81,7 +81,7 @@ func swizzle(w *world) {
 	}
 }
 
-// silence restarts processes with a pipe for their log that nobody reads.
+// silence restarts processes with a pipe for their log that is never read.
 func (w *world) silence(nodes ...*node) {
 	for _, n := range nodes {
 		reader, writer, err := os.Pipe()
@@ -93,7 +93,7 @@ func (w *world) silence(nodes ...*node) {
 	}
 }
 
-// traceToNowhere restarts everything with a collector that takes connections and says nothing.
+// traceToNowhere restarts everything with a collector that accepts connections and never answers.
 func traceToNowhere(w *world) {
 	collector, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(w.t, err)
@@ -104,7 +104,7 @@ func traceToNowhere(w *world) {
 			if err != nil {
 				return
 			}
-			go func() { _, _ = bufio.NewReader(c).Peek(1) }() // and keeps it open
+			go func() { _, _ = bufio.NewReader(c).Peek(1) }() // keeps the connection open
 		}
 	}()
 	for _, n := range w.nodes() {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// table is the results as markdown.
+// table formats the results as Markdown.
 func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("| Fault | Scenario | Acknowledged | of these during the fault | 5xx | No answer | Lost | Duplicated | Recovered " +
 		"| Heals in | Result |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	sum := result{}
 	for _, r := range results {
-		if !r.checked { // it came to no rest, so that its numbers would say nothing
+		if !r.checked { // it never became idle, so its numbers would mean nothing
 			fmt.Fprintf(&b, "| %s | %s | – | %d | %d | %d | – | – | – | – | %s, not checked |\n", r.scenario.id,
 				strings.ReplaceAll(r.scenario.name, "_", " "), r.acknowledged, r.unavailable, r.silent, r.verdict)
 			continue

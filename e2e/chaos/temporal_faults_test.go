@@ -44,7 +44,7 @@ var temporalFaults = []scenario{
 		}
 	}},
 	{id: "F20", name: "temporal_limits_the_rate", fault: func(w *world) {
-		// The file is looked at every 10 s.
+		// The server reloads the file every 10 s.
 		const normal = "frontend.namespaceRPS:\n  - value: 10000"
 		require.Contains(w.t, w.overrides, normal)
 		before := w.overrides
@@ -81,8 +81,8 @@ var temporalFaults = []scenario{
 	}},
 }
 
-// terminateAndRedrive ends runs as an operator might by mistake, lets the sweep make dead letters of them, and redrives them
-// all twice at the same time, with all workers killed in the middle.
+// terminateAndRedrive ends runs as an operator might by mistake, waits for the sweep to record their dead letters, and redrives
+// them all twice at the same time, killing all workers in the middle.
 func terminateAndRedrive(w *world) {
 	c := w.client()
 	release := w.lock("entities", "EXCLUSIVE")
@@ -99,10 +99,10 @@ func terminateAndRedrive(w *world) {
 		}
 	}
 	require.NotEmpty(w.t, ended, "no run was open")
-	w.sleep(6 * time.Second) // what was waiting for the lock gives up
+	w.sleep(6 * time.Second) // waiting steps time out on the lock
 	release()
 	eventually(w.t, 4*time.Minute, "the sweep has found them", func() error {
-		// Those whose last step has committed all the same are no dead letters, and poison may have been one before its run was ended.
+		// Events whose last step has committed anyway are no dead letters, and poison may have been one before its run was ended.
 		found, err := w.workflowsOf(`SELECT workflow_id FROM dead_letters UNION
 			SELECT workflow_id FROM events WHERE status = 'processed'`)
 		if err != nil {
@@ -134,7 +134,7 @@ func terminateAndRedrive(w *world) {
 	})
 }
 
-// resetProcessed runs events again from their beginning that have been processed.
+// resetProcessed runs processed events again from the beginning.
 func resetProcessed(w *world) {
 	c := w.client()
 	w.awaitCount(time.Minute, 40, "SELECT count(*) FROM events WHERE status = 'processed'")
@@ -156,9 +156,9 @@ func resetProcessed(w *world) {
 	w.sleep(3 * time.Second)
 }
 
-// firstWorkflowTask is the event that `temporal` and `tctl` reset to as FirstWorkflowTask: the end of the first task. Temporal
-// cuts a history between batches only, and the three events before this one are one batch where the run was started eagerly,
-// two where a worker polled for its task.
+// firstWorkflowTask returns the event that `temporal` and `tctl` reset to as FirstWorkflowTask: the end of the first task.
+// Temporal splits a history only between batches. The three events before this one are one batch if the run was started
+// eagerly, and two if a worker polled for its task.
 func (w *world) firstWorkflowTask(c sdk.Client, run *common.WorkflowExecution) int64 {
 	history := c.GetWorkflowHistory(w.t.Context(), run.GetWorkflowId(), run.GetRunId(), false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// usage is what a process holds.
+// usage is a process's resource usage.
 type usage struct {
 	goroutines, files int
 	memory            int // resident, in MiB
@@ -16,7 +16,7 @@ type usage struct {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
-// use reads what the process holds now.
+// use reads the current usage of a process.
 func (w *world) use(n *node) (u usage, err error) {
 	metrics, err := n.get(w.t.Context(), "/metrics")
 	if err != nil {
@@ -56,15 +56,15 @@ func (w *world) measureBaseline() {
 	}
 }
 
-// The room above the baseline. Pools grow with the load of a fault, and shrink again only after minutes; a leak at 25 events a
-// second is larger than that within a scenario.
+// The allowance above the baseline. Pools grow with the load of a fault, and shrink only after minutes; at 25 events per second
+// a leak exceeds it within a scenario.
 const (
 	roomGoroutines = 100
 	roomFiles      = 80
 	roomMemory     = 160
 )
 
-// exceeds says what has grown beyond the room.
+// exceeds returns what has grown beyond the allowance.
 func (u usage) exceeds(baseline usage) error {
 	if u.goroutines > baseline.goroutines+roomGoroutines || u.files > baseline.files+roomFiles ||
 		u.memory > baseline.memory+roomMemory {

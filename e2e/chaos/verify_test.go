@@ -7,7 +7,7 @@ import (
 	"holdfast/persistence"
 )
 
-// verify is what `holdfast verify-ledger` asks of the database.
+// verify makes the same checks of the database as `holdfast verify-ledger`.
 func (w *world) verify(l ledger.Ledger) ledger.Report {
 	w.t.Helper()
 	store, err := persistence.Open(w.t.Context(), persistence.Config{URL: w.sql.url(w.name), MaxConns: 2})

@@ -25,7 +25,7 @@ var workerFaults = []scenario{
 	}},
 	{id: "F28", name: "completion_never_arrives", fault: func(w *world) {
 		for range 3 {
-			w.workerTemporal.blackHole(w.t, up) // what is being worked on commits, and nobody hears of it
+			w.workerTemporal.blackHole(w.t, up) // steps in progress commit, but their results are lost
 			w.sleep(1500 * time.Millisecond)
 			for _, n := range w.workers {
 				n.kill()
@@ -44,11 +44,11 @@ var workerFaults = []scenario{
 		}
 	}},
 	{id: "F30", name: "worker_frozen_and_back_as_a_zombie", fault: func(w *world) {
-		release := w.lock("entities", "EXCLUSIVE") // so that it has something in its hands
+		release := w.lock("entities", "EXCLUSIVE") // so that a step is in progress
 		w.sleep(time.Second)
 		w.workers[0].freeze()
 		release()
-		w.sleep(15 * time.Second) // longer than a workflow task, so that the other one does its work
+		w.sleep(15 * time.Second) // longer than a workflow task, so that the other worker takes over
 		w.workers[0].thaw()
 		w.sleep(time.Second)
 	}},
@@ -68,7 +68,7 @@ var workerFaults = []scenario{
 		w.rollTo("", w.workers)
 		release()
 		w.sleep(4 * time.Second)
-		w.rollTo(nextRelease.build(w.t), w.workers) // what the new release has begun, it ends
+		w.rollTo(nextRelease.build(w.t), w.workers) // runs that the new release has begun are finished by it
 	}},
 	{id: "F33", name: "rolling_restarts", fault: rollingRestarts},
 	{id: "F34", name: "processor_taken_away", fault: func(w *world) {
@@ -83,7 +83,7 @@ var workerFaults = []scenario{
 	}},
 }
 
-// runVariant replaces the workers, all at once, by others of this code; nil: the real ones.
+// runVariant replaces all workers at once by a variant; nil means the normal ones.
 func (w *world) runVariant(v *variant) {
 	path := ""
 	if v != nil {
@@ -98,7 +98,7 @@ func (w *world) runVariant(v *variant) {
 	}
 }
 
-// rollTo replaces processes in order, one after the other, by others of this program.
+// rollTo restarts processes in order, one after the other, with this program.
 func (w *world) rollTo(binary string, nodes []*node) {
 	for _, n := range nodes {
 		n.terminate(w.t)
@@ -107,8 +107,8 @@ func (w *world) rollTo(binary string, nodes []*node) {
 	}
 }
 
-// rollingRestarts stops every process in order and starts it again, while senders go on. Nobody is told 5xx for it; those
-// whose connection is refused try again.
+// rollingRestarts restarts every process in order while senders continue. No request is answered with 5xx; senders retry
+// refused connections.
 func rollingRestarts(w *world) {
 	began := time.Now()
 	for range 2 {
@@ -120,7 +120,7 @@ func rollingRestarts(w *world) {
 	require.LessOrEqual(w.t, w.load.cut(began), 2, "requests got no answer although they were not refused")
 }
 
-// starve leaves processes a twentieth of a processor.
+// starve limits processes to a twentieth of a processor.
 func (w *world) starve(nodes ...*node) (undo func()) {
 	group := "/sys/fs/cgroup/cpu/" + w.name
 	if err := os.Mkdir(group, 0o755); err != nil {

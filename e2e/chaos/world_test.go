@@ -30,14 +30,14 @@ import (
 type world struct {
 	*stack
 	t         testing.TB
-	rng       *rand.Rand // what the scenario chooses
+	rng       *rand.Rand // the scenario's random choices
 	dir       string
 	name      string // of the database
 	namespace string
 	sql       *postgres // that has the database
 
 	ingresses, workers []*node
-	// Where the processes find their stores.
+	// How the processes reach their stores.
 	ingressTemporal, ingressDatabase, workerTemporal, workerDatabase *link
 
 	load     *load
@@ -49,12 +49,12 @@ type node struct {
 	*process
 	ingress, operator string // base URLs
 	baseline          usage
-	binary            string // another one than holdfast; "" for that
+	binary            string // replaces holdfast unless ""
 	environ           []string
 	role              string
 }
 
-// canary is in payloads, headers and secrets, and must be in no log and no metric.
+// canary is in payloads, headers and secrets, and must not be in any log or metric.
 const canary = "CANARY-6f1d"
 
 const (
@@ -64,7 +64,7 @@ const (
 
 var worlds atomic.Int64
 
-// newWorld makes an installation and starts it.
+// newWorld creates an installation and starts it.
 func newWorld(t testing.TB, s *scenario) *world {
 	t.Helper()
 	servers.heal(t)
@@ -109,7 +109,7 @@ func newWorld(t testing.TB, s *scenario) *world {
 
 func (w *world) nodes() []*node { return append(append([]*node{}, w.workers...), w.ingresses...) }
 
-// makeDatabase copies the template. The processes are a role that owns nothing, as in production.
+// makeDatabase copies the template. The processes use a role that owns nothing, as in production.
 func (w *world) makeDatabase() {
 	w.sql.exec(w.t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", w.name, template),
 		fmt.Sprintf(`DO $$ BEGIN CREATE ROLE %s LOGIN PASSWORD '%s';
@@ -164,7 +164,7 @@ func (w *world) makeNamespace() {
 	})
 }
 
-// client speaks with Temporal directly.
+// client returns a direct client of Temporal.
 func (w *world) client() sdk.Client {
 	c, err := w.dial(w.namespace)
 	require.NoError(w.t, err)
@@ -172,7 +172,7 @@ func (w *world) client() sdk.Client {
 	return c
 }
 
-// migrate prepares the namespace. Its schedules would go on for the rest of the run, so they end with the scenario.
+// migrate prepares the namespace. Its schedules would continue for the rest of the run, so they end with the scenario.
 func (w *world) migrate() {
 	out, err := w.run("migrate")
 	require.NoError(w.t, err, out)
@@ -235,7 +235,7 @@ func (w *world) node(role string, i int, temporal, database *link, environ []str
 	return n
 }
 
-// applicationURL is the database as the processes reach it.
+// applicationURL returns the database's URL for the processes.
 func (w *world) applicationURL(l *link) string {
 	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", roleName, rolePassword, l.address(), w.name)
 }
@@ -247,7 +247,7 @@ func (n *node) probe(ctx context.Context) error {
 	return err
 }
 
-// get reads a page of the operator port.
+// get requests a page of the operator port.
 func (n *node) get(ctx context.Context, path string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.operator+path, http.NoBody)
 	if err != nil {
@@ -265,7 +265,7 @@ func (n *node) get(ctx context.Context, path string) (string, error) {
 	return string(text), err
 }
 
-// restart ends everything of the installation in order and starts it again.
+// restart stops the whole installation in order and starts it again.
 func (w *world) restart() {
 	for _, n := range append(append([]*node{}, w.ingresses...), w.workers...) {
 		n.terminate(w.t)
@@ -278,7 +278,7 @@ func (w *world) restart() {
 	}
 }
 
-// recover brings up whatever is down.
+// recover starts whatever is down.
 func (w *world) recover() {
 	w.heal(w.t)
 	w.sql.start(w.t)
@@ -294,12 +294,12 @@ func (w *world) recover() {
 // sleep lets a fault last.
 func (w *world) sleep(d time.Duration) { time.Sleep(d) }
 
-// some is a duration of at least low, and below high.
+// some returns a random duration from low to below high.
 func (w *world) some(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.rng.Int64N(int64(high-low)))
 }
 
-// count is the number that a query gives, read directly.
+// count returns the number from a query, read directly.
 func (w *world) count(query string, args ...any) (n int, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
@@ -312,7 +312,7 @@ func (w *world) count(query string, args ...any) (n int, err error) {
 	return n, err
 }
 
-// awaitCount waits until a query gives at least a number.
+// awaitCount waits until a query returns at least a number.
 func (w *world) awaitCount(limit time.Duration, least int, query string, args ...any) {
 	w.t.Helper()
 	eventually(w.t, limit, fmt.Sprintf("%s ≥ %d", query, least), func() error {

@@ -22,20 +22,20 @@ import (
 	"holdfast/operator/access"
 )
 
-// browser is one visitor with a profile of its own. When the test ends, nothing may have been loaded from elsewhere, no script may
-// have failed, and no rule of the content security policy may have been broken.
+// browser is one visitor with its own profile. At the end of the test, nothing may have been loaded from elsewhere, no script
+// may have failed, and no rule of the content security policy may have been violated.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
-	// origin is where it goes, and from where alone it may load anything.
+	// origin is the only origin from which it may load anything.
 	origin string
 
 	mu       sync.Mutex
 	troubles []string
-	roams    bool // it visits other pages as well, which may do anything
+	roams    bool // visits other pages as well, which may do anything
 }
 
-// patience is how long a page may take on a busy machine.
+// patience is the time limit for a page on a busy machine.
 const patience = time.Minute
 
 func newBrowser(t *testing.T) *browser {
@@ -56,7 +56,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// observe notes what no page may do.
+// observe records what no page may do.
 func (b *browser) observe(happened any) {
 	switch e := happened.(type) {
 	case *network.EventRequestWillBeSent:
@@ -78,7 +78,7 @@ func (b *browser) trouble(text string) {
 	b.troubles = append(b.troubles, text)
 }
 
-// do runs an action within the time that a busy machine may take.
+// do runs an action within the time limit of a busy machine.
 func do[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -88,7 +88,7 @@ func do[T any](b *browser, action chromedp.Action[T]) T {
 	return result
 }
 
-// call is a command of the protocol as an action.
+// call turns a command of the protocol into an action.
 func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[R] {
 	return func(ctx context.Context, t *chromedp.Target) (R, error) { return cdp.Call(ctx, t, command, params) }
 }
@@ -113,7 +113,7 @@ func (b *browser) as(role access.Role) *browser {
 	return b
 }
 
-// withoutScripts makes the browser run none.
+// withoutScripts disables scripts.
 func (b *browser) withoutScripts() *browser {
 	b.t.Helper()
 	do(b, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
@@ -126,13 +126,13 @@ func (b *browser) open(path string) (status int) {
 	return b.lead(chromedp.Navigate(b.origin + path))
 }
 
-// submit clicks on what leads to another page.
+// submit clicks an element that leads to another page.
 func (b *browser) submit(selector string) (status int) {
 	b.t.Helper()
 	return b.lead(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// click clicks on what stays on the page.
+// click clicks an element that stays on the page.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	do(b, chromedp.Click(chromedp.CSS(selector)))
@@ -144,16 +144,16 @@ func (b *browser) fill(selector, value string) {
 	do(b, chromedp.SetValue(chromedp.CSS(selector), value))
 }
 
-// text is what somebody reads in an element.
+// text returns the visible text of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
 	return strings.TrimSpace(do(b, chromedp.Text(chromedp.CSS(selector))))
 }
 
-// page is what somebody reads.
+// page returns the visible text of the page.
 func (b *browser) page() string { b.t.Helper(); return b.text("main") }
 
-// await waits until a page, which stays the same one, says something. It reads in one step, so that what is replaced meanwhile is there.
+// await waits for a text on the current page. It reads in one step, so that replaced elements don't matter.
 func (b *browser) await(selector, text string) {
 	b.t.Helper()
 	quoted, err := json.Marshal(selector)
@@ -167,7 +167,7 @@ func (b *browser) await(selector, text string) {
 	})
 }
 
-// count is how many elements there are.
+// count returns the number of elements.
 func (b *browser) count(selector string) int {
 	b.t.Helper()
 	quoted, err := json.Marshal(selector)
@@ -175,7 +175,7 @@ func (b *browser) count(selector string) int {
 	return do(b, chromedp.Evaluate[int]("document.querySelectorAll("+string(quoted)+").length"))
 }
 
-// path is where the browser is, with its query.
+// path returns the current path with its query.
 func (b *browser) path() string {
 	b.t.Helper()
 	at, err := url.Parse(do(b, chromedp.Location()))
@@ -183,7 +183,7 @@ func (b *browser) path() string {
 	return at.RequestURI()
 }
 
-// title is that of the tab.
+// title returns the tab's title.
 func (b *browser) title() string { b.t.Helper(); return do(b, chromedp.Title()) }
 
 // Axe-core 4.14.1 as npm has it, by Deque Systems under the Mozilla Public License 2.0: see testdata/axe.LICENSE. It is part of
@@ -192,7 +192,7 @@ func (b *browser) title() string { b.t.Helper(); return do(b, chromedp.Title()) 
 //go:embed testdata/axe.min.js
 var axe string
 
-// violation is a rule of axe-core that a page breaks.
+// violation is a rule of axe-core that a page violates.
 type violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`
@@ -203,7 +203,7 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// requireAccessible has axe-core find nothing serious on the page, in light and in dark.
+// requireAccessible asserts that axe-core finds nothing serious on the page, in light and in dark mode.
 func (b *browser) requireAccessible() {
 	b.t.Helper()
 	run := chromedp.Evaluate[[]violation](

@@ -10,7 +10,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// What waits for a paused destination is canceled from its page, and by the command; the next event waits all the same.
+// Deliveries waiting for a paused destination are canceled from its page, and by the command; the next event still waits.
 func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -46,7 +46,7 @@ func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
 	require.Zero(t, r.got.Load())
 }
 
-// A processed event is sent again to all of its subscriptions from its page, which says how many these are.
+// A processed event is replayed to all of its subscriptions from its page, which shows how many there are.
 func TestAProcessedEventIsReplayed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

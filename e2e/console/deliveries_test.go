@@ -9,7 +9,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// All deliveries are one list, which is filtered as the API filters it and pages from the newest event to the oldest.
+// All deliveries are one list, with the API's filters, paged from the newest event to the oldest.
 func TestDeliveriesAreFiltered(t *testing.T) {
 	t.Parallel()
 	r, other := newReceiver(t), newReceiver(t)
@@ -51,7 +51,7 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.NotContains(t, viewer.page(), "thanks", "a response can repeat what was sent")
 }
 
-// The list of events shows how each one's deliveries stand and filters by it; the whole of a row leads to its event.
+// The list of events shows the state of each one's deliveries and filters by it; the whole row links to its event.
 func TestEventsShowAndFilterTheirDeliveries(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// An entity shows what it is, what it was, what each change did, and the event behind each field.
+// An entity shows its current and past states, what each change did, and the event behind each field.
 func TestAnEntityShowsItsLife(t *testing.T) {
 	t.Parallel()
 	id := uniqueID("note/1") // a slash is a part of the ID

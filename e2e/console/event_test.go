@@ -160,7 +160,7 @@ func TestAnOpenDeliveryIsCanceledAfterAQuestion(t *testing.T) {
 	require.Contains(t, b.page(), "not needed")
 }
 
-// What came again is counted, and shown with its event.
+// Redeliveries are counted, and shown with their event.
 func TestAnEventSaysHowOftenItCameAgain(t *testing.T) {
 	t.Parallel()
 	key, body := uniqueID("msg"), `{"type":"note"}`
@@ -181,7 +181,7 @@ func TestAnEventSaysHowOftenItCameAgain(t *testing.T) {
 	require.Contains(t, holdfast.run(t, "event", "show", id), "3 × (first ")
 }
 
-// What is said to be typed instead can be typed.
+// The suggested commands work.
 func TestTheCommandsOfAnEventWork(t *testing.T) {
 	t.Parallel()
 	id := holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")

@@ -66,7 +66,7 @@ func TestAnEventIsFoundByAnyID(t *testing.T) {
 	require.Contains(t, b.page(), "No events match these filters")
 }
 
-// The page of somebody who looks shows what comes, also under load, until he pauses it.
+// The open page shows new events, also under load, until the user pauses it.
 func TestTheTailFollowsUntilItIsPaused(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("note")
@@ -97,13 +97,13 @@ func TestTheTailFollowsUntilItIsPaused(t *testing.T) {
 	other := newBrowser(t).as(access.RoleViewer)
 	other.open("/console/events?provider=homemade&type=" + kind)
 	other.await("#rows", missed)
-	time.Sleep(2 * tailPause) // two looks of a page that follows
+	time.Sleep(2 * tailPause) // two polls of a following page
 	require.NotContains(t, b.text("#rows"), missed)
 	b.click("#pause")
 	b.await("#rows", missed)
 }
 
-// A text is looked for in bodies, by who may read them.
+// Users who may read bodies can search them for a text.
 func TestATextIsFoundInBodies(t *testing.T) {
 	t.Parallel()
 	text := uniqueID("needle")
@@ -124,7 +124,7 @@ func TestATextIsFoundInBodies(t *testing.T) {
 	require.Equal(t, 403, viewer.open("/console/events?text="+text))
 }
 
-// A page that nobody sees asks for nothing, and follows again when somebody looks.
+// A hidden page doesn't poll, and follows again once it is visible.
 func TestATabThatIsHiddenDoesNotFollow(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("note")
@@ -142,13 +142,13 @@ func TestATabThatIsHiddenDoesNotFollow(t *testing.T) {
 	other := newBrowser(t).as(access.RoleViewer)
 	other.open("/console/events?provider=homemade&type=" + kind)
 	other.await("#rows", missed[len(missed)-8:])
-	time.Sleep(2 * tailPause) // two looks of a page that follows
+	time.Sleep(2 * tailPause) // two polls of a following page
 	require.NotContains(t, b.text("#rows"), missed[len(missed)-8:])
 	hide(false)
 	b.await("#rows", missed[len(missed)-8:])
 }
 
-// tailPause is the time between two looks of a page that follows.
+// tailPause is the polling interval of a following page.
 const tailPause = time.Second
 
 func TestEventsNeedNoScript(t *testing.T) {

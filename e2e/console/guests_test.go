@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// servePages serves an empty page at an address, as the server of another application does.
+// servePages serves an empty page at an address, like another application's server.
 func servePages(t *testing.T, address string) (origin string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -27,7 +27,7 @@ func servePages(t *testing.T, address string) (origin string) {
 	return server.URL
 }
 
-// Each gives the first that a page gets by what it shows, or "nothing" where there is none, or where the browser withholds it.
+// Each returns the first change that a page reads, or "nothing" if there is none or the browser withholds it.
 const (
 	paged = `fetch(%q + "/changes?after=start", {...%s}).then(r => r.json()).then(p => p.items ? "a change" : "nothing",
 		() => "nothing")`
@@ -41,8 +41,8 @@ const (
 )
 
 // An operator who is logged in to the console visits a page of another application on the same host:
-//   - a page of an origin that is configured reads the change feed with a token, in each form
-//   - without one it gets nothing, although the browser has the operator's session
+//   - a page of a configured origin reads the change feed with a token, in each form
+//   - without a token it gets nothing, although the browser has the operator's session
 //   - a page of any other origin gets nothing, even with a token
 func TestPagesOfAnotherApplication(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"holdfast/operator/access"
 )
 
-// broken is a provider that cannot give an entity its ID where the body's is "rule", which is tried again for half a minute, and whose
-// contract an ID breaks that holds a line end, which is not. Nothing runs it again by itself.
+// broken is a provider whose entity IDs fail in two ways: for a body with the ID "rule" the expression fails, which is retried
+// for half a minute, and an ID with a line end violates the contract, which isn't retried. Neither is redriven automatically.
 const broken = `
 name: broken
 extends: standard-webhooks
@@ -27,13 +27,13 @@ entities:
     state: .body
 `
 
-// bury makes dead letters of broken, each of the same type, and returns their numbers.
+// bury creates dead letters of broken, each of the same type, and returns their numbers.
 func bury(t *testing.T, kind string, n int) []string {
 	t.Helper()
 	return buryFor(t, kind, n, "bad\n")
 }
 
-// buryFor makes dead letters whose entities have an ID. All are sent before the first of them is waited for.
+// buryFor creates dead letters whose entities have an ID. All are sent before the first is awaited.
 func buryFor(t *testing.T, kind string, n int, id string) (letters []string) {
 	t.Helper()
 	var events []string
@@ -48,7 +48,7 @@ func buryFor(t *testing.T, kind string, n int, id string) (letters []string) {
 	return letters
 }
 
-// stateOf is that of a dead letter.
+// stateOf returns that of a dead letter.
 func stateOf(t *testing.T, id string) string {
 	t.Helper()
 	var letter struct {
@@ -133,7 +133,7 @@ func TestADiscardNeedsAReason(t *testing.T) {
 	require.Equal(t, 403, viewer.open("/console/dead-letters/"+id+"/discard"))
 }
 
-// What is selected is what is ticked on the page, and what is done is done to that alone.
+// Actions apply exactly to the selected rows.
 func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("selected")
@@ -162,7 +162,7 @@ func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
 	require.Contains(t, b.page(), ids[0]+": ", "it says which one was refused")
 }
 
-// A redrive of all that match: plan, run, watch, and what has changed since the plan was shown is shown again.
+// A redrive of all matches: plan, run, watch. If something has changed since the plan was shown, it is shown again.
 func TestARedriveFromItsPlanToItsEnd(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("redriven")

@@ -1,5 +1,4 @@
-// Package console tests the console in a real browser, on one `holdfast dev` that all its tests share: each sends events of its
-// own.
+// Package console tests the console in a real browser, on one shared `holdfast dev`: each test sends its own events.
 package console
 
 import (
@@ -15,13 +14,13 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-// What the tests share.
+// The state shared by the tests.
 var (
 	holdfast *stack
-	chromium context.Context // of the browser; nil where there is none
+	chromium context.Context // of the browser; nil without one
 )
 
-// atOnce is how many tests run side by side unless -parallel says otherwise.
+// atOnce is the default number of parallel tests; -parallel overrides it.
 const atOnce = "3"
 
 func TestMain(m *testing.M) {
@@ -52,7 +51,7 @@ func findChromium() string {
 	return ""
 }
 
-// startChromium starts the browser. Its sandbox cannot be had as root.
+// startChromium starts the browser. Its sandbox doesn't work as root.
 func startChromium(program string) (context.Context, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))

@@ -14,7 +14,7 @@ func TestNowSaysWhetherItIsWell(t *testing.T) {
 	b := newBrowser(t).as(access.RoleViewer)
 	require.Equal(t, 200, b.open("/console"))
 	b.await("#now", "nobody is notified of failures and outages")
-	b.await("#now", "purge") // with little CPU, Temporal answers too late at first
+	b.await("#now", "purge") // on a slow machine, Temporal answers too late at first
 	page := b.page()
 	for _, shown := range []string{
 		"set HOLDFAST_NOTIFY_URLS", "checks healthy", "Events received", "Temporal queues", "events-dead-letter", "homemade",

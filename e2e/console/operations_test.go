@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// A rebuild begins with a dry run, whose end shows what would change; a real one is asked about.
+// A rebuild begins with a dry run, which shows what would change; a real one asks for confirmation.
 func TestARebuildBeginsWithADryRun(t *testing.T) {
 	t.Parallel()
 	holdfast.sent(t, uniqueID("msg"), `{"id":"rebuilt","type":"note"}`, "processed")
@@ -45,7 +45,7 @@ func TestARebuildBeginsWithADryRun(t *testing.T) {
 	require.Equal(t, 403, viewer.open("/console/operations/rebuild"))
 }
 
-// What a receiver has never had is planned, and then sent to it.
+// Events that a destination never got are planned, and then sent to it.
 func TestAResendBeginsWithItsPlan(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -71,7 +71,7 @@ func TestAResendBeginsWithItsPlan(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-// What is closed is removed for good, by an admin, after a question; what waits is not.
+// An admin can remove closed dead letters permanently, after confirmation; open ones stay.
 func TestClosedDeadLettersAreRemoved(t *testing.T) {
 	t.Parallel()
 	id := bury(t, uniqueID("removed"), 1)[0]

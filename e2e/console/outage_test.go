@@ -17,7 +17,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// window is what a visitor sees at once.
+// window is the visible part of a page.
 type window struct {
 	width, height int64
 	scheme        string
@@ -25,7 +25,7 @@ type window struct {
 
 func (w window) String() string { return fmt.Sprintf("%d-%s", w.width, w.scheme) }
 
-// in makes the browser's window like that.
+// in sets the browser's window size.
 func (b *browser) in(w window) *browser {
 	b.t.Helper()
 	do(b, call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
@@ -36,7 +36,7 @@ func (b *browser) in(w window) *browser {
 	return b
 }
 
-// requireInView has an element be in the window without any scrolling.
+// requireInView asserts that an element is visible without scrolling.
 func (b *browser) requireInView(selector string) {
 	b.t.Helper()
 	box := do(b, chromedp.Evaluate[map[string]float64](`(() => {
@@ -49,21 +49,22 @@ func (b *browser) requireInView(selector string) {
 	require.True(b.t, box["top"] >= 0 && box["left"] >= 0 && box["below"] <= 0 && box["beside"] <= 0, "%s is at %v", selector, box)
 }
 
-// requireNoSideways has the page be no wider than the window: what is wide scrolls within itself.
+// requireNoSideways asserts that the page is no wider than the window: wide content scrolls within itself.
 func (b *browser) requireNoSideways() {
 	b.t.Helper()
 	wider := do(b, chromedp.Evaluate[int](`document.documentElement.scrollWidth - window.innerWidth`))
 	require.LessOrEqual(b.t, wider, 0, "%s is wider than the window", b.path())
 }
 
-// shoot keeps a picture of the whole page, to be looked at.
+// shoot saves a screenshot of the whole page for inspection.
 func (b *browser) shoot(dir, name string) {
 	b.t.Helper()
 	b.requireNoSideways()
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), do(b, chromedp.FullScreenshot(100)), 0o600))
 }
 
-// An endpoint is created, breaks, shows why on one screen, and is repaired: what waited arrives. All of it in the console.
+// An endpoint is created, breaks, shows why on one screen, and is repaired, after which waiting deliveries arrive. All in the
+// console.
 func TestAnOutageIsSeenAndRepairedInTheConsole(t *testing.T) {
 	t.Parallel()
 	pictures := t.TempDir()
@@ -84,7 +85,7 @@ func TestAnOutageIsSeenAndRepairedInTheConsole(t *testing.T) {
 	}
 }
 
-// outage is an endpoint of the test's own and the operator who looks after it.
+// outage is an endpoint of the test and its operator.
 type outage struct {
 	t        *testing.T
 	b        *browser
@@ -117,7 +118,7 @@ func (o *outage) path() string { return "/console/receivers/" + o.name }
 
 func (o *outage) shoot(what string) { o.t.Helper(); o.b.shoot(o.pictures, what+"-"+o.window.String()) }
 
-// create fills in the forms, the first one wrongly at first.
+// create fills in the forms, the first one incorrectly at first.
 func (o *outage) create() {
 	t, b := o.t, o.b
 	b.open("/console/receivers")
@@ -161,7 +162,7 @@ func (o *outage) send() {
 	o.events = append(o.events, holdfast.send(o.t, uniqueID("evt"), fmt.Sprintf(`{"type":%q}`, o.name)))
 }
 
-// breakDown has the endpoint refuse what comes, until its breaker is open. The reason is on the first screen.
+// breakDown makes the endpoint refuse requests until its breaker is open. The reason is on the first screen.
 func (o *outage) breakDown() {
 	t, b := o.t, o.b
 	o.broken.Store(true)
@@ -181,7 +182,7 @@ func (o *outage) breakDown() {
 	require.Zero(t, o.taken.Load())
 }
 
-// repair lets the endpoint take events again. Everything that waited arrives, once the operator has it tried again.
+// repair makes the endpoint accept events again. All waiting deliveries arrive after the operator has retried it.
 func (o *outage) repair() {
 	t, b := o.t, o.b
 	o.broken.Store(false)

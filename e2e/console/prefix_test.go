@@ -23,7 +23,7 @@ import (
 
 const prefix = "/tools/holdfast"
 
-// replica is a second process that serves operators, of the same installation, which knows that a proxy shows it under a path.
+// replica is a second operator process of the same installation, configured with a path prefix of a proxy.
 var replica = sync.OnceValues(func() (address string, err error) {
 	ports, err := stacktest.FreePorts(1)
 	if err != nil {
@@ -36,7 +36,7 @@ var replica = sync.OnceValues(func() (address string, err error) {
 	}
 	command := exec.Command(filepath.Join(holdfast.dir, "holdfast"), "operator")
 	command.Stdout, command.Stderr = log, log
-	given, err := os.ReadFile(filepath.Join(holdfast.data, "env")) // what dev has started
+	given, err := os.ReadFile(filepath.Join(holdfast.data, "env")) // what dev has configured
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ type notReadyError struct{ log string }
 
 func (e *notReadyError) Error() string { return "the replica is not ready:\n" + e.log }
 
-// proxied is a proxy in front of the replica, which has nothing on its other paths.
+// proxied returns a proxy in front of the replica, with nothing on its other paths.
 func proxied(t *testing.T, strips bool) (origin string) {
 	t.Helper()
 	address, err := replica()
@@ -92,7 +92,7 @@ func proxied(t *testing.T, strips bool) (origin string) {
 	return server.URL
 }
 
-// Behind a proxy the console works under a path, whether the proxy takes that off or not: pages, forms, what follows.
+// Behind a proxy the console works under a path, whether or not the proxy removes it: pages, forms, live updates.
 func TestPagesWorkUnderAPath(t *testing.T) {
 	t.Parallel()
 	for name, strips := range map[string]bool{"kept": false, "taken off": true} {
@@ -121,7 +121,7 @@ func TestPagesWorkUnderAPath(t *testing.T) {
 	}
 }
 
-// A session is known to every process of the installation, and ends in all of them.
+// Every process of the installation accepts a session, and logging out ends it in all of them.
 func TestASessionIsKnownToAnotherProcess(t *testing.T) {
 	t.Parallel()
 	address, err := replica()

@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// post sends a request that nobody has signed.
+// post sends an unsigned request.
 func (s *stack) post(t *testing.T, path, body string, header http.Header) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.ingress+path, strings.NewReader(body))
@@ -23,7 +23,7 @@ func (s *stack) post(t *testing.T, path, body string, header http.Header) (statu
 	return response.StatusCode
 }
 
-// A sender's first day: its requests are refused, and the operator sees why and what to do.
+// A new sender: its requests are refused, and the operator sees why and what to do.
 func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 	t.Parallel()
 	const secretOfSender = "CANARY-of-a-sender"
@@ -55,7 +55,7 @@ func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 	}
 }
 
-// A sample and a pasted request are tried: one sees what would become of them, and nothing does.
+// A sample and a pasted request are tried: the page shows what would happen, without effects.
 func TestARequestIsTriedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*browser{"with scripts": newBrowser(t), "without": newBrowser(t).withoutScripts()} {

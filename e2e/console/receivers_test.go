@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// receiver is an endpoint of the test's own, to which the events of one type go.
+// An endpoint of the test that gets the events of one type.
 type receiver struct {
 	name, eventType string
 	status          atomic.Int64
@@ -34,7 +34,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// send gives it an event, and waits until that has the status there.
+// send sends an event to it, and waits until its delivery has the status.
 func (r *receiver) send(t *testing.T, status string) (eventID string) {
 	t.Helper()
 	eventID = holdfast.send(t, uniqueID("evt"), fmt.Sprintf(`{"type":%q}`, r.eventType))
@@ -45,7 +45,7 @@ func (r *receiver) send(t *testing.T, status string) (eventID string) {
 func (r *receiver) await(t *testing.T, eventID, status string) {
 	t.Helper()
 	holdfast.awaitEvent(t, eventID, "delivery "+status, func(e eventOf) bool {
-		for _, d := range e.Deliveries { // the samples of dev get it as well
+		for _, d := range e.Deliveries { // dev's sample endpoints get it as well
 			if d.Subscription == r.name {
 				return d.Status == status
 			}
@@ -56,7 +56,7 @@ func (r *receiver) await(t *testing.T, eventID, status string) {
 
 func (r *receiver) path() string { return "/console/receivers/" + r.name }
 
-// An operator pauses a receiver and lets it go on; what came meanwhile waited and is on its page, and nothing is lost.
+// An operator pauses a destination and resumes it; events that came meanwhile are on its page, and nothing is lost.
 func TestAReceiverIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -94,7 +94,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 	}
 }
 
-// A test event is sent now, and its answer is shown as it came; a look at the subscription sends nothing.
+// A test event is sent now, and its answer is shown verbatim; checking the subscription sends nothing.
 func TestAReceiverIsTested(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -125,7 +125,7 @@ func TestAReceiverIsTested(t *testing.T) {
 	require.EqualValues(t, 3, r.got.Load())
 }
 
-// A single delivery is sent again, or canceled, from the page of its receiver.
+// A single delivery is resent, or canceled, from the page of its destination.
 func TestADeliveryIsSentAgainFromItsReceiver(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -151,7 +151,7 @@ func TestADeliveryIsSentAgainFromItsReceiver(t *testing.T) {
 	r.await(t, waiting, "canceled")
 }
 
-// Only who may change a receiver gives it a rate or a new secret, and the secret is shown once.
+// Only users who may change a destination can set its rate or rotate its secret, which is shown once.
 func TestASecretIsRotatedAndShownOnce(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

@@ -31,7 +31,7 @@ import (
 // stack is a `holdfast dev` with tokens of each role.
 type stack struct {
 	dir      string
-	data     string // a directory, of its servers
+	data     string // directory of its servers
 	ingress  string // base URL of the public port
 	operator string // base URL of the operator port
 	guest    string // an origin whose pages may read the change feed
@@ -43,7 +43,7 @@ type stack struct {
 // secret signs what the tests send.
 const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
 
-// homemade is a provider whose events are notes in JSON, of which a viewer must not see the secret.
+// homemade is a provider of notes in JSON with a secret that viewers must not see.
 const homemade = `
 name: homemade
 extends: standard-webhooks
@@ -78,7 +78,7 @@ func startStack() (*stack, error) {
 	return s, err
 }
 
-// remove leaves nothing, unless it is wanted for looking at what has failed.
+// remove deletes everything, unless it is kept for debugging.
 func (s *stack) remove() {
 	if os.Getenv("HOLDFAST_KEEP") == "" {
 		_ = os.RemoveAll(s.dir)
@@ -123,7 +123,7 @@ func (s *stack) configure() error {
 	return nil
 }
 
-// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+// cleanEnvironment returns the tests' environment without variables that would point Holdfast elsewhere.
 func cleanEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -132,7 +132,7 @@ func cleanEnvironment() []string {
 	})
 }
 
-// build compiles the program. `holdfast dev` looks for the temporal program beside itself.
+// build compiles the program. `holdfast dev` looks for the temporal program next to itself.
 func (s *stack) build() error {
 	root, err := stacktest.RepositoryRoot()
 	if err != nil {
@@ -189,13 +189,13 @@ func (s *stack) await(exited <-chan struct{}) error {
 	return fmt.Errorf("holdfast dev does not start; its log is in %s", s.log)
 }
 
-// form sends what a form of a page would, as the holder of a role's token, and follows no redirect.
+// form posts a page's form with a role's token, without following redirects.
 func (s *stack) form(t *testing.T, role access.Role, path string, form url.Values) (status int, location, page string) {
 	t.Helper()
 	return s.ask(t, role, http.MethodPost, path, form)
 }
 
-// look gets a page as the holder of a role's token.
+// look requests a page with a role's token.
 func (s *stack) look(t *testing.T, role access.Role, path string) (status int, page string) {
 	t.Helper()
 	status, _, page = s.ask(t, role, http.MethodGet, path, nil)
@@ -218,7 +218,7 @@ func (s *stack) ask(t *testing.T, role access.Role, method, path string, form ur
 	return response.StatusCode, response.Header.Get("Location"), string(text)
 }
 
-// run runs a command of the program beside the stack.
+// run runs a command of the program against the stack.
 func (s *stack) run(t *testing.T, args ...string) string {
 	t.Helper()
 	command := exec.Command(filepath.Join(s.dir, "holdfast"), args...)
@@ -230,19 +230,19 @@ func (s *stack) run(t *testing.T, args ...string) string {
 
 var (
 	client = &http.Client{Timeout: time.Minute}
-	// stays follows no redirect.
+	// stays doesn't follow redirects.
 	stays = &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	serial atomic.Int64
 )
 
-// uniqueID is an ID that no other test has, nor another run.
+// uniqueID returns an ID unique across tests and runs.
 func uniqueID(prefix string) string {
 	return fmt.Sprintf("%s_%x_%d", prefix, time.Now().UnixNano(), serial.Add(1))
 }
 
-// send gives homemade an event, and returns the event's ID.
+// send sends an event of homemade, and returns its ID.
 func (s *stack) send(t *testing.T, key, body string) (eventID string) {
 	t.Helper()
 	return s.sendTo(t, "homemade", key, body)
@@ -277,7 +277,7 @@ func (s *stack) sendTo(t *testing.T, provider, key, body string) (eventID string
 	return answer.Events[0].EventID
 }
 
-// poison is signed and is no JSON, so that its event becomes a dead letter of the step parse.
+// poison is signed but isn't JSON, so that its event becomes a dead letter of the step parse.
 const poison = "{signed, but no JSON"
 
 // eventOf is an event as the API shows it to an admin.
@@ -295,7 +295,7 @@ type eventOf struct {
 	} `json:"deliveries"`
 }
 
-// sent is send, and waits until the event has that status.
+// sent is send, and waits until the event has the status.
 func (s *stack) sent(t *testing.T, key, body, status string) (eventID string) {
 	t.Helper()
 	eventID = s.send(t, key, body)
@@ -303,7 +303,7 @@ func (s *stack) sent(t *testing.T, key, body, status string) (eventID string) {
 	return eventID
 }
 
-// awaitEvent waits until the event is as wanted.
+// awaitEvent waits until isSo accepts the event.
 func (s *stack) awaitEvent(t *testing.T, eventID, what string, isSo func(eventOf) bool) (e eventOf) {
 	t.Helper()
 	eventually(t, what+" of event "+eventID, func() error {
@@ -316,7 +316,7 @@ func (s *stack) awaitEvent(t *testing.T, eventID, what string, isSo func(eventOf
 	return e
 }
 
-// api asks the API as an admin.
+// api calls the API as an admin.
 func (s *stack) api(t *testing.T, method, path string, into any) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.operator+path, nil)
@@ -331,7 +331,7 @@ func (s *stack) api(t *testing.T, method, path string, into any) (status int) {
 	return response.StatusCode
 }
 
-// eventually polls until check gives nil.
+// eventually polls until check returns nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -12,8 +12,8 @@ import (
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
 
-// What is sent twice, because somebody clicks twice or loads a page again, is done once or refused with a reason; in no case does it
-// fail, or do another thing than was asked for.
+// A form sent twice, by a double click or a reload, is done once or refused with a reason; it never fails or does something
+// else.
 func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("twice")
@@ -68,7 +68,7 @@ func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
 	}
 }
 
-// A secret that is rotated twice by one click too many signs with the one that the receiver knows all the same.
+// A secret rotated twice by a double click still signs with the one that the endpoint has.
 func TestASecretThatIsRotatedTwiceKeepsTheOneInUse(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

@@ -18,8 +18,8 @@ import (
 
 var linked = regexp.MustCompile(`(?:href|hx-get)="(/console[^"#]*|\?[^"#]*)`)
 
-// walk looks at the pages that links lead to from some on, as far as they are about what the test has made or are lists, and gives
-// each page by its path.
+// walk visits the pages linked from the given ones, as far as they are lists or about the test's own data, and returns each
+// page by its path.
 func walk(t *testing.T, role access.Role, from, about []string) map[string]string {
 	t.Helper()
 	const most = 300
@@ -50,8 +50,8 @@ func walk(t *testing.T, role access.Role, from, about []string) map[string]strin
 	return pages
 }
 
-// Nothing of what was hidden in a body, a header, a state, a receiver's answer or a failure is on any page of a viewer, nor what
-// operators alone may read of others.
+// No page of a viewer has anything hidden from a body, a header, a state, an endpoint's answer or a failure, nor other
+// operators-only data.
 func TestNoPageOfAViewerShowsABody(t *testing.T) {
 	t.Parallel()
 	marker := uniqueID("marker")

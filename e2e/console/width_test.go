@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/access"
 )
 
-// beyond are the elements that reach beyond the window, and aren't in a container that scrolls or hides them.
+// beyond returns the elements that extend beyond the window and aren't in a container that scrolls or hides them.
 const beyond = `(() => {
   const wide = innerWidth;
   const scrolls = (e) => { for (; e && e !== document.body; e = e.parentElement)
@@ -27,7 +27,7 @@ const beyond = `(() => {
   return JSON.stringify(page > wide || found.length ? [page, ...found] : []);
 })()`
 
-// No page scrolls sideways on a phone, and nothing is cut off on a screen, however long what it shows.
+// No page scrolls sideways on a phone, and nothing is clipped on a screen, however long the content.
 func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long", 30)
@@ -64,7 +64,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 	require.Empty(t, wrong, strings.Join(wrong, "\n"))
 }
 
-// Times are the reader's, with UTC where one hovers, and "/" goes to the search.
+// Times are in the reader's time zone, with UTC on hover, and "/" focuses the search.
 func TestTimesAreLocalAndSlashSearches(t *testing.T) {
 	t.Parallel()
 	id := holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")

@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixture is a body as its provider sends it, from testdata.
+// fixture returns a body as its provider sends it, from testdata.
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
 	return []byte(strings.TrimSpace(testdata(t, name+".json")))
 }
 
-// quote is a text as SQL has it.
+// quote returns a text as an SQL literal.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// eventOf is the name of an event of RentProg or Evolution.
+// eventOf returns the event name of a RentProg or Evolution body.
 func eventOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var of struct{ Event string }
@@ -28,7 +28,7 @@ func eventOf(t *testing.T, body []byte) string {
 
 var firstID = regexp.MustCompile(`"id\\?"(?:=>|:)(\d+)`)
 
-// idOf is the ID of the thing that an event of RentProg is about.
+// idOf returns the ID of the entity that a RentProg event is about.
 func idOf(t *testing.T, body []byte) string {
 	t.Helper()
 	found := firstID.FindSubmatch(body)

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// signedEndpoint checks the signature of the dispatcher before, and counts what it takes by the producer's ID.
+// signedEndpoint checks the previous dispatcher's signature, and counts deliveries by the producer's ID.
 type signedEndpoint struct {
 	*httptest.Server
 
@@ -56,7 +56,7 @@ func (e *signedEndpoint) all() map[string]int {
 	return maps.Clone(e.taken)
 }
 
-// outbound is the dispatcher before.
+// outbound is the previous dispatcher.
 type outbound struct{ oldSystem }
 
 func (o *outbound) subscribe(t *testing.T, id, url, types, secret string, active bool) {
@@ -65,7 +65,7 @@ func (o *outbound) subscribe(t *testing.T, id, url, types, secret string, active
 		quote(id), quote(url), quote(types), quote(secret), active))
 }
 
-// event inserts an event as an SQL value names its source.
+// event inserts an event; source is an SQL value.
 func (o *outbound) event(t *testing.T, id, source, status string, attempts int) {
 	t.Helper()
 	o.exec(t, fmt.Sprintf(`INSERT INTO events VALUES (%s, 'order.paid', %s, '{"id": "o1", "total": 7}', %s, %d, 5, NULL,
@@ -73,7 +73,7 @@ func (o *outbound) event(t *testing.T, id, source, status string, attempts int) 
 		CASE WHEN %s = 'delivered' THEN now() END)`, quote(id), source, quote(status), attempts, attempts, quote(status), quote(status)))
 }
 
-// exportStopped is the export of a dispatcher that is stopped for good, as the guide says to make it.
+// exportStopped exports from a permanently stopped dispatcher, as the guide describes.
 func (o *outbound) exportStopped(t *testing.T, file string) []byte {
 	t.Helper()
 	c := exec.Command("psql", "-AtX", "-v", "ON_ERROR_STOP=1", o.url, "-f", file)
@@ -81,7 +81,7 @@ func (o *outbound) exportStopped(t *testing.T, file string) []byte {
 	return output(t, c)
 }
 
-// request is one of a client of the dispatcher, which knows one base URL and one token.
+// request sends a request of a dispatcher's client, which has one base URL and one token.
 func (i *installation) request(t *testing.T, method, path, body string, into any) (status int) {
 	t.Helper()
 	request, err := http.NewRequest(method, i.ingress+path, strings.NewReader(body))
@@ -108,12 +108,14 @@ func (i *installation) publish(t *testing.T, id, source string) {
 	require.Less(t, i.request(t, "POST", "/events", body, nil), 300)
 }
 
-// A dispatcher moves in, with events in every status, and its publishers also publish to Holdfast from now on:
-//   - what it has delivered is known by source and ID: nothing runs on its own, and no receiver gets anything before the cut-over
-//   - what it may still deliver is left out until it is stopped for good
-//   - what is published once more is a duplicate, and not delivered again; what had failed is delivered then
-//   - an operator redrives what failed and what was left waiting: each is delivered once, with the signature of before
-//   - what it did not deliver while Holdfast had a copy, and what was published while none of the two delivered, is sent by name and time
+// A dispatcher is migrated, with events in every status, while its publishers also publish to Holdfast:
+//   - its delivered events are identified by source and ID: nothing runs automatically, and no endpoint gets anything before
+//     the cut-over
+//   - events that it may still deliver are left out until it is stopped permanently
+//   - an event published again is a duplicate, and not delivered again; a failed one is delivered then
+//   - an operator redrives failed and waiting events: each is delivered once, with the old signature
+//   - events that it didn't deliver while Holdfast had a copy, and events published while neither delivered, are sent by name
+//     and time
 //   - its clients find events and subscriptions by their own IDs; the same file changes nothing
 func TestTheDispatcherMovesIn(t *testing.T) {
 	t.Parallel()
@@ -132,7 +134,8 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	old.event(t, "again", "'erp'", "retrying", 3)
 
 	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REDRIVE_INTERVAL=1s")
-	// The shadow: both get these. The dispatcher delivers one, gives one up, and is still trying two when the first file is made.
+	// The shadow phase: both get these. The dispatcher delivers one, gives up on one, and is still retrying two when the first
+	// file is exported.
 	for _, id := range []string{"both", "lost", "later", "stays"} {
 		i.publish(t, id, "shop")
 	}
@@ -156,7 +159,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	require.Equal(t, []string{`dead_letter status order.paid status "waits" "processed"`}, differences, "the one that was given up")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
 
-	// The cut-over: the dispatcher is stopped. It has delivered one event before, and given one up. A publisher goes on.
+	// The cut-over: the dispatcher is stopped. It has delivered one more event, and given up on one. A publisher continues.
 	stopped := time.Now().UTC()
 	old.exec(t, "UPDATE events SET status = 'delivered' WHERE id = 'under way'")
 	old.exec(t, "UPDATE events SET status = 'failed' WHERE id = 'later'")
@@ -200,7 +203,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.requireOldIDs(t)
 }
 
-// requireOldIDs: its clients go on with the IDs that they know.
+// requireOldIDs asserts that its clients can use their old IDs.
 func (i *installation) requireOldIDs(t *testing.T) {
 	t.Helper()
 	var event struct {

@@ -31,14 +31,14 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// received are the events that it has, and how often.
+// received returns its events with the number of deliveries.
 func (e *endpoint) received() map[string]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.counts)
 }
 
-// subscribe creates a subscription of an endpoint to all events of a provider, active or not, or changes it.
+// subscribe creates or changes a subscription of an endpoint to all events of a provider, active or not.
 func (i *installation) subscribe(t *testing.T, e *endpoint, provider string, isActive bool) {
 	t.Helper()
 	file := i.write(t, "subscriptions.yaml", fmt.Appendf(nil, `
@@ -50,7 +50,7 @@ subscriptions:
 	i.mustRun(t, "subscription", "apply", "-f", file)
 }
 
-// requireDelivered waits until every delivery has ended, and requires each of these events to have been delivered once, and no other.
+// requireDelivered waits until every delivery has ended, and asserts that exactly these events were delivered, once each.
 func (i *installation) requireDelivered(t *testing.T, e *endpoint, eventIDs ...string) {
 	t.Helper()
 	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")

@@ -34,8 +34,8 @@ type installation struct {
 	dir      string
 }
 
-// start starts a Holdfast with these variables, and waits until it is ready. Dead letters run on their own within seconds, if
-// anything lets them.
+// start starts a Holdfast with these variables, and waits until it is ready. Automatic redrives happen within seconds, if they
+// are allowed.
 func start(t *testing.T, env ...string) *installation {
 	t.Helper()
 	ports, err := stacktest.FreePorts(2)
@@ -91,7 +91,7 @@ func (i *installation) serve(t *testing.T) {
 	})
 }
 
-// createNamespace makes a namespace for one test: workers of two installations would take each other's events.
+// createNamespace creates a namespace for one test, because workers of two installations would take each other's events.
 func createNamespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("moving-%d", time.Now().UnixNano())
@@ -111,7 +111,7 @@ func createNamespace(t *testing.T) string {
 	return name
 }
 
-// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+// cleanEnvironment returns the tests' environment without variables that would point Holdfast elsewhere.
 func cleanEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -120,7 +120,7 @@ func cleanEnvironment() []string {
 	})
 }
 
-// run runs a command of the program to its end, and returns what it prints.
+// run runs a command of the program, and returns its output.
 func (i *installation) run(args ...string) (string, error) {
 	command := exec.Command(binary, args...)
 	command.Env = i.env
@@ -143,7 +143,7 @@ func (i *installation) write(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-// importFile imports a file to the end. Nothing of it may fail.
+// importFile imports a file without failures.
 func (i *installation) importFile(t *testing.T, file string) (done operation.Import) {
 	t.Helper()
 	out := i.mustRun(t, "import", file, "--yes", "--json", "--reason", "moving in")
@@ -155,7 +155,7 @@ func (i *installation) importFile(t *testing.T, file string) (done operation.Imp
 	return done
 }
 
-// counted is what has become of a file, by record: "event 2 new, 1 there; …".
+// counted formats the results for a file, by record: "event 2 new, 1 there; …".
 func counted(done operation.Import) string {
 	var all []string
 	for _, record := range operation.ImportRecords() {
@@ -170,7 +170,7 @@ func counted(done operation.Import) string {
 	return strings.Join(all, "; ")
 }
 
-// compare is what compare says of a file, without its table, and whether nothing differs.
+// compare returns the output of compare for a file, without its table, and whether nothing differs.
 func (i *installation) compare(t *testing.T, file string) (differences []string, isSame bool) {
 	t.Helper()
 	all := i.differences(t, file)
@@ -182,7 +182,7 @@ func (i *installation) compare(t *testing.T, file string) (differences []string,
 	return differences, len(all) == 0
 }
 
-// differences are those that compare finds; its exit code says whether there are any.
+// differences returns the differences that compare finds; its exit code says whether there are any.
 func (i *installation) differences(t *testing.T, file string) []operation.ImportDifference {
 	t.Helper()
 	out, err := i.run("compare", file, "--json")
@@ -196,8 +196,8 @@ func (i *installation) differences(t *testing.T, file string) []operation.Import
 	return found.Differences
 }
 
-// onlyProcessedHere are the events that wait in a file and are processed here, as PROVIDER:KEY. No subscription has them: that here was
-// not active yet.
+// onlyProcessedHere returns the events that wait in a file and are processed here, as PROVIDER:KEY. No subscription has
+// delivered them: the one here was not active yet.
 func (i *installation) onlyProcessedHere(t *testing.T, file string) (events []string) {
 	t.Helper()
 	for _, d := range i.differences(t, file) {
@@ -216,7 +216,7 @@ func (i *installation) send(t *testing.T, events []string, subscription string) 
 	}
 }
 
-// nameOf is the type of an event, since its key may be a hash; what else there is has a name.
+// nameOf returns the type of an event, since its key may be a hash; other records have names.
 func (i *installation) nameOf(t *testing.T, d operation.ImportDifference) (name string) {
 	t.Helper()
 	if d.Record == operation.ImportEntity {
@@ -235,14 +235,14 @@ func (i *installation) query(t *testing.T, sql string, args []any, into ...any) 
 	require.NoError(t, c.QueryRow(context.Background(), sql, args...).Scan(into...))
 }
 
-// count is the number that a query gives.
+// count returns the number from a query.
 func (i *installation) count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	i.query(t, sql, args, &n)
 	return n
 }
 
-// awaitCount waits until the query gives the number.
+// awaitCount waits until the query returns the number.
 func (i *installation) awaitCount(t *testing.T, want int, sql string, args ...any) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s = %d", sql, want), func() error {
@@ -260,7 +260,7 @@ const (
 	openRuns        = "SELECT count(*) FROM inbox"
 )
 
-// contents is everything of these tables, to tell that nothing has changed.
+// contents returns everything in these tables, to check that nothing has changed.
 func (i *installation) contents(t *testing.T) (text string) {
 	t.Helper()
 	for _, table := range []string{"events", "dead_letters", "entities", "event_entities", "idempotency_keys", "deliveries"} {
@@ -271,7 +271,7 @@ func (i *installation) contents(t *testing.T) (text string) {
 	return text
 }
 
-// entity is the state of an entity.
+// entity returns the state of an entity.
 func (i *installation) entity(t *testing.T, provider, kind, id string) (state string) {
 	t.Helper()
 	i.query(t, "SELECT state::text FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3",
@@ -281,8 +281,8 @@ func (i *installation) entity(t *testing.T, provider, kind, id string) (state st
 
 var client = &http.Client{Timeout: time.Minute}
 
-// post sends a request as a provider does, and returns the status of its event: accepted, spooled, processing, processed or dead.
-// Headers are given as name, value, name, value …
+// post sends a request like a provider, and returns the status of its event: accepted, spooled, processing, processed or dead.
+// Headers are alternating names and values.
 func (i *installation) post(t *testing.T, path string, body []byte, headers ...string) (eventID, status string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.ingress+path, bytes.NewReader(body))
@@ -308,7 +308,7 @@ func (i *installation) post(t *testing.T, path string, body []byte, headers ...s
 	return answer.Events[0].EventID, answer.Events[0].Status
 }
 
-// settle waits until no run of an event is open: whatever was sent has been processed, or has become a dead letter.
+// settle waits until no run of an event is open: every event is processed or a dead letter.
 func (i *installation) settle(t *testing.T) {
 	t.Helper()
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace()})
@@ -337,7 +337,7 @@ func (i *installation) namespace() string {
 	return ""
 }
 
-// eventually polls until check gives nil.
+// eventually polls until check returns nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -1,5 +1,5 @@
-// Package moving tests the way that docs/moving.md describes, for each of the old systems: its tables with rows in every status, the
-// query that exports them, and the program from the outside, from the shadow to the day after the cut-over.
+// Package moving tests the migration that docs/moving.md describes, for each of the old systems: its tables with rows in every
+// status, the query that exports them, and the program from the outside, from the shadow phase to the day after the cut-over.
 package moving
 
 import (
@@ -14,7 +14,7 @@ import (
 	"holdfast/migrations"
 )
 
-// What the tests share. Each has databases and a namespace of its own.
+// The state shared by the tests. Each has its own databases and namespace.
 var (
 	cluster  *stacktest.Cluster // of Holdfast's databases, and of old ones
 	temporal *stacktest.Temporal
@@ -22,7 +22,7 @@ var (
 	root     string // of the repository
 )
 
-// atOnce is how many tests run side by side unless -parallel says otherwise.
+// atOnce is the default number of parallel tests; -parallel overrides it.
 const atOnce = "3"
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-// newOldMariaDB is a MariaDB with the tables of testdata/NAME.mysql.sql. Its clock is not that of UTC.
+// newOldMariaDB returns a MariaDB with the tables of testdata/NAME.mysql.sql. Its time zone is not UTC.
 func newOldMariaDB(t *testing.T, name string) oldSystem {
 	t.Helper()
 	socket := startMariaDB(t)
@@ -39,7 +39,7 @@ func newOldMariaDB(t *testing.T, name string) oldSystem {
 	}}
 }
 
-// startMariaDB starts a server that ends with the test, and returns its socket. It listens nowhere else.
+// startMariaDB starts a server that ends with the test, and returns its socket. It has no other listener.
 func startMariaDB(t *testing.T) (socket string) {
 	t.Helper()
 	install, server := mariaDBProgram(t, "mariadb-install-db"), mariaDBProgram(t, "mariadbd")
@@ -76,7 +76,7 @@ func startMariaDB(t *testing.T) (socket string) {
 	return socket
 }
 
-// mariaDBProgram finds a program of MariaDB by one of its names. Servers are where only root looks for programs.
+// mariaDBProgram finds a program of MariaDB by one of its names. Servers may be in directories that only root has in its path.
 func mariaDBProgram(t *testing.T, names ...string) string {
 	t.Helper()
 	var err error
@@ -96,7 +96,7 @@ func mariaDBProgram(t *testing.T, names ...string) string {
 	return ""
 }
 
-// insert is a statement for rows; text is quoted as the standard says.
+// insert returns an INSERT for rows; text is quoted as in standard SQL.
 func insert(table, columns string, rows ...[]any) string {
 	var all []string
 	for _, row := range rows {

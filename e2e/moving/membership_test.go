@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queued is an event of GoCardless, as the membership system has it in its queue.
+// queued is a GoCardless event in the membership system's queue.
 type queued struct {
 	ID       string            `json:"id"`
 	At       string            `json:"created_at"`
@@ -30,7 +30,7 @@ type queued struct {
 // noStatus stands for NULL.
 const noStatus = "NULL"
 
-// remark is a text that a client of MySQL breaks, unless it is told to print raw.
+// remark is a text that a MySQL client corrupts unless it prints raw.
 const remark = "O'Brien said \"100 €\"\n\tC:\\new \u2603 😀"
 
 func (q *queued) raw() string {
@@ -41,7 +41,7 @@ func (q *queued) raw() string {
 	return strings.Replace(string(text), "}", `,"amount":10.50,"reference":12345678901234567890,"escaped":"\u00e9\/\ud83d\ude00"}`, 1)
 }
 
-// club makes the events of twelve payments and two members, in the order in which they happened.
+// club creates the events of twelve payments and two members, in the order in which they happened.
 type club struct {
 	events []*queued
 	at     time.Time
@@ -62,13 +62,13 @@ func (c *club) add(resource, action string, links ...string) *queued {
 	return q
 }
 
-// lives are what can become of a payment.
+// lives are the possible sequences of a payment's events.
 var lives = [][]string{
 	{"created", "submitted", "confirmed", "paid_out"}, {"created", "submitted", "failed"}, {"created", "cancelled"},
 	{"created", "submitted", "confirmed", "charged_back"},
 }
 
-// newClub gives the club, and the last event of each payment.
+// newClub returns the club, and the last event of each payment.
 func newClub() (c *club, last []*queued) {
 	c = &club{at: time.Now().UTC().Add(-72 * time.Hour)}
 	c.add("mandates", "created", "mandate=MD1", "customer=CU1")
@@ -89,7 +89,7 @@ func newClub() (c *club, last []*queued) {
 	return c, last
 }
 
-// insert fills the queue in another order than that in which it happened: everything came within some seconds, an hour ago.
+// insert fills the queue in another order than the events': all of them arrived within some seconds, an hour ago.
 func (c *club) insert() string {
 	var rows [][]any
 	for n, q := range slices.Backward(c.events) {
@@ -114,7 +114,7 @@ func (c *club) insert() string {
 	return insert("webhook_queue", "event_id, resource_type, action, payload, raw_payload, status, retry_count, error_message, created_at", rows...)
 }
 
-// envelope is what GoCardless sends.
+// envelope returns a GoCardless request body.
 func envelope(events ...*queued) []byte {
 	var all []string
 	for _, q := range events {
@@ -123,11 +123,11 @@ func envelope(events ...*queued) []byte {
 	return fmt.Appendf(nil, `{"events":[%s],"meta":{"webhook_id":"WB1"}}`, strings.Join(all, ","))
 }
 
-// A membership system moves in from MySQL, with rows in every status, while GoCardless sends to both:
-//   - each event is there once, with its bytes, and payments and members have the state that their events' own times give them
-//   - nothing runs and nothing is delivered, until an operator says so after the cut-over
-//   - what GoCardless sends again is a duplicate, or rescues what had failed
-//   - what had failed is delivered once, and the two systems then have the same
+// A membership system is migrated from MySQL, with rows in every status, while GoCardless sends to both:
+//   - each event is stored once, with its bytes, and payments and members have the states given by their events' own times
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by GoCardless is a duplicate, or rescues a failed event
+//   - failed events are delivered once, and the two systems then agree
 func TestTheMembershipMovesIn(t *testing.T) {
 	t.Parallel()
 	old := newOldMariaDB(t, "membership")
@@ -136,7 +136,7 @@ func TestTheMembershipMovesIn(t *testing.T) {
 	last[2].status, last[2].retries = "failed", 3
 	last[3].status, last[3].retries = "pending", 2
 	last[5].status, last[10].status, last[11].status = "pending", noStatus, ""
-	old.exec(t, "SET sql_mode = 'NO_BACKSLASH_ESCAPES';\n"+c.insert()) // not strict: what is no status is ''
+	old.exec(t, "SET sql_mode = 'NO_BACKSLASH_ESCAPES';\n"+c.insert()) // not strict: an invalid status is ''
 
 	i := start(t, "GOCARDLESS_WEBHOOK_SECRET="+secret, "HOLDFAST_REDRIVE_INTERVAL=1s")
 	crm := newEndpoint(t)
@@ -189,7 +189,7 @@ func TestTheMembershipMovesIn(t *testing.T) {
 	require.Equal(t, before, i.contents(t))
 }
 
-// requireClub requires the states of payments and members, whatever the order in which their events came.
+// requireClub asserts the states of payments and members, whatever the order in which their events came.
 func (i *installation) requireClub(t *testing.T, last []*queued) {
 	t.Helper()
 	for n, q := range last {
@@ -205,7 +205,7 @@ func (i *installation) requireClub(t *testing.T, last []*queued) {
 		i.entity(t, "gocardless", "member", "CU2"))
 }
 
-// A member whose events the queue no longer has is imported, and an event that names only the subscription reaches it.
+// A member whose events are no longer in the queue is imported, and an event that names only the subscription reaches it.
 func TestAMemberWithoutEventsMovesIn(t *testing.T) {
 	t.Parallel()
 	i := start(t, "GOCARDLESS_WEBHOOK_SECRET="+secret)
@@ -226,7 +226,7 @@ func TestAMemberWithoutEventsMovesIn(t *testing.T) {
 	require.Equal(t, "cancelled", status())
 }
 
-// idOf is the ID of the event with a key.
+// idOf returns the ID of the event with a key.
 func (i *installation) idOf(t *testing.T, provider, key string) (id string) {
 	t.Helper()
 	i.query(t, "SELECT id::text FROM events WHERE provider = $1 AND key = $2", []any{provider, key}, &id)

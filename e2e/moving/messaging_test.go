@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is the WhatsApp fleet. It keeps dead letters alone.
+// fleet is the WhatsApp fleet. It stores only dead letters.
 type fleet struct {
 	oldSystem
 
 	now time.Time
 }
 
-// row inserts a dead letter in a status. What cannot be parsed has the type unknown.
+// row inserts a dead letter with a status. An unparsable event has the type unknown.
 func (f *fleet) row(t *testing.T, status string, ago time.Duration, instance, eventType string, body []byte) {
 	t.Helper()
 	at := quote(f.now.Add(-ago).Format(time.RFC3339Nano))
@@ -34,7 +34,7 @@ func (f *fleet) row(t *testing.T, status string, ago time.Duration, instance, ev
 // The instances of the fleet.
 const shop, other = "loja-teste", "outra"
 
-// fill makes rows in every status.
+// fill inserts rows in every status.
 func (f *fleet) fill(t *testing.T) {
 	t.Helper()
 	f.row(t, "pending", 50*minute, shop, "messages.upsert", chat(t, "messages.upsert_no_apikey"))
@@ -48,7 +48,7 @@ func (f *fleet) fill(t *testing.T) {
 	f.row(t, "pending", 44*minute, shop, "messages.upsert", group)
 	f.row(t, "pending", 43*minute, shop, "messages.delete", removed)
 	f.row(t, "failed", 43*minute, other, "messages.delete", bytes.ReplaceAll(removed, []byte(shop), []byte(other)))
-	// The body does not say what it is; the path did. And what nobody can read.
+	// The type is in the path, not in the body. The last one is unparsable.
 	f.row(t, "pending", 42*minute, shop, "connection-update", []byte(`{"data":{"state":"close"}}`))
 	f.row(t, "failed", 41*minute, shop, "unknown", []byte(`["x"]`))
 	f.exec(t, "INSERT INTO webhook_dlq (instance_name) VALUES ('loja-teste')")
@@ -56,12 +56,13 @@ func (f *fleet) fill(t *testing.T) {
 
 func chat(t *testing.T, name string) []byte { t.Helper(); return fixture(t, "messaging/"+name) }
 
-// A WhatsApp fleet moves in, with dead letters in every status, and its events also go to Holdfast from now on:
-//   - what waits or was interrupted is an open dead letter, what was given up an exhausted one, what was rescued an event
-//   - of two rows of one event there is one, and none of what came alive
-//   - nothing runs and nothing is delivered, until an operator says so after the cut-over
-//   - what Evolution sends again is a duplicate, or rescues what had failed, whether its key is in the body or the body is its key
-//   - what failed is delivered once, and the file changes nothing any more
+// A WhatsApp fleet is migrated, with dead letters in every status, while its events also go to Holdfast:
+//   - a waiting or interrupted one is an open dead letter, a given up one is exhausted, a rescued one is an event
+//   - two rows of one event become one, and events that arrived live aren't imported
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by Evolution is a duplicate, or rescues a failed event, whether its key is in the body or the body is its
+//     key
+//   - failed events are delivered once, and the file then changes nothing
 func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &fleet{oldSystem: newOldPostgres(t, "messaging"), now: time.Now().UTC()}
@@ -69,7 +70,7 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	i := start(t, "EVOLUTION_QUERY_TOKEN=token-of-the-test", "HOLDFAST_REDRIVE_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "evolution", false)
-	// The shadow: the old system fails at the first of these, and keeps nothing of the second.
+	// The shadow phase: the old system fails at the first of these, and keeps nothing of the second.
 	failed := i.sendChat(t, chat(t, "qrcode.updated"))
 	alive := i.sendChat(t, chat(t, "connection.update"))
 	i.settle(t)
@@ -120,7 +121,7 @@ func (i *installation) sendChat(t *testing.T, body []byte) (eventID string) {
 	return eventID
 }
 
-// redeliversChats sends again what was processed, here or there, to another destination, and what had failed. It returns the events
+// redeliversChats redelivers events processed here or there, to another destination, and failed ones. It returns the events
 // that this delivers.
 func (i *installation) redeliversChats(t *testing.T, crm *endpoint) (delivered []string) {
 	t.Helper()

@@ -14,19 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// oldSystem is the database of a system that Holdfast replaces. Another dialect is another pair of functions.
+// oldSystem is the database of a system that Holdfast replaces. Each dialect has its own functions.
 type oldSystem struct {
 	// exec runs statements on it.
 	exec func(t *testing.T, sql string)
-	// export runs the query of a file as the guide says to, and returns what it prints: a record a line.
+	// export runs the query of a file as the guide describes, and returns its output: one record per line.
 	export func(t *testing.T, file string) []byte
-	// url is that of a PostgreSQL, for what its guide says beside.
+	// url is that of a PostgreSQL, for further commands of its guide.
 	url string
 }
 
 var oldDatabases atomic.Int64
 
-// newOldPostgres is a PostgreSQL with the tables of testdata/NAME.sql.
+// newOldPostgres returns a PostgreSQL with the tables of testdata/NAME.sql.
 func newOldPostgres(t *testing.T, name string) oldSystem {
 	t.Helper()
 	if _, err := exec.LookPath("psql"); err != nil {
@@ -57,7 +57,7 @@ func execute(t *testing.T, url, sql string) {
 	require.NoError(t, err)
 }
 
-// output is what a command prints.
+// output returns the output of a command.
 func output(t *testing.T, c *exec.Cmd) []byte {
 	t.Helper()
 	out, err := c.Output()

@@ -11,7 +11,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 )
 
-// awaitRedriveLooks waits until the schedule has looked twice for dead letters to run again.
+// awaitRedriveLooks waits until the automatic redrive has run twice.
 func (i *installation) awaitRedriveLooks(t *testing.T) {
 	t.Helper()
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace()})
@@ -33,12 +33,12 @@ func (i *installation) awaitRedriveLooks(t *testing.T) {
 	})
 }
 
-// redrive runs again the dead letters of a provider, open and exhausted, until so many are left. Of several with one key, one redrive
-// runs one.
+// redrive redrives the dead letters of a provider, open and exhausted, until this many are left. Of several with one key, one
+// redrive runs only one.
 func (i *installation) redrive(t *testing.T, provider string, left int) {
 	t.Helper()
 	eventually(t, "all dead letters have been redriven", func() error {
-		out, _ := i.run("dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in") // what fails again is an error
+		out, _ := i.run("dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in") // a repeated failure is an error
 		require.Contains(t, out, "(completed)")
 		i.settle(t)
 		if n := i.count(t, openDeadLetters); n != left {
@@ -48,7 +48,7 @@ func (i *installation) redrive(t *testing.T, provider string, left int) {
 	})
 }
 
-// eventsOf are the events of an entity, of one type and that have changed one field, unless these are "".
+// eventsOf returns the events of an entity, filtered by type and by a changed field, unless these are "".
 func (i *installation) eventsOf(t *testing.T, kind, id, eventType, field string) (ids []string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), i.database)
@@ -62,7 +62,7 @@ func (i *installation) eventsOf(t *testing.T, kind, id, eventType, field string)
 	return ids
 }
 
-// eventOf is the only event of an entity.
+// eventOf returns the only event of an entity.
 func (i *installation) eventOf(t *testing.T, kind, id string) string {
 	t.Helper()
 	ids := i.eventsOf(t, kind, id, "", "")

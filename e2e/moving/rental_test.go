@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rental is the rental backend. Times are ages: all of it happened before the test.
+// rental is the rental backend. Times are ages: everything happened before the test.
 type rental struct {
 	oldSystem
 
@@ -20,7 +20,7 @@ type rental struct {
 
 func (r *rental) at(ago time.Duration) string { return quote(r.now.Add(-ago).Format(time.RFC3339Nano)) }
 
-// event inserts a row of an event, with what this system noted next to it.
+// event inserts a row of an event, with the system's notes about it.
 func (r *rental) event(t *testing.T, id int, ago time.Duration, body []byte) {
 	t.Helper()
 	name := eventOf(t, body)
@@ -29,7 +29,7 @@ func (r *rental) event(t *testing.T, id int, ago time.Duration, body []byte) {
 		quote(name), quote(entity), quote(action), quote(idOf(t, body)), quote("Изменение "+fmt.Sprint(id)), quote(string(body))))
 }
 
-// dead inserts a dead letter; eventID is "" where it has none.
+// dead inserts a dead letter; eventID is "" if it has none.
 func (r *rental) dead(t *testing.T, status string, ago time.Duration, eventID string, body []byte) {
 	t.Helper()
 	r.exec(t, fmt.Sprintf(
@@ -50,7 +50,7 @@ func (r *rental) entity(t *testing.T, table string, id int, ago time.Duration, d
 	r.exec(t, fmt.Sprintf("INSERT INTO rentprog_%s VALUES (%d, %s, %s)", table, id, quote(data), r.at(ago)))
 }
 
-// car is an update of a car, as RentProg sends it.
+// car returns an update of a car, as RentProg sends it.
 func car(id int, changes string) []byte {
 	return fmt.Appendf(nil, `{"event":"car_update","payload":"{\"id\"=>%d, %s}"}`, id, strings.ReplaceAll(changes, `"`, `\"`))
 }
@@ -59,17 +59,17 @@ const (
 	hour, minute = time.Hour, time.Minute
 )
 
-// Bodies of RentProg, beside the fixtures.
+// Bodies of RentProg in addition to the fixtures.
 var (
 	givenUp    = []byte(`{"event":"client_update","payload":"{\"id\"=>300001, \"phone\"=>[nil, \"+995\"]}"}`)
 	unreadable = []byte(`{"event":"car_update","payload":"{\"id\"=>7, \"note\"=>\"cut off"}`)
 	recent     = car(65008, `"mileage"=>[1, 2]`)
 	recentDead = car(65009, `"mileage"=>[1, 2]`)
-	both       = car(65010, `"mileage"=>[1, 2]`) // comes alive, and the old system processes it, too
-	failsThere = car(65011, `"mileage"=>[1, 2]`) // comes alive, and fails in the old system
+	both       = car(65010, `"mileage"=>[1, 2]`) // arrives live, and the old system processes it, too
+	failsThere = car(65011, `"mileage"=>[1, 2]`) // arrives live, and fails in the old system
 )
 
-// fill makes rows in every status.
+// fill inserts rows in every status.
 func (r *rental) fill(t *testing.T) {
 	t.Helper()
 	created, updated, driven := fixture(t, "rental/booking_create"), fixture(t, "rental/booking_update"), fixture(t, "rental/car_update")
@@ -84,7 +84,7 @@ func (r *rental) fill(t *testing.T) {
 	r.dead(t, "replayed", 10*hour-minute, "5", car(65002, `"mileage"=>[1, 2]`))
 	r.event(t, 6, 9*hour, car(65003, `"mileage"=>[1, 2]`))
 	r.dead(t, "processed", 9*hour-minute, "", car(65003, `"mileage"=>[1, 2]`))
-	// A replay that failed: its first row is replayed, the second one waits.
+	// A failed replay: its first row is replayed, the second one waits.
 	r.event(t, 7, 8*hour, car(65004, `"mileage"=>[1, 2]`))
 	r.dead(t, "replayed", 8*hour-minute, "7", car(65004, `"mileage"=>[1, 2]`))
 	r.dead(t, "worker_fail", 7*hour, "7", car(65004, `"mileage"=>[1, 2]`))
@@ -95,7 +95,7 @@ func (r *rental) fill(t *testing.T) {
 	r.entity(t, "cars", 65001, 4*hour, `{"id": 65001, "plate": "A 1", "mileage": 103000}`)
 	r.entity(t, "clients", 300001, 30*hour, `{"id": 300001, "name": "Ada"}`)
 	r.entity(t, "bookings", 500001, 48*hour, `{"id": 500001, "price": 150.5}`)
-	// Rescued, and not in the table of events; of no shape that anybody reads; only in the error log, which has another one of an event.
+	// Rescued, and not in the table of events; of an unknown shape; only in the error log, which has another one of an event.
 	r.dead(t, "replayed", 3*hour, "", car(65005, `"mileage"=>[1, 2]`))
 	r.dead(t, "worker_fail", 6*hour, "", unreadable)
 	r.logged(t, 6*hour, car(65006, `"mileage"=>[1, 2]`))
@@ -103,10 +103,10 @@ func (r *rental) fill(t *testing.T) {
 	r.logged(t, 72*hour-minute, driven)
 	r.exec(t, "INSERT INTO rentprog_webhook_error_log (phase, kind, error) VALUES ('ws', 'Error', 'closed')")
 	r.fillHoursApart(t)
-	// Twice the same within 15 minutes: two events, whose headers this system has not kept.
+	// Two equal ones within 15 minutes: two events, whose headers this system has not kept.
 	r.event(t, 9, 2*hour, car(65007, `"open"=>[true, false]`))
 	r.event(t, 10, 2*hour-5*minute, car(65007, `"open"=>[true, false]`))
-	// It failed hours ago, and another event with the same body comes alive.
+	// It failed hours ago, and another event with the same body arrives live.
 	r.dead(t, "worker_fail", 6*hour, "", both)
 	// A moment ago.
 	r.event(t, 11, 3*minute, recent)
@@ -114,10 +114,10 @@ func (r *rental) fill(t *testing.T) {
 	r.dead(t, "worker_fail", minute, "12", recentDead)
 }
 
-// fillHoursApart makes rows of one body that are hours apart: some are of one event, and some are of two.
+// fillHoursApart inserts rows with one body, hours apart: some are of one event, and some of two.
 func (r *rental) fillHoursApart(t *testing.T) {
 	t.Helper()
-	// It got its row in the table of events from the replay that rescued it.
+	// The replay that rescued it created its row in the table of events.
 	r.dead(t, "replayed", 5*hour, "", car(65020, `"mileage"=>[1, 2]`))
 	r.event(t, 20, 149*minute, car(65020, `"mileage"=>[1, 2]`))
 	// It never had a row, and a replay failed.
@@ -138,12 +138,12 @@ func (r *rental) fillHoursApart(t *testing.T) {
 	r.exec(t, "INSERT INTO rentprog_webhook_dead (created_at, status, event_id) VALUES ("+r.at(11*hour-minute)+", 'worker_fail', '22')")
 }
 
-// A rental backend moves in, with rows in every status, and its events also go to Holdfast from now on:
-//   - what is exported and imported is there once: nothing is lost, and nothing that came alive is there twice
-//   - nothing runs and nothing is delivered, until an operator says so after the cut-over
-//   - what RentProg sends again is a duplicate, or rescues what had failed
-//   - what failed is delivered once; a change that came before a later one takes its place before it
-//   - at the end the two have the same, but for what has been processed here only
+// A rental backend is migrated, with rows in every status, while its events also go to Holdfast:
+//   - exported and imported events are stored once: none is lost, and none that arrived live is duplicated
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by RentProg is a duplicate, or rescues a failed event
+//   - failed events are delivered once; an earlier change is folded before a later one
+//   - at the end the two agree, except for events processed only here
 func TestTheRentalBackendMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &rental{oldSystem: newOldPostgres(t, "rental"), now: time.Now().UTC()}
@@ -202,7 +202,7 @@ func (i *installation) sendCar(t *testing.T, body []byte) (eventID string) {
 	return eventID
 }
 
-// bringsTheRentalBackend imports its file: every event is there once, as it was there, and a dry run changes nothing.
+// bringsTheRentalBackend imports its file: every event is stored once, unchanged, and a dry run changes nothing.
 func (i *installation) bringsTheRentalBackend(t *testing.T, file string) {
 	t.Helper()
 	before := i.contents(t)
@@ -218,7 +218,7 @@ func (i *installation) bringsTheRentalBackend(t *testing.T, file string) {
 		{"name":"car_update","branch":"tbilisi","actor_id":"12","description":"Изменение 8"}}`, i.entity(t, "rentprog", "car", "65001"))
 }
 
-// redeliversCars sends again what was processed, here or there, and what had failed. It returns the events that this delivers.
+// redeliversCars redelivers events processed here or there, and failed ones. It returns the events that this delivers.
 func (i *installation) redeliversCars(t *testing.T, crm *endpoint) (delivered []string) {
 	t.Helper()
 	for _, body := range [][]byte{both, failsThere, recent} {
@@ -238,9 +238,9 @@ func (i *installation) redeliversCars(t *testing.T, crm *endpoint) (delivered []
 	return []string{rescued, again}
 }
 
-// RentProg sends IDs of events in headers, which the old tables don't have: its events in them can't be found again. So the export ends
-// where the shadow begins. What has no row in the table of events has only the time when it failed, which may be later than that: it is
-// exported for another hour.
+// RentProg sends event IDs in headers, which the old tables don't have, so its events in them can't be matched. The export
+// therefore ends where the shadow phase begins. An event without a row in the table of events has only the time of its failure,
+// which may be later: such events are exported for another hour.
 func TestTheExportEndsWhereTheShadowBegins(t *testing.T) {
 	t.Parallel()
 	old := &rental{oldSystem: newOldPostgres(t, "rental"), now: time.Now().UTC()}

@@ -18,7 +18,7 @@ import (
 // secret signs what the providers of the tests send.
 const secret = "secret-of-the-providers"
 
-// sign is the hex HMAC of a text.
+// sign returns the hex HMAC of a text.
 func sign(text string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
@@ -31,7 +31,7 @@ func (i *installation) sendSigned(t *testing.T, provider string, body []byte) {
 	require.NoError(t, i.trySigned(provider, body))
 }
 
-// sendMeanwhile sends requests while the test goes on. Its only value says whether all were accepted.
+// sendMeanwhile sends requests while the test continues. Its result reports whether all were accepted.
 func (i *installation) sendMeanwhile(provider string, bodies ...[]byte) <-chan error {
 	all := make(chan error, 1)
 	go func() {
@@ -72,7 +72,7 @@ func (i *installation) trySigned(provider string, body []byte) error {
 	return nil
 }
 
-// requireBody requires the stored bytes of an event.
+// requireBody asserts the stored bytes of an event.
 func (i *installation) requireBody(t *testing.T, provider, key, body string) {
 	t.Helper()
 	var stored []byte

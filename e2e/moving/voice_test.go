@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// voice is the database of the voice and booking platform. Times are ages, in minutes; a body is stored as Laravel encodes it.
+// voice is the database of the voice and booking platform. Times are ages in minutes; a body is stored as Laravel encodes it.
 type voice struct {
 	sql strings.Builder
 	now time.Time
@@ -26,21 +26,21 @@ func (v *voice) at(ago int) any {
 	return v.now.Add(-time.Duration(ago) * time.Minute).Format("2006-01-02 15:04:05")
 }
 
-// event inserts a row of an event that came so long ago, and was processed so long ago, if it was.
+// event inserts a row of an event with the ages of its arrival and of its processing, if it was processed.
 func (v *voice) event(key, provider, body, status string, came, processed int) {
 	v.sql.WriteString(insert("webhook_events", "idempotency_key, provider, payload, status, correlation_id, created_at, processed_at",
 		[]any{key, provider, laravel(body), status, "c-" + key, v.at(came), v.at(processed)}))
 }
 
-// letter inserts a dead letter, whose last retry was so long ago, if there was one.
+// letter inserts a dead letter with the age of its last retry, if there was one.
 func (v *voice) letter(key, provider, body string, failed, retried int, isPermanent bool) {
 	v.sql.WriteString(insert("dead_letter_webhooks",
 		"idempotency_key, provider, payload, error, retry_count, failed_at, last_retry_at, permanently_failed, created_at",
 		[]any{key, provider, laravel(body), "refused: " + remark, 2, v.at(failed), v.at(retried), isPermanent, v.at(failed)}))
 }
 
-// laravel encodes a body as json_encode does in PHP: no white space, slashes and all that is not ASCII are escaped, and an empty object is
-// an empty list.
+// laravel encodes a body like PHP's json_encode: no white space, escaped slashes and non-ASCII characters, and an empty object
+// becomes an empty list.
 func laravel(body string) string {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(body)); err != nil {
@@ -76,7 +76,7 @@ func booking(trigger, uid string) string {
 		"payload": {"uid": %q, "bookingId": 7, "title": "Café ☕", "attendees": [{"email": "ada@example.com"}]}}`, trigger, uid)
 }
 
-// fill has an event in every status. What it calls live, the providers also send to Holdfast.
+// fill inserts an event in every status. The providers also send the live ones to Holdfast.
 func (v *voice) fill() {
 	v.event("k1", "stripe", stripeEvent("evt_old"), "processed", 3000, 2999)
 	v.event("k2", "cal", booking("BOOKING_CREATED", "b_old"), "completed", 1500, 1499)
@@ -93,7 +93,7 @@ func (v *voice) fill() {
 	v.event("k10", "stripe", stripeEvent("evt_failed_later"), "processed", 600, 590)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 589, 0, false)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 500, 0, false)
-	// Of two nothing says that they were processed, and one has its provider and its body in its dead letter alone.
+	// Two have no record of being processed, and one has its provider and its body only in its dead letter.
 	v.event("k11", "stripe", stripeEvent("evt_empty_status"), "", 40, 0)
 	v.event("k12", "stripe", stripeEvent("evt_no_status"), "", 41, 0)
 	v.sql.WriteString("UPDATE webhook_events SET status = NULL WHERE idempotency_key = 'k12';\n")
@@ -105,11 +105,12 @@ func (v *voice) fill() {
 	v.event("live3", "calcom", booking("BOOKING_CREATED", "b_live"), "pending", 2, 0)
 }
 
-// A voice and booking platform moves in from PostgreSQL or MySQL, with rows in every status, while its providers send to both:
-//   - each event is there once, with the bytes that were stored, though its row and its dead letter both have it
-//   - nothing runs and nothing is delivered, until an operator says so after the cut-over
-//   - what a provider sends again is a duplicate, or rescues what had failed
-//   - what had failed is delivered once, and the two systems then have the same
+// A voice and booking platform is migrated from PostgreSQL or MySQL, with rows in every status, while its providers send to
+// both:
+//   - each event is stored once, with its stored bytes, though both its row and its dead letter have it
+//   - nothing runs and nothing is delivered, until an operator starts it after the cut-over
+//   - a redelivery by a provider is a duplicate, or rescues a failed event
+//   - failed events are delivered once, and the two systems then agree
 func TestTheVoicePlatformMovesIn(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T, string) oldSystem{"voice": newOldPostgres, "voice.mysql": newOldMariaDB} {

@@ -1,5 +1,5 @@
-// Package visibility asks Temporal what has become of the events of a ledger. It reads the visibility store, which lags behind
-// by some hundred milliseconds, and so is for a time of rest.
+// Package visibility checks the events of a ledger in Temporal. It reads the visibility store, which lags behind by some
+// hundred milliseconds, so it is meant for an idle system.
 package visibility
 
 import (
@@ -18,7 +18,7 @@ import (
 	"holdfast/workflows"
 )
 
-// Client is what is asked of Temporal; a client.Client is one.
+// Client is the part of a client.Client that Check uses.
 type Client interface {
 	ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (
 		*workflowservice.ListWorkflowExecutionsResponse, error)
@@ -26,28 +26,27 @@ type Client interface {
 		*workflowservice.DescribeWorkflowExecutionResponse, error)
 }
 
-// Store is what is asked of PostgreSQL; a *persistence.LedgerCheck is one.
+// Store is the part of a *persistence.LedgerCheck that Check uses.
 type Store interface {
-	// Batched gives those of the workflow IDs whose events another workflow has processed: that of a batch.
+	// Batched returns those of the workflow IDs whose events another workflow has processed: that of a batch.
 	Batched(ctx context.Context, workflowIDs []string) ([]string, error)
-	// NotDead gives those of the workflow IDs that have no dead letter, not even a closed one.
+	// NotDead returns those of the workflow IDs that have no dead letter, not even a closed one.
 	NotDead(ctx context.Context, workflowIDs []string) ([]string, error)
 }
 
 const (
 	pageSize = 1000
-	// clockSkew is by how much the clocks of a sender and of Temporal may differ.
+	// clockSkew is how far the clocks of a sender and of Temporal may differ.
 	clockSkew = time.Hour
-	// maxDescribed bounds the questions about single workflows.
+	// maxDescribed bounds the reads of single workflows.
 	maxDescribed = 1000
 	maxExamples  = 10
 )
 
-// runs are the ledger's workflows, as the visibility store has them.
 type runs struct{ running, closed, failed map[string]bool }
 
-// Check gives the findings that are Temporal's: ledger.Running, ledger.NoWorkflow and ledger.Undead. Closed workflows are
-// known for the retention of their namespace.
+// Check returns the findings for ledger.Running, ledger.NoWorkflow and ledger.Undead. Closed workflows are available for the
+// retention of their namespace.
 func Check(ctx context.Context, c Client, s Store, l ledger.Ledger) ([]ledger.Finding, error) {
 	if len(l.Entries) == 0 {
 		return nil, nil
@@ -121,8 +120,8 @@ func acknowledged(l ledger.Ledger) map[string]bool {
 	return ids
 }
 
-// without gives the acknowledged events that no workflow has. What the list lacks may have been started before the ledger
-// began, or may not have reached the visibility store yet.
+// without returns the acknowledged events that have no workflow. A workflow missing from the list may have been started before
+// the ledger began, or may not have reached the visibility store yet.
 func without(ctx context.Context, c Client, s Store, acknowledged map[string]bool, seen runs) ([]string, error) {
 	var missing []string
 	for id := range acknowledged {

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// addressScheme accepts requests from networks, for senders that can prove nothing else.
+// addressScheme accepts requests from networks, for senders without any other proof.
 type addressScheme struct {
 	networksName string
 }
@@ -31,7 +31,7 @@ func (s *addressScheme) networks(k keyring) []netip.Prefix {
 	return networks
 }
 
-// parseNetwork reads "203.0.113.0/24" or one address. A network that is the whole internet is not taken.
+// parseNetwork parses "203.0.113.0/24" or a single address. It refuses the whole internet.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		addr = addr.Unmap()
@@ -66,7 +66,7 @@ func (s *addressScheme) covers() Coverage  { return Coverage{All: true} }
 
 func (s *addressScheme) hidden() (headers, query, path []string) { return nil, nil, nil }
 
-// sign cannot choose the address that a request comes from.
+// sign adds nothing: the address of a request can't be chosen.
 func (s *addressScheme) sign(*Request, []string, time.Time) error { return denial.Of(denial.Address) }
 
 func (s *addressScheme) name() string { return "address of the sender" }

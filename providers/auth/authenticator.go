@@ -10,20 +10,20 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Authenticator has the ways to authenticate the requests of one provider, which are alternatives, and their secrets. It is
-// immutable and safe for concurrent use.
+// Authenticator has the alternative schemes that authenticate a provider's requests, and their secrets. It is immutable and
+// safe for concurrent use.
 type Authenticator struct {
 	keyring
 	schemes []scheme
 	paths   []Path
 }
 
-// New compiles the alternatives. One that names no secrets takes those of the definition.
+// New compiles the alternatives. A scheme that names no secrets uses those of the definition.
 func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths []Path) *Authenticator {
 	return &Authenticator{schemes: newSchemes(p, defs, secrets), paths: paths}
 }
 
-// NewOne compiles a single scheme, which stands at a field of its own.
+// NewOne compiles a single scheme at a field of its own.
 func NewOne(p *definition.Problems, field string, d definition.Scheme, paths []Path) *Authenticator {
 	a := &Authenticator{paths: paths}
 	if s := newScheme(p, field, d); s != nil {
@@ -32,30 +32,30 @@ func NewOne(p *definition.Problems, field string, d definition.Scheme, paths []P
 	return a
 }
 
-// WithSecrets gives the same authenticator with secrets. Without them nobody is authentic.
+// WithSecrets returns a copy with secrets. Without secrets no request is authentic.
 func (a *Authenticator) WithSecrets(s Secrets) *Authenticator {
 	with := *a
 	with.source = s
 	return &with
 }
 
-// WithCertificates gives the same authenticator with what fetches certificates. Without it nobody is authentic by one.
+// WithCertificates returns a copy that fetches certificates with c. Without it no request is authentic by certificate.
 func (a *Authenticator) WithCertificates(c Certificates) *Authenticator {
 	with := *a
 	with.certificates = c
 	return &with
 }
 
-// AdmittingAny takes any secret, also one that everybody knows or that can be guessed: to say what else is wrong with a request,
-// and never to let one in.
+// AdmittingAny returns a copy that accepts any secret, including well-known and guessable ones. Use it to find what else is
+// wrong with a request, never to admit one.
 func (a *Authenticator) AdmittingAny() *Authenticator {
 	with := *a
 	with.placeholders = true
 	return &with
 }
 
-// Authenticate is nil if one of the definition's schemes accepts the request, and a *denial.Error otherwise. It fails
-// closed: without a usable secret nobody is authentic. It notes in r which scheme has passed, for Covered.
+// Authenticate returns nil if one of the definition's schemes accepts the request, and a *denial.Error otherwise. It fails
+// closed: without a usable secret no request is authentic. It records in r which scheme has passed, for Covered.
 func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 	worst := denial.Of(denial.NoSecret)
 	for i, s := range a.schemes {
@@ -71,7 +71,7 @@ func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 	return worst
 }
 
-// told is the error with the scheme that it is of.
+// told adds the name of the scheme to the error.
 func (a *Authenticator) told(err error, i int) error {
 	var e *denial.Error
 	if errors.As(err, &e) {
@@ -80,12 +80,12 @@ func (a *Authenticator) told(err error, i int) error {
 	return err
 }
 
-// nameOf says what a scheme is, and which secret it takes.
+// nameOf describes a scheme and the name of its secret.
 func (a *Authenticator) nameOf(i int) string {
 	return fmt.Sprintf("auth[%d]: %s, with %s", i, a.schemes[i].name(), a.schemes[i].reference())
 }
 
-// Schemes are the ways to authenticate, in the order in which they are tried, in words that name no secret's value.
+// Schemes describes the schemes in the order in which they are tried, without the value of a secret.
 func (a *Authenticator) Schemes() []string {
 	var all []string
 	for _, s := range a.schemes {
@@ -94,7 +94,7 @@ func (a *Authenticator) Schemes() []string {
 	return all
 }
 
-// Passed says which scheme has accepted a request, and which secret it takes; "" if none has.
+// Passed describes the scheme that has accepted a request, and its secret's name; "" if none has.
 func (a *Authenticator) Passed(r *Request) string {
 	i := slices.Index(a.schemes, r.passed)
 	if i < 0 {
@@ -103,7 +103,7 @@ func (a *Authenticator) Passed(r *Request) string {
 	return a.nameOf(i)
 }
 
-// Coverage is what at least one of the schemes covers.
+// Coverage returns what at least one of the schemes covers.
 func (a *Authenticator) Coverage() Coverage {
 	var c Coverage
 	for _, s := range a.schemes {
@@ -112,7 +112,7 @@ func (a *Authenticator) Coverage() Coverage {
 	return c
 }
 
-// Alternatives are the schemes one by one.
+// Alternatives returns one authenticator for each scheme.
 func (a *Authenticator) Alternatives() []*Authenticator {
 	var all []*Authenticator
 	for i := range a.schemes {
@@ -123,7 +123,8 @@ func (a *Authenticator) Alternatives() []*Authenticator {
 	return all
 }
 
-// Hidden names the headers, query parameters and path variables that carry a secret or a signature under one of the schemes.
+// Hidden returns the names of the headers, query parameters and path variables that carry a secret or a signature under one of
+// the schemes.
 func (a *Authenticator) Hidden() (headers, query, path []string) {
 	for _, s := range a.schemes {
 		h, q, p := s.hidden()
@@ -132,7 +133,7 @@ func (a *Authenticator) Hidden() (headers, query, path []string) {
 	return headers, query, path
 }
 
-// IDHeaders names the headers with the signed message ID, which the sender chooses.
+// IDHeaders returns the names of the headers with the signed message ID, which the sender chooses.
 func (a *Authenticator) IDHeaders() (names []string) {
 	for _, s := range a.schemes {
 		if one, ok := s.(interface{ messageIDHeader() string }); ok && one.messageIDHeader() != "" {

@@ -29,7 +29,6 @@ func signedRequest(t testing.TB, p *sender, secret string) *Request {
 	return r
 }
 
-// edit changes one header of a signed request.
 func edit(header string, change func(string) string) func(*Request) {
 	return func(r *Request) { r.Header[header] = []string{change(r.Header[header][0])} }
 }
@@ -45,8 +44,8 @@ func set(header, value string) func(*Request) {
 type attempt struct {
 	name   string
 	change func(*Request)
-	after  time.Duration // how much later than signed the request arrives
-	reason denial.Reason // "" is authentic
+	after  time.Duration // delay from signing to arrival
+	reason denial.Reason // "" for authentic
 }
 
 func judge(t *testing.T, provider string, attempts []attempt) {
@@ -141,7 +140,7 @@ func TestStandardWebhooksSignatures(t *testing.T) {
 	})
 }
 
-// While a secret is replaced, both are good; afterwards only the new one.
+// While a secret is rotated, both are valid; afterwards only the new one is.
 func TestRotationOfSecrets(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"stripe", "standard-webhooks"} {
@@ -155,7 +154,7 @@ func TestRotationOfSecrets(t *testing.T) {
 	}
 }
 
-// A sender signs with both secrets where the header has room, so that a receiver may have either; else with the newest.
+// A sender signs with both secrets if the header has room, so that an endpoint may have either; otherwise with the newest.
 func TestSendersSignWithSeveralSecrets(t *testing.T) {
 	t.Parallel()
 	for name, room := range map[string]bool{"stripe": true, "standard-webhooks": true, "github": false, "paddle": true, "retell": false} {
@@ -176,7 +175,7 @@ func TestSendersSignWithSeveralSecrets(t *testing.T) {
 	}
 }
 
-// Without a secret that only two parties know, nobody is authentic: not even who signs with the empty one.
+// Without a secret known only to both parties no request is authentic, not even one signed with the empty secret.
 func TestNoSecretFailsClosed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -208,8 +207,7 @@ func TestNoSecretFailsClosed(t *testing.T) {
 	require.Equal(t, denial.NoSecret, denial.ReasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
 }
 
-// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one
-// for HMAC.
+// A key of the wrong kind is unusable: text that isn't base64 if base64 is required, a private key, a public one for HMAC.
 func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"whsec_this is not base64!", "whsk_aG9sZGZhc3QgaG9sZGZhc3Q=", "whpk_aG9sZGZhc3QgaG9sZGZhc3Q="} {
@@ -219,7 +217,7 @@ func TestUnusableSecrets(t *testing.T) {
 	}
 }
 
-// The text of an error repeats nothing of the request and nothing of the secret.
+// The text of an error repeats no part of the request or of the secret.
 func TestErrorsRepeatNoValues(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "stripe", secretOfTests)
@@ -227,8 +225,7 @@ func TestErrorsRepeatNoValues(t *testing.T) {
 	require.EqualError(t, p.Authenticate(r, clock), "not authentic: bad_signature")
 }
 
-// Whatever providers there are and whatever useless secrets they are given, nobody gets in: neither who signs with the
-// useless secret itself, nor who brings an empty one.
+// Useless secrets admit no request to any provider, whether it is signed with the useless secret or carries an empty one.
 func TestUselessSecretsOfEveryProvider(t *testing.T) {
 	t.Parallel()
 	useless := rapid.SampledFrom([]string{"", " ", "\n", "whsec_", "whpk_", "changeme", "secret", "NULL", "undefined", "test"})

@@ -28,16 +28,16 @@ import (
 	"holdfast/providers/definition"
 )
 
-// publishedVector is one case of testdata/vectors/NAME.yaml: a request that somebody else has signed, and what becomes of it.
+// publishedVector is one case of testdata/vectors/NAME.yaml: a request signed by a third party, and its expected result.
 type publishedVector struct {
 	Name string              `yaml:"name"`
 	From definition.Evidence `yaml:"from"`
-	// Source says where it was published, or which program has made it.
+	// Source says where it was published, or which program has generated it.
 	Source string `yaml:"source"`
-	// Secret is that of every reference, and Secrets are those of single ones; several stand one a line.
+	// Secret is used for every reference, and Secrets for single ones; several are separated by line breaks.
 	Secret  string            `yaml:"secret"`
 	Secrets map[string]string `yaml:"secrets"`
-	// OtherSecret is a wrong one of the same form; without it one character of the secret is changed.
+	// OtherSecret is a wrong one of the same form; by default one character of the secret is changed.
 	OtherSecret string `yaml:"other_secret"`
 	// Time is the arrival in unix seconds.
 	Time    int64             `yaml:"time"`
@@ -46,11 +46,11 @@ type publishedVector struct {
 	Address string            `yaml:"address"`
 	Headers map[string]string `yaml:"headers"`
 	Body    string            `yaml:"body"`
-	// OtherBody is a body that the signature must not be good for; without it one byte is changed.
+	// OtherBody is a body for which the signature must be invalid; by default one byte is changed.
 	OtherBody string `yaml:"other_body"`
-	// Certificate is the public key of the certificate that the request names, as PEM; "" if it cannot be fetched.
+	// Certificate is the public key of the certificate that the request names, as PEM; "" if it can't be fetched.
 	Certificate string `yaml:"certificate"`
-	// Refused is the cause; "" where the request is authentic.
+	// Refused is the cause; "" if the request is authentic.
 	Refused denial.Reason `yaml:"refused"`
 }
 
@@ -72,7 +72,7 @@ func (v publishedVector) secretsOf(name string) []string {
 	return strings.Split(strings.TrimSpace(v.Secret), "\n")
 }
 
-// as is the sender with the secrets of the vector, published ones included.
+// as returns the sender with the secrets of the vector, published ones included.
 func (v publishedVector) as(s *sender) *Authenticator {
 	a := s.WithSecrets(v.secretsOf).WithCertificates(v.key)
 	a.placeholders = true
@@ -114,8 +114,8 @@ func (v publishedVector) request(t *testing.T, s *sender) *Request {
 	return r
 }
 
-// Every built-in definition is judged by requests that it has not signed itself:
-//   - what its vectors say is authentic is so, and what they refuse is refused for that cause
+// Every built-in definition is tested with requests that this code didn't sign:
+//   - authentic vectors are accepted, and the others are refused for their cause
 //   - its evidence is no stronger than the best of its vectors
 //   - with another secret, another body, without one of its headers, too late, or by another algorithm it is refused
 func TestVectorsOfTheCatalogue(t *testing.T) {
@@ -149,7 +149,7 @@ func TestVectorsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// refuseWhatIsOff changes one thing about an authentic request at a time.
+// refuseWhatIsOff changes one thing at a time about an authentic request.
 func refuseWhatIsOff(t *testing.T, s *sender, v publishedVector, passed scheme) {
 	t.Helper()
 	refused := func(what string, v publishedVector, r *Request, at time.Time) denial.Reason {
@@ -208,7 +208,7 @@ func (v publishedVector) otherBody() []byte {
 	return body
 }
 
-// lifeOf is how long a request of the scheme is good, and what it is refused for then; 0 is for ever.
+// lifeOf returns how long a request of the scheme is valid, and the refusal after that; 0 means forever.
 func lifeOf(s scheme) (time.Duration, denial.Reason) {
 	switch s := s.(type) {
 	case *hmacScheme:
@@ -226,7 +226,7 @@ func lifeOf(s scheme) (time.Duration, denial.Reason) {
 
 type forgery func(r *Request, secrets []string, now time.Time) error
 
-// otherAlgorithms sign a request with the right secret in another way, which its sender must not be able to choose.
+// otherAlgorithms sign a request with the right secret by another algorithm, which its sender must not be able to choose.
 func otherAlgorithms(s scheme) map[string]forgery {
 	switch s := s.(type) {
 	case *hmacScheme:
@@ -263,7 +263,7 @@ var sameLength = map[int]func() hash.Hash{
 	sha512.Size: func() hash.Hash { return sha3.New512() },
 }
 
-// cutHash is SHA-256 of which as much is kept as SHA-1 has.
+// cutHash is SHA-256 truncated to the length of SHA-1.
 type cutHash struct{ hash.Hash }
 
 func (h cutHash) Size() int           { return sha1.Size }

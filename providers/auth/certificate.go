@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is told otherwise.
+	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is configured otherwise.
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -19,23 +19,23 @@ import (
 	"holdfast/providers/definition"
 )
 
-// CertificateAt names the certificate of a sender, and says what must be true of it.
+// CertificateAt names a sender's certificate and the conditions that it must meet.
 type CertificateAt struct {
-	// URL is where it is: the definition allows its host and path.
+	// URL is its location; the definition has checked host and path.
 	URL string
-	// Names are those of which the certificate must have one.
+	// Names are DNS names. The certificate must have one of them.
 	Names []string
-	// Issuers are the hosts that the certificates above it may be fetched from; a * is one label.
+	// Issuers are the hosts from which issuer certificates may be fetched; a * is one label.
 	Issuers []string
 }
 
-// Certificates gives the key of a certificate after it has verified its chain, name and validity. It bounds how often it fetches
-// one and how long that takes, since anybody may name one, and must be safe for concurrent use. The error is a *denial.Error:
-// denial.WrongCertificate if the certificate can't be the sender's, denial.NoCertificate if that couldn't be found out.
+// Certificates returns the key of a certificate after verifying its chain, name and validity. It limits the rate and time of
+// its fetches, since anyone can name a certificate, and must be safe for concurrent use. The error is a *denial.Error:
+// denial.WrongCertificate if the certificate can't be the sender's, denial.NoCertificate if that couldn't be determined.
 type Certificates func(CertificateAt) (*rsa.PublicKey, error)
 
-// certificateScheme verifies an RSA signature with the key of a certificate that the request names. The sender signs for all its
-// customers, so that the secret is what tells ours: it stands in the signed content, or is a value of the request.
+// certificateScheme verifies an RSA signature with the key of a certificate that the request names. The sender signs for all
+// its customers, so the secret identifies ours: it is part of the signed content, or a value of the request.
 type certificateScheme struct {
 	signed
 	url, account definition.Where
@@ -96,7 +96,7 @@ func checkPlace(p *definition.Problems, field string, d definition.Where) {
 	}
 }
 
-// valueAt is what stands at a place of the request, and how the place is called.
+// valueAt returns the value at a place of the request, and the name of the place.
 func valueAt(r *Request, at definition.Where) (value, part string, err error) {
 	if at.Header != "" {
 		value, err = r.header(at.Header)
@@ -111,7 +111,7 @@ func (s *certificateScheme) ready(k keyring) error {
 	return err
 }
 
-// authenticate looks at everything that needs no certificate before it asks for one.
+// authenticate checks everything that needs no certificate before it fetches one.
 func (s *certificateScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	secrets, err := k.usable(s.secretsName)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *certificateScheme) checkAccount(r *Request, secrets []string) error {
 	return err
 }
 
-// key is that of the certificate that the request names, if it may name it.
+// key returns the key of the certificate that the request names, if the definition allows it.
 func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 	address, part, err := valueAt(r, s.url)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 	return key, nil
 }
 
-// asDenial adds what of the request was looked at. An error that gives no reason doesn't say that the certificate is wrong.
+// asDenial adds the checked part of the request. An error without a reason doesn't mean that the certificate is wrong.
 func asDenial(err error, part string) error {
 	e := &denial.Error{Reason: denial.NoCertificate}
 	var given *denial.Error
@@ -183,7 +183,7 @@ func asDenial(err error, part string) error {
 	return e
 }
 
-// namesAt are the names that a certificate from a host may have: a * is the region of the host.
+// namesAt returns the names that a certificate from a host may have: a * is the region of the host.
 func (s *certificateScheme) namesAt(host string) []string {
 	region, names := "", make([]string, 0, len(s.names))
 	for _, pattern := range s.hosts {
@@ -210,7 +210,7 @@ func regionIn(pattern, host string) string {
 // maxCertificateURL is in bytes.
 const maxCertificateURL = 512
 
-// allows takes https at one of the hosts and a path of the pattern, and nothing else that a URL can hold. It gives the host.
+// allows accepts only https, one of the hosts and a path that matches the pattern. It returns the host.
 func (s *certificateScheme) allows(address string) (host string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxCertificateURL || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
@@ -221,11 +221,11 @@ func (s *certificateScheme) allows(address string) (host string, ok bool) {
 		definition.NewGlob(s.path).Match(u.Path) && strings.Count(s.path, "/") == strings.Count(u.Path, "/")
 }
 
-// isRegion takes us-east-1 and us-gov-west-1. What isn't a region can be somebody else's: sns.s3.amazonaws.com and
-// sns.s3-us-west-2.amazonaws.com are a bucket called sns.
+// isRegion matches us-east-1 and us-gov-west-1. Other labels could belong to a third party: sns.s3.amazonaws.com and
+// sns.s3-us-west-2.amazonaws.com are a bucket named sns.
 var isRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}$`).MatchString
 
-// hostFits compares label by label; a * is one label, which is a region of AWS.
+// hostFits compares label by label; a * matches one label that is an AWS region.
 func hostFits(pattern, host string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(host, ".")
 	if len(want) != len(got) {
@@ -252,8 +252,8 @@ func (s *certificateScheme) matches(key *rsa.PublicKey, secrets []string, signat
 	return false
 }
 
-// sign takes a key of this process, since nobody else has that of the sender: what it signs is authentic with TrialCertificates
-// alone. The account becomes the secret.
+// sign uses a key of this process, because only the sender has its key: the result is authentic only with TrialCertificates.
+// The account becomes the secret.
 func (s *certificateScheme) sign(r *Request, secrets []string, now time.Time) error {
 	switch {
 	case s.account.Body != "":

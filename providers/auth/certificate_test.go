@@ -14,7 +14,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// notification is a message of SNS by the host of a region, signed with the key of this process.
+// notification returns an SNS message from the host of a region, signed with the key of this process.
 func notification(t *testing.T, p *Authenticator, topic, host string) *Request {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
@@ -54,7 +54,7 @@ func TestTheNamesOnACertificateOfSNS(t *testing.T) {
 	}
 }
 
-// What is wrong with a certificate is the reason of the refusal, and what couldn't be found out isn't wrong.
+// A fault of the certificate is the reason of the refusal; a failed fetch is not a fault.
 func TestACertificateThatIsNotTheSenders(t *testing.T) {
 	t.Parallel()
 	const topic = "arn:aws:sns:us-west-2:123456789012:Sample"
@@ -92,7 +92,7 @@ func TestACertificateThatIsNotTheSenders(t *testing.T) {
 	}
 }
 
-// A definition that doesn't say which names the certificate has would take any that its hosts serve.
+// A definition without certificate names would accept any certificate that its hosts serve.
 func TestACertificateNeedsNames(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,21 +18,21 @@ import (
 	"holdfast/providers/definition"
 )
 
-// content is the compiled template of what a signature covers: literal text and {variables} in turn.
+// content is the compiled template of what a signature covers: alternating literal text and {variables}.
 type content struct {
 	parts    []contentPart
-	places   []string // paths within the body, each once
+	places   []string // distinct paths within the body
 	bodyHash string   // query parameter with the hash of a body that {params} leaves out
 }
 
-// contentPart is literal text, or a variable with what stands behind its colon.
+// contentPart is literal text, or a variable with the part after its colon.
 type contentPart struct {
 	literal, variable, of string
-	// allowed are the only values of a line; empty for any.
+	// allowed are the only valid values of a line; empty means any.
 	allowed []string
 }
 
-// contentVariables are those that stand alone; contentPlaces name a header or a dotted path of the body behind a colon.
+// contentVariables have no argument; contentPlaces name a header or a dotted path of the body after a colon.
 var (
 	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
 	contentPlaces    = []string{"header", "listed", "field", "line", "lines"}
@@ -87,10 +87,10 @@ func (c content) has(variable string) bool {
 	return slices.ContainsFunc(c.parts, func(part contentPart) bool { return part.variable == variable })
 }
 
-// coversBody says that no byte of the body can change.
+// coversBody reports whether every byte of the body is covered.
 func (c content) coversBody() bool { return c.has("body") || c.has("params") || c.has("crc32") }
 
-// headers are those that {header:NAME} covers, and those that list others.
+// headers returns those that {header:NAME} covers, and those that list others.
 func (c content) headers() (names []string) {
 	for _, part := range c.parts {
 		if part.variable == "header" || part.variable == "listed" {
@@ -100,14 +100,14 @@ func (c content) headers() (names []string) {
 	return names
 }
 
-// signedParts are the values of the variables for one request.
+// signedParts has the values of the variables for one request.
 type signedParts struct {
 	timestamp, id, url, secret string
 	places                     map[string]decode.Place
 	request                    *Request
 }
 
-// write feeds the signed content to a hash, without making a copy of the body.
+// write writes the signed content to a hash without copying the body.
 func (c content) write(h io.Writer, v signedParts) {
 	for _, part := range c.parts {
 		switch part.variable {
@@ -151,7 +151,7 @@ func (v signedParts) value(part contentPart) string {
 	return part.literal
 }
 
-// readPlaces finds the values of the body that are signed.
+// readPlaces reads the signed values of the body.
 func (c content) readPlaces(r *Request) (map[string]decode.Place, error) {
 	if len(c.places) == 0 {
 		return nil, nil
@@ -159,7 +159,7 @@ func (c content) readPlaces(r *Request) (map[string]decode.Place, error) {
 	return placesOf(r, c.places...)
 }
 
-// placesOf finds values of a body. What stands there twice, or is no text, makes the request malformed.
+// placesOf reads values of a body. A repeated value, or one that isn't text, makes the request malformed.
 func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
 	contentType, err := r.header("content-type")
 	if err != nil {
@@ -176,27 +176,26 @@ func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
 	return places, nil
 }
 
-// sum is the hash of the signed content.
 func (c content) sum(h hash.Hash, v signedParts) []byte {
 	c.write(h, v)
 	return h.Sum(nil)
 }
 
-// message is what is signed, as a whole.
+// message returns the signed content.
 func (c content) message(v signedParts) []byte {
 	var message bytes.Buffer
 	c.write(&message, v)
 	return message.Bytes()
 }
 
-// checkBody refuses a body that {params} does not cover: one that is no form, or not wholly one, unless its hash is in the
-// (signed) query. A hash that is there holds for any body, so that none can take the place of the one that was hashed: modified
-// says that the body is another one.
+// checkBody refuses a body that {params} doesn't cover: one that isn't a form, or not entirely, unless its hash is in the
+// (signed) query. If the hash is there it must match any body, so that none can replace the hashed one. modified means that it
+// doesn't match.
 func (c content) checkBody(r *Request) (modified bool, err error) {
 	if !c.has("params") {
 		return false, nil
 	}
-	if len(r.Header["content-type"]) > 1 { // it decides what is covered
+	if len(r.Header["content-type"]) > 1 { // it determines what is covered
 		return false, denial.At(denial.AmbiguousHeader, partOf("content-type"))
 	}
 	switch declared := r.Query[c.bodyHash]; {
@@ -216,8 +215,8 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 	return false, denial.At(denial.UnsignedBody, "body")
 }
 
-// urls are the forms of the request's URL that a sender may have signed: as called, without its port, and with the
-// scheme's default port (Twilio does all three).
+// urls returns the forms of the request's URL that a sender may have signed: as called, without its port, and with the scheme's
+// default port (Twilio uses all three).
 func (c content) urls(r *Request) []string {
 	if !c.has("url") {
 		return []string{""}
@@ -241,7 +240,7 @@ func urlsOf(r *Request) []string {
 	return []string{r.URL, scheme + "://" + host + port + path}
 }
 
-// pathOf is path and query as the sender has called them.
+// pathOf returns path and query as the sender has called them.
 func pathOf(r *Request) string {
 	_, rest, ok := strings.Cut(r.URL, "://")
 	if i := strings.Index(rest, "/"); ok && i >= 0 {
@@ -250,7 +249,7 @@ func pathOf(r *Request) string {
 	return r.Path
 }
 
-// listed are the headers that another one lists, in order.
+// listed returns the headers that another one lists, in order.
 func listed(r *Request, by string) []string {
 	names := strings.Split(strings.ToLower(url.Values(r.Header).Get(by)), ",")
 	for i := range names {
@@ -260,7 +259,7 @@ func listed(r *Request, by string) []string {
 	return names
 }
 
-// withValues writes headers as Contentful does: "name:value;name:value".
+// withValues formats headers as Contentful does: "name:value;name:value".
 func withValues(r *Request, names []string) string {
 	pairs := make([]string, len(names))
 	for i, name := range names {
@@ -273,8 +272,8 @@ func isForm(r *Request) bool {
 	return decode.MediaType(url.Values(r.Header).Get("content-type")) == decode.FormType
 }
 
-// sortedParams is every form field's name and value, sorted, each pair once. Of a body that is no form it is nothing: checkBody
-// refuses that.
+// sortedParams returns the distinct name-value pairs of the form, sorted. It is empty if the body isn't a form, which checkBody
+// refuses.
 func sortedParams(r *Request) string {
 	if !isForm(r) {
 		return ""

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Coverage is what a scheme proves beside the body. A key comes from nothing else.
+// Coverage is what a scheme proves in addition to the body. Keys are made of nothing else.
 type Coverage struct {
-	// All: the sender as such is authentic, and so is everything that it sends.
+	// All means that the sender itself is authentic, and so is everything that it sends.
 	All bool
-	// URL: path and query.
+	// URL means path and query.
 	URL     bool
 	Headers []string
-	// Body has the dotted paths that a signature over parts of the body covers; nil where it covers all of it.
+	// Body has the dotted paths covered by a signature over parts of the body; nil means all of it.
 	Body []string
 }
 
-// both is what is covered where either of two schemes may have let the request in: of headers and URL what one of them covers,
-// since keys are made of what the one that did covers; of the body what both do.
+// both returns what is covered if either of two schemes may have admitted the request: the union for headers and URL, since
+// keys are made of what the admitting one covers; the intersection for the body.
 func (c Coverage) both(other Coverage) Coverage {
 	out := Coverage{All: c.All || other.All, URL: c.URL || other.URL, Headers: append(slices.Clone(c.Headers), other.Headers...)}
 	switch {
@@ -37,7 +37,7 @@ func (c Coverage) both(other Coverage) Coverage {
 	return out
 }
 
-// UncoveredBody names what is not covered of the paths within the body; those of an item of a batch stand behind the prefix.
+// UncoveredBody returns the paths within the body that aren't covered; those of a batch item have the prefix.
 func (c Coverage) UncoveredBody(prefix string, paths [][]string) (what []string) {
 	if c.Body == nil {
 		return nil
@@ -51,7 +51,7 @@ func (c Coverage) UncoveredBody(prefix string, paths [][]string) (what []string)
 	return what
 }
 
-// Uncovered names what is not covered of the headers, query parameters and path variables.
+// Uncovered returns the headers, query parameters and path variables that aren't covered.
 func (c Coverage) Uncovered(headers, query, path []string) (what []string) {
 	if c.All {
 		return nil

@@ -22,10 +22,10 @@ const (
 	publicKey  = "whpk_I7xUkSwebpLEqGglyGfif/3FVb/71CRPF6Jqv//ull0="
 )
 
-// clock is when requests arrive.
+// clock is the arrival time of requests.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// sender is a provider as far as its requests are authenticated.
+// sender is the authentication of a provider.
 type sender struct {
 	*Authenticator
 	name string
@@ -33,7 +33,6 @@ type sender struct {
 
 func secretsOf(secrets ...string) Secrets { return func(string) []string { return secrets } }
 
-// sendersOf compiles the schemes of a folder of definitions.
 func sendersOf(t testing.TB, folder fs.FS) map[string]*sender {
 	t.Helper()
 	files, err := definition.Collect(folder)
@@ -67,7 +66,7 @@ func (s *sender) with(secrets ...string) *sender {
 	return &sender{s.WithSecrets(secretsOf(secrets...)), s.name}
 }
 
-// senderOf is a built-in provider with secrets.
+// senderOf returns a built-in provider with secrets.
 func senderOf(t testing.TB, name string, secrets ...string) *sender {
 	t.Helper()
 	s, ok := builtIn(t)[name]
@@ -75,7 +74,7 @@ func senderOf(t testing.TB, name string, secrets ...string) *sender {
 	return s.with(secrets...)
 }
 
-// compiled is a definition with the secret of the tests.
+// compiled returns a compiled definition with the tests' secret.
 func compiled(t testing.TB, text string) *sender {
 	t.Helper()
 	return sendersOf(t, fstest.MapFS{"acme.yaml": {Data: []byte(text)}})["acme"].with(secretOfTests)

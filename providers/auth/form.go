@@ -11,12 +11,12 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// Examine looks closer at a request that was refused for its signature. If that is good for another form of the body, or for
-// another URL, the request was changed on its way, or the URL is configured wrongly: the error then says so. Otherwise it says
-// which forms were tried, since a wrong secret and a body that was changed in another way look alike. The refusal stands in
+// Examine analyses a request that was refused for its signature. If the signature is valid for another form of the body, or for
+// another URL, the request was changed in transit, or the URL is misconfigured, and the error says so. Otherwise the error
+// lists the forms tried, since a wrong secret and an otherwise changed body can't be distinguished. The refusal stands in
 // either case, and no form of the body is kept.
 //
-// It verifies about twenty times. Who answers strangers bounds how often that happens, and for which size of body.
+// It verifies about twenty times. For unauthenticated requests the caller must limit the rate and the body size.
 func (a *Authenticator) Examine(r *Request, now time.Time, refused *denial.Error) *denial.Error {
 	if refused.Reason != denial.BadSignature {
 		return refused
@@ -36,7 +36,7 @@ func (a *Authenticator) Examine(r *Request, now time.Time, refused *denial.Error
 	return &found
 }
 
-// isSigned says whether a signature is good, whatever its time.
+// isSigned reports whether a signature is valid, whatever its time.
 func (a *Authenticator) isSigned(r *Request, now time.Time) bool {
 	for _, s := range a.schemes {
 		if !signs(s) {
@@ -50,7 +50,7 @@ func (a *Authenticator) isSigned(r *Request, now time.Time) bool {
 	return false
 }
 
-// signs says whether a scheme covers the body.
+// signs reports whether a scheme covers the body.
 func signs(s scheme) bool {
 	switch s := s.(type) {
 	case *hmacScheme, *publicKeyScheme:
@@ -61,14 +61,14 @@ func signs(s scheme) bool {
 	return false
 }
 
-// form is another form of a request. change is false where it would be the same, or is not to be had.
+// form is another form of a request. change returns false if it would be the same or impossible.
 type form struct {
 	name   string
 	reason denial.Reason
 	change func(*Request) bool
 }
 
-// forms are what is known to happen to requests between a sender and us, and what is often configured wrongly.
+// forms are common modifications of requests in transit, and common misconfigurations.
 var forms = append([]form{
 	ofBody("the body without the white space around it", bytes.TrimSpace),
 	ofBody("the body without its last line end", func(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\n")) }),
@@ -83,8 +83,8 @@ var forms = append([]form{
 	{"the URL as http at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
 }, jsonForms()...)
 
-// jsonForms are the ways in which libraries write one JSON document: three layouts, in each of which what is not ASCII stands as
-// it is or is escaped. The order of fields and the form of numbers are the body's own.
+// jsonForms returns the ways in which libraries format one JSON document: three layouts, each with non-ASCII characters escaped
+// or not. The order of fields and the number format are the body's own.
 func jsonForms() (all []form) {
 	texts := []struct {
 		name  string
@@ -111,7 +111,7 @@ func jsonForms() (all []form) {
 	return all
 }
 
-// ofBody is a form of the body; write gives nil where it has none.
+// ofBody returns a form of the body; write returns nil if there is none.
 func ofBody(name string, write func([]byte) []byte) form {
 	return form{name, denial.ModifiedBody, func(r *Request) bool {
 		body := write(r.Body)
@@ -133,7 +133,7 @@ func swapProtocol(r *Request) bool {
 	return true
 }
 
-// atOwnHost takes the host that the request itself names.
+// atOwnHost uses the host that the request itself names.
 func (r *Request) atOwnHost(protocol string) bool {
 	host, err := r.header("host")
 	_, rest, absolute := strings.Cut(r.URL, "://")
@@ -157,7 +157,7 @@ func compact(body []byte) []byte {
 	return out.Bytes()
 }
 
-// spaced takes compact JSON.
+// spaced expects compact JSON.
 func spaced(body []byte) []byte {
 	out := make([]byte, 0, len(body)+len(body)/8)
 	eachByte(body, func(b byte, isText bool) {
@@ -169,10 +169,10 @@ func spaced(body []byte) []byte {
 	return out
 }
 
-// maxIndent is how deep JSON may be that is indented: what is deeper would grow beyond measure.
+// maxIndent is the maximum depth of JSON that is indented: deeper documents would grow too much.
 const maxIndent = 20
 
-// indented takes compact JSON.
+// indented expects compact JSON.
 func indented(body []byte) []byte {
 	depth, deepest := 0, 0
 	eachByte(body, func(b byte, isText bool) {
@@ -192,7 +192,7 @@ func indented(body []byte) []byte {
 	return out.Bytes()
 }
 
-// eachByte says of each byte of a JSON document whether it is of a text.
+// eachByte calls see for each byte of a JSON document, with whether it is within a string.
 func eachByte(body []byte, see func(b byte, isText bool)) {
 	isText, isEscaped := false, false
 	for _, b := range body {
@@ -205,7 +205,7 @@ func eachByte(body []byte, see func(b byte, isText bool)) {
 	}
 }
 
-// escapeText writes what is not ASCII as \uXXXX. Outside of texts JSON has nothing of that kind.
+// escapeText escapes non-ASCII characters as \uXXXX. JSON has none outside of strings.
 func escapeText(body []byte) []byte {
 	var out []byte
 	for len(body) > 0 {
@@ -224,7 +224,7 @@ func escapeText(body []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// unescapeText writes as it is what need not be escaped: letters and the slash.
+// unescapeText unescapes whatever needs no escape: letters and the slash.
 func unescapeText(body []byte) []byte {
 	out := make([]byte, 0, len(body))
 	for len(body) > 0 {
@@ -237,7 +237,7 @@ func unescapeText(body []byte) []byte {
 	return out
 }
 
-// unescape gives what the escape at the beginning of a text stands for, or the escape itself where that must stay one.
+// unescape returns the meaning of the escape at the beginning of a text, or the escape itself if it is required.
 func unescape(body []byte) (text []byte, size int) {
 	if len(body) < 2 {
 		return body, len(body)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refusal is what Authenticate and then Examine say of a request that must not pass.
+// refusal returns the result of Authenticate and then Examine for a request that must not pass.
 func refusal(t *testing.T, p *sender, r *Request, now time.Time) *denial.Error {
 	t.Helper()
 	var refused *denial.Error
@@ -21,7 +21,7 @@ func refusal(t *testing.T, p *sender, r *Request, now time.Time) *denial.Error {
 	return examined
 }
 
-// Each kind of scheme tells what is wrong: which part of the request, and nothing that the request holds.
+// Each kind of scheme reports the fault: the part of the request, without any value of it.
 func TestEachKindOfSchemeTellsTheCause(t *testing.T) {
 	t.Parallel()
 	const (
@@ -81,7 +81,7 @@ func TestEachKindOfSchemeTellsTheCause(t *testing.T) {
 			t.Parallel()
 			p := compiled(t, "name: acme\nsecrets: A\nauth:\n  - "+c.scheme+"\ntype: .body.type\nkey: {parts: [.body.id]}\n")
 			r := &Request{RemoteIP: netip.MustParseAddr("198.51.100.9")}
-			if c.scheme != networks { // nobody signs with an address
+			if c.scheme != networks { // an address signs nothing
 				r = signedRequest(t, p, map[bool]string{true: privateKey, false: secretOfTests}[c.scheme == ed])
 			}
 			c.change(r)
@@ -95,7 +95,7 @@ func TestEachKindOfSchemeTellsTheCause(t *testing.T) {
 	}
 }
 
-// How far away a time is, is told with its sign; who has not signed it is refused for that.
+// A time that is too far off is reported with its sign; an unsigned time is refused as such.
 func TestATimeThatIsTooFarAwayIsMeasured(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "stripe", secretOfTests)
@@ -121,7 +121,7 @@ func TestATimeThatIsTooFarAwayIsMeasured(t *testing.T) {
 	require.Equal(t, time.Hour-jwtLife, *refused.Skew)
 }
 
-// What stands between a sender and us writes bodies anew. Where the signature is good for the form that was sent, we know.
+// Proxies reformat bodies. If the signature is valid for the original form, that is recognised.
 func TestABodyThatWasWrittenAnewIsRecognised(t *testing.T) {
 	t.Parallel()
 	const document = `{"id":"evt_1","type":"ping","name":"Zoë \ud83d\ude00 / \"x\"","n":[1.0,2e5,{}]}`
@@ -142,7 +142,7 @@ func TestABodyThatWasWrittenAnewIsRecognised(t *testing.T) {
 			"indented again": func(s string) string { return string(indented(compact([]byte(s)))) },
 		} {
 			if name == "in lines" && (changed == "compacted" || changed == "indented again" || changed == "a space") {
-				continue // that form is nobody's
+				continue // no sender writes that form
 			}
 			r := signedRequest(t, p, secretOfTests)
 			r.Body = []byte(body)
@@ -163,7 +163,7 @@ func TestABodyThatWasWrittenAnewIsRecognised(t *testing.T) {
 	}
 }
 
-// A digest that the signature covers tells a body that was changed from a wrong secret, whatever was changed.
+// A signed digest distinguishes a changed body from a wrong secret, whatever was changed.
 func TestASignedDigestTellsThatTheBodyWasChanged(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "twilio", secretOfTests)
@@ -175,7 +175,7 @@ func TestASignedDigestTellsThatTheBodyWasChanged(t *testing.T) {
 	require.Equal(t, denial.BadSignature, refusal(t, p, r, clock).Reason)
 }
 
-// The URL is signed as the sender called it. Behind a proxy we may take it for another one.
+// The URL is signed as the sender called it. Behind a proxy we may see another one.
 func TestAWrongPublicURLIsRecognised(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "twilio", secretOfTests)
@@ -196,7 +196,7 @@ func TestAWrongPublicURLIsRecognised(t *testing.T) {
 	require.Contains(t, refused.Detail(), "HOLDFAST_INGRESS_PUBLIC_URL")
 }
 
-// Forms are of a size with the body: hostile nesting is not indented, and no document is needed.
+// Forms are about as large as the body: hostile nesting isn't indented, and invalid documents are safe.
 func TestFormsOfAHostileBodyStaySmall(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -212,7 +212,7 @@ func TestFormsOfAHostileBodyStaySmall(t *testing.T) {
 	}
 }
 
-// JSON that is written in another form is the same document.
+// JSON in another form is the same document.
 func TestFormsOfJSONSayTheSame(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{

@@ -13,11 +13,10 @@ import (
 	"holdfast/providers/definition"
 )
 
-// hmacScheme is a keyed hash over the signed content.
 type hmacScheme struct {
 	signed
 	newHash func() hash.Hash
-	keyForm string // of the secret: text, base64, hex, or sha1: the key is its hash
+	keyForm string // of the secret: text, base64, hex, or sha1 (its hash is the key)
 }
 
 func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
@@ -32,7 +31,7 @@ func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
 	return s
 }
 
-// hashes are those that an HMAC can be made with.
+// hashes are those supported for HMAC.
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New, "sha512": sha512.New}
 
 func (s *hmacScheme) keys(k keyring) ([][]byte, error) { return keysOf(k, s.secretsName, s.key) }
@@ -56,8 +55,8 @@ func (s *hmacScheme) ready(k keyring) error {
 	return err
 }
 
-// authenticate compares every key with every signature in constant time. The hashes have one length, so nothing is ever
-// compared in part.
+// authenticate compares every key with every signature in constant time. All hashes have the same length, so none is compared
+// in part.
 func (s *hmacScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	keys, err := s.keys(k)
 	if err != nil {
@@ -82,8 +81,8 @@ func (s *hmacScheme) sign(r *Request, secrets []string, now time.Time) error {
 	})
 }
 
-// MAC is the HMAC-SHA256 of a text, in hex, by the very secret with which a request is authentic. ok is false where it is
-// authentic by none, or by a scheme without a key.
+// MAC returns the HMAC-SHA256 of a text, in hex, with the secret that authenticates the request. ok is false if none does, or
+// its scheme has no key.
 func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string, ok bool) {
 	for _, s := range a.schemes {
 		s, isHMAC := s.(*hmacScheme)
@@ -108,7 +107,7 @@ func (a *Authenticator) HasKey() bool {
 	return slices.ContainsFunc(a.schemes, func(s scheme) bool { _, is := s.(*hmacScheme); return is })
 }
 
-// OwnMAC is the HMAC of a text as the definition's first keyed scheme makes it, in hex, by the first usable secret. ok is false
+// OwnMAC returns the HMAC of a text by the definition's first keyed scheme, in hex, with the first usable secret. ok is false
 // if there is none.
 func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
 	for _, s := range a.schemes {

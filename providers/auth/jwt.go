@@ -15,13 +15,13 @@ import (
 	"holdfast/providers/definition"
 )
 
-// jwtScheme accepts a token that is signed with HS256 and has not expired. The body is covered where a claim has its hash.
+// jwtScheme accepts an unexpired token signed with HS256. The body is covered if a claim has its hash.
 type jwtScheme struct {
 	tokenScheme
 	leeway, maxAge    time.Duration
 	claims            map[string]string
 	bodyHash, urlHash string
-	timeless          bool // a token without any time is good for ever, for this one body
+	timeless          bool // a token without any time never expires, for this one body
 }
 
 func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
@@ -68,7 +68,7 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	return denial.At(denial.BadToken, s.part())
 }
 
-// cutToken splits a token into what is signed and the signature. Only HS256 is taken: the token does not choose.
+// cutToken splits a token into signed content and signature. Only HS256 is accepted: the token can't choose the algorithm.
 func cutToken(token string) (content string, sig []byte, ok bool) {
 	head, rest, ok1 := strings.Cut(token, ".")
 	_, tail, ok2 := strings.Cut(rest, ".")
@@ -96,7 +96,7 @@ func jwtSum(content, secret string) []byte {
 	return h.Sum(nil)
 }
 
-// checkClaims wants a time, which must not have passed, the claims of the definition, and the hashes of what they are about.
+// checkClaims requires an unexpired time, the claims of the definition, and matching hashes.
 func (s *jwtScheme) checkClaims(r *Request, content string, now time.Time) error {
 	_, payload, _ := strings.Cut(content, ".")
 	var claims map[string]any
@@ -137,8 +137,7 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 	return nil
 }
 
-// checkHashes wants the hashes of URL and body, where the definition names their claims. Without a body there may be no hash of
-// it.
+// checkHashes requires the hashes of URL and body if the definition names their claims. Without a body its hash must be absent.
 func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
 	isHashed := func(url string) bool { return claims[s.urlHash] == hashText([]byte(url)) }
 	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r), isHashed) {
@@ -166,13 +165,13 @@ func (s *jwtScheme) covers() Coverage {
 	return Coverage{URL: s.urlHash != ""}
 }
 
-// denyTime says how far a time in the token, in unix seconds, lies behind ours.
+// denyTime reports how far a time in the token, in unix seconds, is behind ours.
 func (s *jwtScheme) denyTime(why denial.Reason, at float64, now time.Time) error {
 	skew := now.Sub(time.Unix(int64(at), 0))
 	return &denial.Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
 }
 
-// jwtLife is how long a token of our own making is valid.
+// jwtLife is how long a token that we sign is valid.
 const jwtLife = 10 * time.Minute
 
 func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {

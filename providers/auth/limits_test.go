@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pages of the definitions have the numbers that bound things here.
+// The pages about definitions state the limits of this package.
 func TestPageNamesLimitsOfSignatures(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/expressions.md")

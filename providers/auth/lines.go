@@ -8,14 +8,14 @@ import (
 	"holdfast/providers/decode"
 )
 
-// isLine says that a part is a name and its value on lines of their own.
+// isLine reports whether a part is a name and its value on separate lines.
 func (p contentPart) isLine() bool { return p.variable == "line" || p.variable == "lines" }
 
-// checkLines refuses values that let the signed text be read in another way than the sender wrote it. The text has no lengths, so
-// a value with line breaks could hold further names and values: those of a message that the sender signed for somebody else.
-//   - A {line:PATH} has one line, and one of its values where the template lists them.
-//   - The first {lines:PATH} may hold anything: the lines behind it are read from the end. The one that follows must be there,
-//     or the text in front could hold it.
+// checkLines refuses values that make the signed text ambiguous. The text has no lengths, so a value with line breaks could
+// contain further names and values: those of a message that the sender signed for another customer.
+//   - A {line:PATH} has one line, and one of the template's values if it lists them.
+//   - The first {lines:PATH} may contain anything: the lines after it are read from the end. The one that follows must exist,
+//     or the text before it could contain it.
 //   - A later {lines:PATH} with line breaks must not have a signed name on a line of its own.
 func (c content) checkLines(places map[string]decode.Place) error {
 	isBehindText := false
@@ -40,7 +40,7 @@ func (c content) checkLines(places map[string]decode.Place) error {
 	return nil
 }
 
-// hasName says that one of the lines of a text is a signed name.
+// hasName reports whether one of the lines of a text is a signed name.
 func (c content) hasName(text string) bool {
 	for line := range strings.Lines(text) {
 		if slices.Contains(c.places, strings.TrimRight(line, "\r\n")) {

@@ -8,19 +8,19 @@ import (
 	"holdfast/providers/definition"
 )
 
-// pathPrefix is where every provider can be reached under its name.
+// pathPrefix is the prefix of the path with the provider's name.
 const pathPrefix = "/webhooks/"
 
 // maxPathParam is in bytes.
 const maxPathParam = 256
 
-// Path is a compiled template: a segment in braces takes any value.
+// Path is a compiled template: a segment in braces matches any value.
 type Path struct {
 	Template string
 	segments []string
 }
 
-// newPath compiles a template such as "/webhooks/evolution/{instance}"; reason says what is wrong with it.
+// newPath compiles a template such as "/webhooks/evolution/{instance}"; reason is set if it is invalid.
 func newPath(template string) (p Path, params []string, reason string) {
 	if !strings.HasPrefix(template, "/") || strings.ContainsAny(template, "?#% ") || template == "/" {
 		return Path{}, nil, "want a path that begins with / and has neither query nor escapes"
@@ -46,7 +46,7 @@ func variableOf(segment string) (string, bool) {
 	return strings.CutSuffix(name, "}")
 }
 
-// Shape is the template without the names of its variables: two paths of one shape would catch the same requests.
+// Shape returns the template without the names of its variables: two paths of one shape would match the same requests.
 func (p Path) Shape() string {
 	out := make([]string, len(p.segments))
 	for i, s := range p.segments {
@@ -57,8 +57,8 @@ func (p Path) Shape() string {
 	return strings.Join(out, "/")
 }
 
-// Match gives the values of the variables. Escapes in them are decoded after the split, so that %2F opens no new
-// segment.
+// Match returns the values of the variables. Escapes in them are decoded after the split, so that %2F doesn't separate
+// segments.
 func (p Path) Match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(p.segments) {
 		return nil, false
@@ -84,7 +84,7 @@ func (p Path) Match(segments []string) (map[string]string, bool) {
 	return params, true
 }
 
-// Fixed counts the segments that are no variables.
+// Fixed counts the segments that aren't variables.
 func (p Path) Fixed() int {
 	n := 0
 	for _, s := range p.segments {
@@ -95,12 +95,12 @@ func (p Path) Fixed() int {
 	return n
 }
 
-// Literal is the path without the slashes around it; ok is false if it has variables.
+// Literal returns the path without the slashes around it; ok is false if it has variables.
 func (p Path) Literal() (text string, ok bool) {
 	return strings.Join(p.segments, "/"), p.Fixed() == len(p.segments)
 }
 
-// NewPaths compiles templates and adds the path that every provider has. It also gives the names of their variables.
+// NewPaths compiles templates and adds the path that every provider has. It also returns the names of their variables.
 func NewPaths(p *definition.Problems, name string, templates []string) (paths []Path, params []string) {
 	paths = []Path{{Template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
 	for i, t := range templates {

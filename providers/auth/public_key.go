@@ -15,19 +15,19 @@ import (
 	"holdfast/providers/definition"
 )
 
-// publicKeyScheme verifies with public keys in place of shared secrets. A secret without the prefix, or of another kind, is not a
-// key of it, so that neither kind of signature can stand in for the other.
+// publicKeyScheme verifies with public keys instead of shared secrets. A secret without the prefix, or of another kind, isn't a
+// key, so that one kind of signature can't replace the other.
 type publicKeyScheme struct {
 	signed
 	keyKind
 	hexKey bool
 }
 
-// keyKind is one kind of key pair. Keys are read from their bytes: a public one as the sender gives it, a private one as it
-// stands behind privatePrefix.
+// keyKind is one kind of key pair. Keys are parsed from bytes: a public one as the sender publishes it, a private one as it
+// follows privatePrefix.
 type keyKind struct {
 	label  string
-	size   int // of a signature; 0 where they differ
+	size   int // of a signature; 0 if it varies
 	public func([]byte) (crypto.PublicKey, bool)
 	verify func(key crypto.PublicKey, message, signature []byte) bool
 	sign   func(private, message []byte) ([]byte, bool)
@@ -39,7 +39,7 @@ var (
 	rsaKeys     = keyKind{"RSA", 0, readPublic[*rsa.PublicKey], verifyRSA, signPKCS8[*rsa.PrivateKey]}
 )
 
-// privatePrefix marks the private key that Sign takes.
+// privatePrefix marks the private key for Sign.
 const privatePrefix = "whsk_"
 
 func newPublicKey(p *definition.Problems, field string, d *definition.PublicKey, kind keyKind) scheme {
@@ -57,10 +57,10 @@ func readEd25519(raw []byte) (crypto.PublicKey, bool) {
 	return ed25519.PublicKey(raw), len(raw) == ed25519.PublicKeySize
 }
 
-// minRSABits is how long an RSA key is at least.
+// minRSABits is the minimum length of an RSA key.
 const minRSABits = 2048
 
-// readPublic reads a SubjectPublicKeyInfo, which is what stands between the lines of a PEM file.
+// readPublic parses a SubjectPublicKeyInfo, the content of a PEM file.
 func readPublic[K crypto.PublicKey](raw []byte) (crypto.PublicKey, bool) {
 	parsed, err := x509.ParsePKIXPublicKey(raw)
 	key, ok := parsed.(K)
@@ -148,7 +148,7 @@ func (s *publicKeyScheme) authenticate(k keyring, r *Request, now time.Time) err
 	})
 }
 
-// privateKeyOf reads the bytes of a private key of this kind behind its prefix.
+// privateKeyOf parses a private key of this kind after its prefix.
 func (s *publicKeyScheme) privateKeyOf(secret string) ([]byte, bool) {
 	key, ok := decodeKey(secret, privatePrefix)
 	if ok = ok && strings.HasPrefix(secret, privatePrefix); ok {

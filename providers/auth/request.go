@@ -8,7 +8,7 @@ import (
 // Request is one HTTP request as the ingress has read it.
 type Request struct {
 	Method string
-	// Path is as it was sent, without the query.
+	// Path is the path as sent, without the query.
 	Path string
 	// PathParams are the values of the variables in the path's template, decoded (see Catalogue.ByPath).
 	PathParams map[string]string
@@ -16,7 +16,7 @@ type Request struct {
 	// Header has lower-case names.
 	Header map[string][]string
 	Body   []byte
-	// RemoteIP is the peer's address, or the one that a trusted proxy vouches for.
+	// RemoteIP is the peer's address, or the one reported by a trusted proxy.
 	RemoteIP netip.Addr
 	// URL is the public one that the sender called, with its query; only schemes that sign it need it.
 	URL string
@@ -25,7 +25,7 @@ type Request struct {
 	passed scheme
 }
 
-// header gives the only value of a header. A missing header is "", and so is an empty one: both authenticate nothing.
+// header returns the only value of a header. A missing header is "", and so is an empty one: both authenticate nothing.
 func (r *Request) header(name string) (string, error) {
 	switch values := r.Header[name]; len(values) {
 	case 0:
@@ -37,7 +37,7 @@ func (r *Request) header(name string) (string, error) {
 	}
 }
 
-// Covered is what is authentic of the request beside its body: nothing, if no scheme has accepted it.
+// Covered returns what is authentic of the request in addition to its body: nothing, if no scheme has accepted it.
 func (r *Request) Covered() Coverage {
 	if r.passed == nil {
 		return Coverage{}
@@ -45,7 +45,7 @@ func (r *Request) Covered() Coverage {
 	return r.passed.covers()
 }
 
-// SetHeader replaces a header; the name is in lower case.
+// SetHeader replaces a header; the name must be in lower case.
 func (r *Request) SetHeader(name, value string) {
 	if r.Header == nil {
 		r.Header = map[string][]string{}
@@ -53,8 +53,6 @@ func (r *Request) SetHeader(name, value string) {
 	r.Header[name] = []string{value}
 }
 
-// partOf names a header.
 func partOf(header string) string { return "header " + header }
 
-// partOfBody names a place in the body.
 func partOfBody(path string) string { return "field " + path + " of the body" }

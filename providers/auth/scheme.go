@@ -9,19 +9,19 @@ import (
 
 // scheme is one way to authenticate a request.
 type scheme interface {
-	// authenticate is nil if the request is authentic, and a *denial.Error otherwise.
+	// authenticate returns nil if the request is authentic, and a *denial.Error otherwise.
 	authenticate(k keyring, r *Request, now time.Time) error
-	// ready is nil if there is a secret with which a request could be authentic.
+	// ready returns nil if there is a secret with which a request could be authentic.
 	ready(k keyring) error
-	// reference names the secrets.
+	// reference returns the name of the secrets.
 	reference() string
-	// sign makes r authentic with each of the secrets where there is room for several signatures, otherwise with the first.
+	// sign makes r authentic with each of the secrets if there is room for several signatures, otherwise with the first.
 	sign(r *Request, secrets []string, now time.Time) error
-	// covers says which parts of a request are authentic once the scheme has passed.
+	// covers returns which parts of a request are authentic once the scheme has passed.
 	covers() Coverage
-	// name says what the scheme is, in words that name no secret's value.
+	// name describes the scheme without the value of a secret.
 	name() string
-	// hidden names the headers, query and path parameters with secrets or signatures, which no receipt keeps.
+	// hidden returns the headers, query and path parameters with secrets or signatures, which no receipt keeps.
 	hidden() (headers, query, path []string)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Published signatures: of the specifications and documentation of the providers themselves.
+// Signatures published in the specifications and documentation of the providers.
 func TestPublishedSignatures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestPublishedSignatures(t *testing.T) {
 	}
 }
 
-// Each scheme on its own: what Sign adds is accepted; with another secret, or changed, it is not.
+// Each scheme alone: a request that Sign has signed is accepted; with another secret, or changed, it isn't.
 func TestSchemes(t *testing.T) {
 	t.Parallel()
 	for name, scheme := range map[string]string{
@@ -155,8 +155,7 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-// Networks are taken from the address that the ingress vouches for; no header counts, and the whole internet is no
-// network.
+// Only the address that the ingress reports counts, not a header, and the whole internet isn't a valid network.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	definition := "name: acme\nauth: [{address: {networks: NETS}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n"

@@ -18,21 +18,21 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while
-// one replaces the other. It must be safe for concurrent use.
+// Secrets returns the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid during a rotation. It
+// must be safe for concurrent use.
 type Secrets func(name string) []string
 
-// placeholders are the secrets that everybody knows: of documentation, templates and test suites.
+// placeholders are published secrets: from documentation, templates and test suites.
 var placeholders = []string{
 	"changeme", "change-me", "change_me", "secret", "your-secret", "your_secret", "your-webhook-secret", "password",
 	"test", "testing", "test-secret", "test_secret", "example", "placeholder", "todo", "xxx", "...", "null", "nil",
 	"none", "undefined", "no-secret-provided",
 }
 
-// minSecret is how many bytes a secret has at least, without its prefix: what is shorter can be guessed.
+// minSecret is the minimum length of a secret in bytes, without its prefix: shorter ones can be guessed.
 const minSecret = 12
 
-// isPlaceholder reports whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
+// isPlaceholder reports whether a secret is empty or well known. Such a secret never authenticates.
 func isPlaceholder(secret string) bool {
 	s := strings.ToLower(withoutPrefix(secret))
 	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
@@ -51,15 +51,15 @@ func withoutPrefix(secret string) string {
 	return s
 }
 
-// keyring gives the secrets that schemes verify and sign with.
+// keyring has the secrets that schemes verify and sign with.
 type keyring struct {
 	source       Secrets
 	certificates Certificates
-	// placeholders admits secrets that everybody knows. The published signature vectors use such, and so do people who begin.
+	// placeholders admits well-known secrets, which the published signature vectors and first-time users have.
 	placeholders bool
 }
 
-// raw are the secrets of a reference as they are configured.
+// raw returns the configured secrets of a reference.
 func (k keyring) raw(reference string) []string {
 	if k.source == nil {
 		return nil
@@ -67,7 +67,7 @@ func (k keyring) raw(reference string) []string {
 	return k.source(reference)
 }
 
-// usable are the secrets of a reference that can prove anything. The error is a *denial.Error.
+// usable returns the secrets of a reference that can prove anything. The error is a *denial.Error.
 func (k keyring) usable(reference string) ([]string, error) {
 	var usable []string
 	reason := denial.NoSecret
@@ -88,7 +88,7 @@ func (k keyring) usable(reference string) ([]string, error) {
 	return usable, nil
 }
 
-// keysOf are the usable secrets of a reference as keys. The error is a *denial.Error.
+// keysOf returns the usable secrets of a reference as keys. The error is a *denial.Error.
 func keysOf[K any](k keyring, reference string, read func(secret string) (K, bool)) ([]K, error) {
 	secrets, err := k.usable(reference)
 	if err != nil {
@@ -106,14 +106,14 @@ func keysOf[K any](k keyring, reference string, read func(secret string) (K, boo
 	return keys, nil
 }
 
-// decodeKey reads the base64 that stands after the prefix, padded or not.
+// decodeKey decodes the base64 after the prefix, padded or not.
 func decodeKey(secret, prefix string) ([]byte, bool) {
 	text := strings.TrimRight(strings.TrimPrefix(secret, prefix), "=")
 	key, err := base64.RawStdEncoding.DecodeString(text)
 	return key, err == nil && len(key) > 0
 }
 
-// CheckSecrets says why the provider could authenticate nobody with the secrets as they are now; nil if it could.
+// CheckSecrets returns why the current secrets could authenticate no request; nil if they could.
 func (a *Authenticator) CheckSecrets() error {
 	var first error
 	for _, s := range a.schemes {
@@ -128,7 +128,7 @@ func (a *Authenticator) CheckSecrets() error {
 	return first
 }
 
-// SecretState says whether anybody can be authenticated with the secrets as they are configured.
+// SecretState says whether the configured secrets can authenticate requests.
 type SecretState string
 
 // The states of the secrets of a provider.
@@ -138,7 +138,7 @@ const (
 	SecretUnusable   SecretState = "unusable"
 )
 
-// SecretState is what CheckSecrets says in a word, and why the secrets are of no use.
+// SecretState returns the state of the secrets, and the reason if they are unusable.
 func (a *Authenticator) SecretState() (state SecretState, because denial.Reason) {
 	err := a.CheckSecrets()
 	if err == nil {
@@ -150,7 +150,7 @@ func (a *Authenticator) SecretState() (state SecretState, because denial.Reason)
 	return SecretUnusable, because
 }
 
-// SecretNames are the references to secrets that the definition makes, each once.
+// SecretNames returns the distinct references to secrets in the definition.
 func (a *Authenticator) SecretNames() []string {
 	var names []string
 	for _, s := range a.schemes {
@@ -161,8 +161,8 @@ func (a *Authenticator) SecretNames() []string {
 	return names
 }
 
-// SecretMistakes says what is wrong with the secrets that are configured: what is not configured at all is nobody's mistake. A
-// secret that one of the schemes can use may be of no use to another.
+// SecretMistakes lists what is wrong with the configured secrets: an unset secret isn't a mistake. A secret that one scheme can
+// use may be useless to another.
 func (a *Authenticator) SecretMistakes() (mistakes []string) {
 	for _, name := range a.SecretNames() {
 		given := a.raw(name)
@@ -184,7 +184,7 @@ func (a *Authenticator) SecretMistakes() (mistakes []string) {
 	return mistakes
 }
 
-// isNetwork reports whether a reference names networks, which are as short as they are.
+// isNetwork reports whether a reference names networks, which may be short.
 func (a *Authenticator) isNetwork(name string) bool {
 	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
 		_, is := s.(*addressScheme)
@@ -201,14 +201,14 @@ func (a *Authenticator) unusable(name string) bool {
 	return true
 }
 
-// NewSecrets makes secrets for every scheme but those by certificate: text and base64 behind a prefix, base64 alone, hex, and
-// pairs of keys, of which the private one stands behind "whsk_" and before its public one.
+// NewSecrets generates secrets for every scheme except those by certificate: text and base64 with a prefix, base64 alone, hex,
+// and key pairs, each as the private key after "whsk_" followed by its public key.
 func NewSecrets() []string { return secretsWith(newRSA()) }
 
-// TrialSecrets are NewSecrets that this process has made, for trying a definition out.
+// TrialSecrets returns NewSecrets of this process, for trying out a definition.
 func TrialSecrets() []string { return slices.Clone(trialSecrets()) }
 
-// TrialCertificates has the key with which this process signs what a sender would sign by certificate, whatever the URL.
+// TrialCertificates returns the key with which this process signs in place of a sender with a certificate, whatever the URL.
 func TrialCertificates(CertificateAt) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
 
 var (
@@ -216,7 +216,7 @@ var (
 	trialSecrets = sync.OnceValue(func() []string { return secretsWith(trialRSA()) })
 )
 
-// newRSA and the like never fail: the only error is one of the random numbers, which ends the process.
+// newRSA and the like never fail: the only error is a failure of the random numbers, which ends the process.
 func newRSA() *rsa.PrivateKey {
 	key, _ := rsa.GenerateKey(rand.Reader, minRSABits)
 	return key

@@ -13,15 +13,15 @@ import (
 	"holdfast/providers/decode"
 )
 
-// Sign adds to r what makes it authentic with this secret, by the first of the definition's schemes that can use it: the
-// headers of a signature, or a token in its place. A token in the path or the query, and the hash of a body that only the
-// URL covers, also change r.Path, r.Query and r.URL. The error is a *denial.Error if no scheme can.
+// Sign makes r authentic with this secret, by the first of the definition's schemes that can use it: it adds the signature
+// headers, or a token instead. A token in the path or the query, and the hash of a body that only the URL covers, also change
+// r.Path, r.Query and r.URL. The error is a *denial.Error if no scheme can.
 func (a *Authenticator) Sign(r *Request, secret string, now time.Time) error {
 	return a.SignWithAll(r, []string{secret}, now)
 }
 
-// SignWithAll is Sign for the time in which one secret replaces another: a header that has room for several signatures gets one
-// of each secret, any other that of the first.
+// SignWithAll is Sign during a rotation: a header with room for several signatures gets one for each secret, any other one that
+// of the first.
 func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time) error {
 	err := denial.Of(denial.NoSecret)
 	if len(secrets) == 0 {
@@ -35,8 +35,8 @@ func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time)
 	return err
 }
 
-// SignWithSecrets is Sign with the provider's own secrets: each scheme is tried with those that it names. A definition that
-// accepts addresses needs nothing added. A placeholder is taken, too: it is up to the receiver to refuse it.
+// SignWithSecrets is Sign with the provider's own secrets: each scheme is tried with the ones it names. A definition that
+// accepts addresses needs nothing added. Placeholders are used, too: refusing them is up to the endpoint.
 func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 	err := denial.Of(denial.NoSecret)
 	for _, s := range a.schemes {
@@ -71,8 +71,8 @@ func (a *Authenticator) hasPath(requestPath string) bool {
 	})
 }
 
-// pathWith fills the first path that has the variable; others without a value get their own name. A path that is none of the
-// provider's, at another system, gets the token as its last segment.
+// pathWith fills the first path that has the variable; others without a value get their own name. A path of another system gets
+// the token as its last segment.
 func (a *Authenticator) pathWith(requestPath, variable string, params map[string]string) string {
 	if requestPath != "" && !a.hasPath(requestPath) {
 		return strings.TrimSuffix(requestPath, "/") + "/" + url.PathEscape(params[variable])
@@ -99,7 +99,7 @@ func (a *Authenticator) pathWith(requestPath, variable string, params map[string
 	return a.paths[0].Template
 }
 
-// setPath changes the path, and the URL with it.
+// setPath changes the path in r.Path and r.URL.
 func (r *Request) setPath(path string) {
 	r.Path = path
 	if u, err := url.Parse(r.URL); err == nil && r.URL != "" {
@@ -109,7 +109,7 @@ func (r *Request) setPath(path string) {
 	}
 }
 
-// setQuery changes a parameter of the query, and the URL with it.
+// setQuery changes a query parameter in r.Query and r.URL.
 func (r *Request) setQuery(name, value string) {
 	if r.Query == nil {
 		r.Query = map[string][]string{}
@@ -123,7 +123,7 @@ func (r *Request) setQuery(name, value string) {
 	}
 }
 
-// setBody writes the body anew with a text at a dotted path, or in a field of a form.
+// setBody rewrites the body with a text at a dotted path, or in a field of a form.
 func (r *Request) setBody(path, value string) error {
 	if isForm(r) {
 		fields, err := url.ParseQuery(string(r.Body))
@@ -139,7 +139,7 @@ func (r *Request) setBody(path, value string) error {
 	return err
 }
 
-// setIn puts a text at a path whose objects are there.
+// setIn sets a text at a path whose objects exist.
 func setIn(tree any, path []string, value string) bool {
 	switch at := tree.(type) {
 	case map[string]any:
@@ -154,7 +154,7 @@ func setIn(tree any, path []string, value string) bool {
 	return false
 }
 
-// declareBody puts the hash of a body that {params} leaves out into the query, which the URL covers.
+// declareBody puts the hash of a body that {params} doesn't cover into the query, which the URL covers.
 func (c content) declareBody(r *Request) {
 	if c.bodyHash == "" || len(r.Body) == 0 || isForm(r) {
 		return

@@ -9,21 +9,21 @@ import (
 	"holdfast/providers/definition"
 )
 
-// The bounds of a signature header: more is an attack, not a rotation.
+// The limits of a signature header: larger ones are attacks, not rotations.
 const (
 	maxSignatureHeader = 4096
 	maxSignatures      = 10
 	maxPairs           = 32
 )
 
-// signatureHeader is the compiled grammar of the header with the signatures.
+// signatureHeader is the compiled grammar of the signature header.
 type signatureHeader struct {
 	definition.Signature
 	timestampField string
-	spaced         bool // there may be a space behind the separator
+	spaced         bool // allows a space after the separator
 }
 
-// signatures are what a header offers, still as text.
+// signatures are the undecoded signatures of a header.
 type signatures struct {
 	values    []string
 	timestamp string
@@ -62,7 +62,7 @@ func newSignatureHeader(p *definition.Problems, field string, d definition.Signa
 	return s
 }
 
-// checkUnused reports fields that the grammar doesn't use: without them the signature isn't what its author thinks.
+// checkUnused reports fields that the grammar doesn't use: with them the signature isn't what its author thinks.
 func checkUnused(p *definition.Problems, field string, d definition.Signature) {
 	for _, one := range []struct {
 		name, value string
@@ -80,7 +80,7 @@ func checkUnused(p *definition.Problems, field string, d definition.Signature) {
 	}
 }
 
-// checkSeparator wants one character, and reports whether there may be a space behind it.
+// checkSeparator requires one character, and reports whether a space may follow it.
 func checkSeparator(p *definition.Problems, field, separator string) (spaced bool) {
 	character, spaced := strings.CutSuffix(separator, " ")
 	if p.Required(field+".separator", separator) && len(character) != 1 {
@@ -89,7 +89,7 @@ func checkSeparator(p *definition.Problems, field, separator string) (spaced boo
 	return spaced
 }
 
-// read finds the signatures in the request's header. An error is a *denial.Error; with none there is at least one.
+// read parses the signatures of the request. The error is a *denial.Error; without one there is at least one signature.
 func (s signatureHeader) read(r *Request) (signatures, error) {
 	value, err := s.value(r)
 	switch {
@@ -112,7 +112,7 @@ func (s signatureHeader) read(r *Request) (signatures, error) {
 	return found, nil
 }
 
-// value is what the header, or the body, has.
+// value returns the value of the header or body field.
 func (s signatureHeader) value(r *Request) (string, error) {
 	if s.Body == "" {
 		return r.header(s.Header)
@@ -139,7 +139,7 @@ func (s signatureHeader) parse(value string) (signatures, error) {
 	return signatures{values: []string{value}}, nil
 }
 
-// elements cuts the value of a header at its separators.
+// elements splits a header at its separators.
 func (s signatureHeader) elements(value string) []string {
 	elements := strings.Split(value, strings.TrimSuffix(s.Separator, " "))
 	for i := range elements {
@@ -150,7 +150,7 @@ func (s signatureHeader) elements(value string) []string {
 	return elements
 }
 
-// parseList reads "1700000000,abc,def": the time first, where the definition has one in the header, and signatures.
+// parseList parses "1700000000,abc,def": the time first, if the definition has one in the header, then signatures.
 func (s signatureHeader) parseList(value string) (found signatures, err error) {
 	found.values = s.elements(value)
 	if len(found.values) > maxPairs {
@@ -162,8 +162,8 @@ func (s signatureHeader) parseList(value string) (found signatures, err error) {
 	return found, nil
 }
 
-// parsePairs reads "t=1700000000,v1=abc,v1=def". Fields that are unknown are skipped; an element that is not a pair
-// makes the header invalid, and so does a second timestamp.
+// parsePairs parses "t=1700000000,v1=abc,v1=def". Unknown fields are skipped; an element that isn't a pair makes the header
+// invalid, and so does a second timestamp.
 func (s signatureHeader) parsePairs(value string) (signatures, error) {
 	var found signatures
 	elements := s.elements(value)
@@ -194,7 +194,7 @@ func (s signatureHeader) isExact(elements []string) bool {
 		strings.HasPrefix(elements[1], s.Field+"=") && elements[1] == strings.ToLower(elements[1])
 }
 
-// parseVersions reads "v1,abc v1,def v2,ghi". Versions other than the field's are skipped.
+// parseVersions parses "v1,abc v1,def v2,ghi". Versions other than the field's are skipped.
 func (s signatureHeader) parseVersions(value string) signatures {
 	var found signatures
 	for _, element := range strings.Fields(value) {
@@ -212,7 +212,7 @@ func (s signatureHeader) part() string {
 	return partOf(s.Header)
 }
 
-// where says it in few words: a header's name.
+// where names the header or the body field.
 func (s signatureHeader) where() string {
 	if s.Body != "" {
 		return s.part()
@@ -220,7 +220,6 @@ func (s signatureHeader) where() string {
 	return s.Header
 }
 
-// hidden are the headers with signatures.
 func (s signatureHeader) hidden() []string {
 	if s.Header == "" {
 		return nil
@@ -228,7 +227,6 @@ func (s signatureHeader) hidden() []string {
 	return []string{s.Header}
 }
 
-// put writes signatures into the request.
 func (s signatureHeader) put(r *Request, timestamp string, signatures []string) error {
 	value := s.format(timestamp, signatures)
 	if s.Body != "" {
@@ -238,7 +236,7 @@ func (s signatureHeader) put(r *Request, timestamp string, signatures []string) 
 	return nil
 }
 
-// room is how many signatures a header may hold.
+// room returns how many signatures a header may contain.
 func (s signatureHeader) room() int {
 	if s.Grammar == "versions" || s.Grammar == "list" || s.Grammar == "pairs" && !s.Exact {
 		return maxSignatures
@@ -246,7 +244,7 @@ func (s signatureHeader) room() int {
 	return 1
 }
 
-// format writes a header that read accepts, of at least one signature and at most as many as it has room for.
+// format returns a header that read accepts, with at least one signature and at most as many as it has room for.
 func (s signatureHeader) format(timestamp string, signatures []string) string {
 	switch s.Grammar {
 	case "prefix":

@@ -16,7 +16,7 @@ import (
 // maxSignedID is in bytes.
 const maxSignedID = 512
 
-// signed is what the signing schemes share: where the signature is, and what it covers.
+// signed is shared by the signing schemes: where the signature is, and what it covers.
 type signed struct {
 	secretsName string
 	keyPrefix   string
@@ -25,11 +25,11 @@ type signed struct {
 	time        signedTime
 	idHeader    string
 	partial     bool
-	size        int // of a signature; 0 where they differ
+	size        int // of a signature; 0 if it varies
 	encoding    encoding
 }
 
-// encoding is how a signature stands in a header.
+// encoding is how a signature is encoded in a header.
 type encoding struct {
 	decode func(string) ([]byte, error)
 	encode func([]byte) string
@@ -69,16 +69,16 @@ func newSigned(p *definition.Problems, field string, d definition.Signing) signe
 	return s
 }
 
-// offer is what a request brings to be verified.
+// offer is what a request presents for verification.
 type offer struct {
 	signatures []string
 	at         time.Time
 	parts      signedParts
-	// modified says that the body is not the one whose hash is signed.
+	// modified means that the body isn't the one whose hash is signed.
 	modified bool
 }
 
-// read collects the offer of a request, or says what is missing.
+// read collects the offer of a request, or returns what is missing.
 func (s signed) read(r *Request) (offer, error) {
 	found, err := s.header.read(r)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s signed) read(r *Request) (offer, error) {
 	return o, err
 }
 
-// checkHeaders wants each header that the template names, once.
+// checkHeaders requires each header that the template names exactly once.
 func (s signed) checkHeaders(r *Request) error {
 	for _, name := range s.content.headers() {
 		switch value, err := r.header(name); {
@@ -117,7 +117,7 @@ func (s signed) checkHeaders(r *Request) error {
 	return s.checkListed(r)
 }
 
-// checkListed wants the time among the headers that are listed, where nothing else covers it.
+// checkListed requires the time among the listed headers, unless something else covers it.
 func (s signed) checkListed(r *Request) error {
 	for _, part := range s.content.parts {
 		if part.variable == "listed" && s.time.header != "" && !slices.Contains(listed(r, part.of), s.time.header) {
@@ -127,7 +127,7 @@ func (s signed) checkListed(r *Request) error {
 	return nil
 }
 
-// verify judges a request by whether one of the signatures that it offers is good for what it has signed.
+// verify accepts a request if one of the signatures that it offers is valid for its content.
 func (s signed) verify(r *Request, now time.Time, isGood func(v signedParts, offered [][]byte) bool) error {
 	o, err := s.read(r)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s signed) verify(r *Request, now time.Time, isGood func(v signedParts, off
 	}), now)
 }
 
-// decoded are the signatures that have the form and the size of one.
+// decoded returns the signatures of the right form and size.
 func (s signed) decoded(texts []string) (all [][]byte) {
 	for _, text := range texts {
 		signature, err := s.encoding.decode(text)
@@ -154,7 +154,7 @@ func (s signed) decoded(texts []string) (all [][]byte) {
 	return all
 }
 
-// judge says what comes of an offer, once it is known whether one of its signatures is good.
+// judge returns the result for an offer, given whether one of its signatures is valid.
 func (s signed) judge(o offer, good bool, now time.Time) error {
 	switch {
 	case !good:
@@ -165,8 +165,8 @@ func (s signed) judge(o offer, good bool, now time.Time) error {
 	return s.time.check(o.at, now)
 }
 
-// readID gives the signed message id. One with a dot is refused: in {id}.{timestamp}.{body} it could move bytes from
-// one part into the next.
+// readID returns the signed message ID. One with a dot is refused: in {id}.{timestamp}.{body} it could move bytes from one part
+// into the next.
 func (s signed) readID(r *Request) (string, error) {
 	if s.idHeader == "" {
 		return "", nil
@@ -183,7 +183,7 @@ func (s signed) readID(r *Request) (string, error) {
 	return id, nil
 }
 
-// prepare sets the headers that are signed, and gives the values to sign.
+// prepare sets the signed headers and returns the values to sign.
 func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 	s.content.declareBody(r)
 	v = signedParts{timestamp: s.time.format(now), request: r, url: r.URL}
@@ -211,7 +211,7 @@ func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 	return v, err
 }
 
-// signWith signs a request with the keys of the secrets that have one, as far as there is room.
+// signWith signs a request with as many of the keys as there is room for.
 func (s signed) signWith(
 	r *Request, secrets []string, now time.Time, read func(secret string) ([]byte, bool),
 	sign func(key []byte, v signedParts) ([]byte, bool),

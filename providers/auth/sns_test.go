@@ -9,8 +9,7 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// What AWS signed for one message cannot be read as another: the signed text has no lengths, so that only what stands in one place
-// alone may have line breaks.
+// A message that AWS signed can't be read as another: the signed text has no lengths, so only one value may have line breaks.
 func TestSNSTextIsReadInOneWay(t *testing.T) {
 	t.Parallel()
 	const ours, id = "arn:aws:sns:us-west-2:123456789012:Sample", "22b80b92-fdea"

@@ -10,17 +10,17 @@ import (
 	"holdfast/providers/definition"
 )
 
-// defaultTolerance is the window of Stripe, Standard Webhooks, Slack and Retell.
+// defaultTolerance is that of Stripe, Standard Webhooks, Slack and Retell.
 const defaultTolerance = 5 * time.Minute
 
-// signedTime is the compiled place and window of the signed time; the zero value is a scheme without one.
+// signedTime is the place and tolerance of the signed time; the zero value means none.
 type signedTime struct {
 	present bool
-	// header, field and body are the places, of which one is set.
+	// header, field and body are the possible places; one is set.
 	header, field, body string
 	unit                string
 	tolerance           time.Duration
-	part                string // where it stands in the request
+	part                string // its place in the request
 }
 
 func newSignedTime(p *definition.Problems, field string, d *definition.Timestamp) signedTime {
@@ -48,7 +48,7 @@ func newSignedTime(p *definition.Problems, field string, d *definition.Timestamp
 	return t
 }
 
-// read gives the time as it was signed and what it means.
+// read returns the time as signed and parsed.
 func (t signedTime) read(r *Request, found signatures) (text string, at time.Time, err error) {
 	if !t.present {
 		return "", time.Time{}, nil
@@ -66,7 +66,7 @@ func (t signedTime) read(r *Request, found signatures) (text string, at time.Tim
 	return text, at, nil
 }
 
-// find gives the time as it was signed; "" if there is none.
+// find returns the time as signed; "" if there is none.
 func (t signedTime) find(r *Request, found signatures) (string, error) {
 	switch {
 	case t.header != "":
@@ -90,8 +90,8 @@ func (t signedTime) parse(text string) (time.Time, bool) {
 	return time.Unix(n, 0), ok
 }
 
-// parseDigits reads 1 to 15 digits without a leading zero: every plausible time, and nothing else that a lenient parser
-// would take ("+5", "0x5", "5e3", " 5").
+// parseDigits parses 1 to 15 digits without a leading zero: every plausible time, and nothing else that a lenient parser would
+// accept ("+5", "0x5", "5e3", " 5").
 func parseDigits(s string) (int64, bool) {
 	if s == "" || len(s) > 15 || s[0] == '0' {
 		return 0, false
@@ -105,7 +105,7 @@ func parseDigits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// check refuses a time that is too far away, both ways.
+// check refuses a time that is too far off in either direction.
 func (t signedTime) check(at, now time.Time) error {
 	switch {
 	case !t.present:
@@ -118,7 +118,7 @@ func (t signedTime) check(at, now time.Time) error {
 	return nil
 }
 
-// deny says beside the reason how far the time is away, which is only claimed where the signature is not good.
+// deny adds to the reason how far off the time is. If the signature is invalid, the time is only claimed.
 func (t signedTime) deny(why denial.Reason, part string, at, now time.Time) error {
 	e := &denial.Error{Reason: why, Part: part}
 	if t.present {

@@ -16,7 +16,7 @@ import (
 // maxToken is in bytes.
 const maxToken = 4096
 
-// tokenScheme accepts a request that carries a secret as it is.
+// tokenScheme accepts a request that contains a secret verbatim.
 type tokenScheme struct {
 	secretsName string
 	in, field   string
@@ -39,7 +39,7 @@ func newToken(p *definition.Problems, field string, d *definition.Token) scheme 
 	return s
 }
 
-// find gives the token that the request brings; "" if it brings none.
+// find returns the request's token; "" if it has none.
 func (s *tokenScheme) find(r *Request) (string, error) {
 	switch s.in {
 	case "bearer":
@@ -66,7 +66,7 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 	return r.header(s.field)
 }
 
-// part says where the token is looked for.
+// part names the place of the token.
 func (s *tokenScheme) part() string {
 	switch s.in {
 	case "bearer":
@@ -81,7 +81,7 @@ func (s *tokenScheme) part() string {
 	return partOf(s.field)
 }
 
-// cutScheme gives what follows the name of an HTTP authentication scheme, which has no case.
+// cutScheme returns what follows the case-insensitive name of an HTTP authentication scheme.
 func cutScheme(value, name string) (string, bool) {
 	scheme, rest, ok := strings.Cut(value, " ")
 	return strings.TrimSpace(rest), ok && strings.EqualFold(scheme, name)
@@ -104,7 +104,7 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	return nil
 }
 
-// anyEqual compares in a time that shows neither content nor length.
+// anyEqual compares in a time that reveals neither content nor length.
 func anyEqual(secrets []string, token string) bool {
 	got, equal := sha256.Sum256([]byte(token)), 0
 	for _, secret := range secrets {
@@ -156,7 +156,6 @@ func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
 
 func (s *tokenScheme) name() string { return strings.TrimSpace("token in " + s.in + " " + s.field) }
 
-// basicScheme is a token in the form of HTTP basic authentication.
 type basicScheme struct {
 	tokenScheme
 	user string

@@ -12,8 +12,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// Twilio signs its URL and the fields of a form. Whatever else a body can be, a signature over the URL alone vouches for none
-// of it.
+// Twilio signs its URL and the fields of a form. For any other body, a signature over the URL alone covers none of it.
 func TestTwilioCoversTheWholeBody(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "twilio", secretOfTests)

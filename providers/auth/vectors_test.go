@@ -32,7 +32,7 @@ type vector struct {
 	Token    string            `json:"token_name"`
 }
 
-// sharedFixtures is the folder of recorded cases beside the checkout; the test is skipped where there is none.
+// sharedFixtures returns the folder of recorded cases next to the checkout; the test is skipped if there is none.
 func sharedFixtures(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -95,7 +95,7 @@ func (v vector) request(t *testing.T, p *sender) *Request {
 	return r
 }
 
-// Every recorded signature is judged as its provider's own code judges it.
+// Every recorded signature gets the same result as from its provider's own code.
 func TestRecordedVectors(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(sharedFixtures(t), "vectors.json"))

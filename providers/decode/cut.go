@@ -1,23 +1,23 @@
 package decode
 
-// The bounds of a batch: every event carries the envelope along, and becomes a workflow.
+// The limits of a batch: every event carries the envelope, and becomes a workflow.
 const (
 	maxItems = 5000
 	maxRoot  = 64 << 10
-	// leastItem is how many bytes the events of a batch have on average, beyond the first of them: each costs the ingress a few
-	// thousand, however short it is.
+	// leastItem is the minimum average size of a batch's events in bytes, after the first: each costs the ingress a few thousand
+	// bytes, however short it is.
 	leastItem = 32
 	fewItems  = 100
-	// maxCopies is how many times its own size a batch may grow by the envelopes that its events carry along.
+	// maxCopies is how many times its own size a batch may grow because its events carry the envelope.
 	maxCopies = 64
 )
 
 // span is a run of bytes.
 type span struct{ start, end int }
 
-// Cut gives the elements of the array at the path, each as a part of the body, and the body with an empty array in
-// its place. ok is false if the body is not JSON, has no such array or has it twice, or is out of bounds: those of the batch, and
-// those of what it would cost for its size.
+// Cut returns the elements of the array at the path, each as a slice of the body, and the body with an empty array in its
+// place. ok is false if the body isn't JSON, doesn't have exactly one such array, or exceeds the limits on a batch or on its
+// cost relative to its size.
 func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if checkText(body) != nil {
 		return nil, nil, false
@@ -46,7 +46,7 @@ func (c *cutter) isOutOfBounds() bool {
 		len(c.items) > fewItems+len(c.data)/leastItem || len(c.items)*root > maxCopies*len(c.data)
 }
 
-// cutter looks for one array on its way through a body.
+// cutter looks for one array in a body.
 type cutter struct {
 	reader
 	found int
@@ -79,7 +79,7 @@ func (c *cutter) cut() error {
 		c.peek()
 		start := c.pos
 		err := c.skip()
-		if len(c.items) <= maxItems { // one more is too many, and more than that need not be known
+		if len(c.items) <= maxItems { // one more is too many; further ones needn't be counted
 			c.items = append(c.items, span{start, c.pos})
 		}
 		return err

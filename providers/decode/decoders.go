@@ -15,13 +15,13 @@ import (
 // FormType is the media type of forms.
 const FormType = "application/x-www-form-urlencoded"
 
-// MediaType is the content type without its parameters, in lower case.
+// MediaType returns the content type without its parameters, in lower case.
 func MediaType(contentType string) string {
 	t, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// decoder is one compiled rule of how a body becomes a value.
+// decoder is one compiled rule for decoding a body.
 type decoder struct {
 	contentType string
 	as          string
@@ -29,11 +29,11 @@ type decoder struct {
 	rubyFields  []string
 }
 
-// Decoders are the rules of a definition for its bodies.
+// Decoders are a definition's rules for its bodies.
 type Decoders struct {
-	// Identity are the paths within a body that must not be there twice, since the event is identified by them.
+	// Identity has the paths within a body that must not be repeated, since they identify the event.
 	Identity [][]string
-	// Projection is what the ingress reads of a body; it takes nothing else out of it.
+	// Projection is what the ingress reads of a body.
 	Projection Projection
 	rules      []decoder
 }
@@ -61,13 +61,13 @@ func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 	return all
 }
 
-// Decode reads a body as its content type says. Errors are of ClassRejected; beside one there may be what could be read.
+// Decode decodes a body according to its content type. Errors are of ClassRejected; the value may then have what could be read.
 func (all *Decoders) Decode(contentType string, body []byte) (any, error) {
 	return all.read(contentType, body, nil, false)
 }
 
-// DecodeIdentity is decode for keys: with no more of a JSON body in the result than what the ingress reads of it, and no two
-// texts as one.
+// DecodeIdentity decodes a body for keys: the result has no more of a JSON body than the ingress reads, and different texts
+// stay different.
 func (all *Decoders) DecodeIdentity(contentType string, body []byte) (any, error) {
 	return all.read(contentType, body, all.Projection, true)
 }
@@ -80,8 +80,8 @@ func (all *Decoders) read(contentType string, body []byte, w Projection, exactly
 	return d.decode(body, all.Identity, w, exactly)
 }
 
-// decoderOf gives the rule for a body. No signature covers the type of its content, so that of two rules, one for forms and one
-// for JSON, the body itself decides: no form begins like an object.
+// decoderOf returns the rule for a body. No signature covers the content type, so with one rule for forms and one for JSON the
+// body itself decides: no form begins like an object.
 func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
 	fits := func(d decoder) bool { return d.contentType == "" || d.contentType == media }
 	i := slices.IndexFunc(all.rules, fits)
@@ -100,7 +100,7 @@ func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
 	return all.rules[i], true
 }
 
-// decode reads a body. A field that is part of the event's identity must not be there twice.
+// decode decodes a body. A field that is part of the event's identity must not be repeated.
 func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly bool) (any, error) {
 	switch d.as {
 	case "form":
@@ -128,7 +128,7 @@ func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly 
 	return d.decodeFields(m)
 }
 
-// decodeFields replaces texts in Ruby's notation by what they mean. One that means nothing stays, beside the error: what stands
+// decodeFields replaces texts in Ruby's notation by their values. An invalid one is kept, and reported in the error: the fields
 // around it can still be read.
 func (d decoder) decodeFields(m map[string]any) (any, error) {
 	var failed error
@@ -147,7 +147,7 @@ func (d decoder) decodeFields(m map[string]any) (any, error) {
 	return m, failed
 }
 
-// decodeForm reads a form: a field that is there once is text, a repeated one is a list.
+// decodeForm decodes a form: a single field is text, a repeated one is a list.
 func (d decoder) decodeForm(body []byte, identity [][]string, w Projection, exactly bool) (any, error) {
 	if len(body) == 0 {
 		return nil, event.Rejectf("empty_body", "the body is empty")

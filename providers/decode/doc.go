@@ -1,6 +1,6 @@
-// Package decode turns the bytes of a body into values: JSON that is read exactly, forms, and Ruby's Hash#inspect. It cuts a
-// batch into its items and leaves values out of a body, both in the bytes that were sent.
+// Package decode decodes bodies into values: exact JSON, forms, and Ruby's Hash#inspect. It also splits a batch into its items
+// and leaves values out of a body, both on the bytes that were sent.
 //
-// A body costs a small multiple of its size, since much of this runs before anybody is authentic. The package must never know
-// what a value means: it is given paths and no more. No error repeats what was sent.
+// Decoding a body costs a small multiple of its size, since much of this runs before authentication. The package must not
+// depend on what a value means: it gets only paths. No error repeats what was sent.
 package decode

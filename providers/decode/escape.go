@@ -11,8 +11,8 @@ var jsonEscapes = map[byte]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
-// unescape gives what stands between the quotes of a JSON string. Half of a surrogate pair becomes U+FFFD, as in
-// encoding/json; exactly, it becomes bytes of its own, which are no UTF-8.
+// unescape decodes the text between the quotes of a JSON string. Half of a surrogate pair becomes U+FFFD, as in encoding/json;
+// with exactly, it becomes distinct bytes that aren't UTF-8.
 func unescape(s string, escaped, exactly bool) (string, error) {
 	if !escaped {
 		return s, nil
@@ -48,8 +48,8 @@ func unescape(s string, escaped, exactly bool) (string, error) {
 	}
 }
 
-// unescapeUnicode reads the digits of one escape, or of the two that make a surrogate pair, and gives their length; 0 if
-// there are none. It gives half of a pair as it is.
+// unescapeUnicode decodes one escape, or the two of a surrogate pair, and returns their length; 0 if there is none. It returns
+// half of a pair unchanged.
 func unescapeUnicode(s string) (rune, int) {
 	c, ok := fourHex(s)
 	if !ok {

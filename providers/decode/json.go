@@ -7,23 +7,23 @@ import (
 	"holdfast/event"
 )
 
-// maxDepth is how deep a body may be nested.
+// maxDepth is the maximum nesting of a body.
 const maxDepth = 200
 
-// JSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than
-// maxDepth. Numbers stay as they are written (json.Number).
+// JSON decodes one JSON text, strictly: UTF-8 without a byte order mark, nothing after it, no deeper than maxDepth. Numbers
+// keep their spelling (json.Number).
 func JSON(body []byte) (any, error) {
 	v, _, err := decodeJSONWatching(body, nil, nil, false)
 	return v, err
 }
 
-// JSONExactly is decodeJSON for keys: no two texts become one.
+// JSONExactly is JSON for keys: different texts stay different.
 func JSONExactly(body []byte) (any, error) {
 	v, _, err := decodeJSONWatching(body, nil, nil, true)
 	return v, err
 }
 
-// JSONUnambiguously is JSONExactly for a body that every reader reads alike: it refuses a field that is there twice.
+// JSONUnambiguously is JSONExactly for a body that every reader reads alike: it refuses a repeated field.
 func JSONUnambiguously(body []byte) (any, error) {
 	everywhere := [][]string{{}}
 	v, doubled, err := decodeJSONWatching(body, nil, everywhere, true)
@@ -33,8 +33,9 @@ func JSONUnambiguously(body []byte) (any, error) {
 	return v, err
 }
 
-// decodeJSONWatching gives what is wanted, and whether a wanted field at, above or below a watched path is there twice. The
-// last one is in the value, while other readers of the same bytes would take the first. Exactly, no two texts become one.
+// decodeJSONWatching returns the wanted part, and whether a wanted field at, above or below a watched path is repeated. The
+// value has the last one, while other readers of the same bytes may use the first. With exactly, different texts stay
+// different.
 func decodeJSONWatching(body []byte, w Projection, watched [][]string, exactly bool) (v any, doubled bool, err error) {
 	if err := checkText(body); err != nil {
 		return nil, false, err
@@ -49,8 +50,8 @@ func decodeJSONWatching(body []byte, w Projection, watched [][]string, exactly b
 	return v, r.doubled, nil
 }
 
-// TextField gives the text of one field of a JSON object, "" where it is no text; of two fields of that name, the last. It builds
-// nothing else, because nobody has vouched for the body yet.
+// TextField returns the text of one field of a JSON object, "" if it isn't text; of repeated fields the last. It builds nothing
+// else, because the body isn't authenticated yet.
 func TextField(body []byte, name string) (value string, err error) {
 	if err := checkText(body); err != nil {
 		return "", err
@@ -75,7 +76,7 @@ func TextField(body []byte, name string) (value string, err error) {
 	return value, err
 }
 
-// checkText refuses bytes that are no text.
+// checkText refuses invalid UTF-8.
 func checkText(body []byte) error {
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:

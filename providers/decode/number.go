@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxNumber is how long the text of a number may be that is written out in full.
+// maxNumber is the maximum length of a number that is written out in full.
 const maxNumber = 64
 
-// CanonicalNumber writes a JSON number without exponent and without zeros that mean nothing, and where that would be
-// long, as digits with an exponent. It works on the text alone: 1e1000000000 costs no more than 1.
+// CanonicalNumber writes a JSON number without an exponent or insignificant zeros or, if that would be long, as digits with an
+// exponent. It works on the text alone: 1e1000000000 costs no more than 1.
 func CanonicalNumber(s string) string {
 	digits, negative := strings.CutPrefix(s, "-")
 	mantissa, exponent := digits, "0"

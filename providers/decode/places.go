@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Place is a value at a path of a body that nobody has vouched for yet.
+// Place is a value at a path of an unauthenticated body.
 type Place struct {
 	// Text is the value: text, a number as it is written, true or false; "" for null.
 	Text string
-	// Found is false where there is nothing, or null.
+	// Found is false if the value is missing or null.
 	Found bool
 }
 
-// Places gives the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses what two
-// readers could read in two ways: a field on the way that is there twice, a list with more than one element (whose only one is
-// called 0), and a value that is an object or a list.
+// Places returns the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses
+// ambiguous bodies: a repeated field on the way, a list with more than one element (a single one is called 0), and a value that
+// is an object or a list.
 func Places(contentType string, body []byte, paths []string) ([]Place, error) {
 	if MediaType(contentType) == FormType {
 		return placesOfForm(body, paths)
@@ -57,7 +57,6 @@ func placesOfForm(body []byte, names []string) ([]Place, error) {
 	return found, nil
 }
 
-// placer walks to the places of a body.
 type placer struct {
 	reader
 
@@ -65,7 +64,7 @@ type placer struct {
 	found  []Place
 }
 
-// into reads what stands at a path, which leads to some of the places.
+// into reads the value at a path that leads to some of the places.
 func (p *placer) into(path []string) error {
 	switch p.peek() {
 	case '{':
@@ -83,7 +82,7 @@ func (p *placer) into(path []string) error {
 	return p.skip()
 }
 
-// step reads one field: its value where it is wanted, what is below where that is, and nothing elsewhere.
+// step reads one field: its value if it is wanted, its fields if those are, and nothing otherwise.
 func (p *placer) step(path []string, seen map[string]bool) error {
 	name := path[len(path)-1]
 	leads := slices.ContainsFunc(p.wanted, func(w []string) bool { return len(w) >= len(path) && slices.Equal(w[:len(path)], path) })

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a signature over parts of a body covers is found as whoever parses it finds it, or not at all.
+// Places finds the parts of a body that a signature covers exactly where a JSON parser finds them, or not at all.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	paths := []string{"a", "b.c", "l.0.x"}

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// reader reads JSON. It exists beside encoding/json because it knows where a value begins and ends (a batch is cut into
-// parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of
-// the body.
+// reader parses JSON. In contrast to encoding/json it reports where a value begins and ends (a batch is cut into slices of the
+// request's bytes), detects repeated fields, bounds the depth, and slices the strings out of one copy of the body.
 type reader struct {
 	data  string
 	pos   int
 	depth int
-	exact bool // keep halves of surrogate pairs apart
+	exact bool // keep halves of surrogate pairs distinct
 	path  []string
-	// watched are the paths that must not be there twice. Which one is does not matter, and is not kept: a body may have as many
-	// doubled fields as it has room for.
+	// watched has the paths that must not be repeated. It doesn't record which one was: a body may have as many repeated fields
+	// as fit.
 	watched [][]string
 	doubled bool
 }
 
-// value reads the value that comes next: all of it, or of an object what is wanted.
+// value reads the next value: all of it, or the wanted part of an object.
 func (r *reader) value(w Projection) (any, error) {
 	switch c := r.peek(); {
 	case c == '{':
@@ -41,7 +40,7 @@ func (r *reader) value(w Projection) (any, error) {
 	return nil, errMalformed
 }
 
-// end wants nothing but white space.
+// end requires that only white space follows.
 func (r *reader) end() error {
 	if r.peek(); r.pos < len(r.data) {
 		return errMalformed
@@ -49,7 +48,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// peek skips white space and gives the next byte, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (r *reader) peek() byte {
 	for ; r.pos < len(r.data); r.pos++ {
 		switch c := r.data[r.pos]; c {
@@ -121,7 +120,7 @@ func (r *reader) array() (any, error) {
 	return items, err
 }
 
-// skip checks the value that comes next as strictly as value does, and keeps nothing of it.
+// skip validates the next value as strictly as value does, and keeps nothing of it.
 func (r *reader) skip() error {
 	var err error
 	switch c := r.peek(); {
@@ -168,7 +167,7 @@ func (r *reader) list(open, end byte, visit func() error) error {
 	return nil
 }
 
-// text reads a string. One without escapes is a part of the data.
+// text reads a string. Without escapes it is a slice of the data.
 func (r *reader) text() (string, error) {
 	start, escaped := r.pos, false
 	for r.pos++; r.pos < len(r.data); r.pos++ {
@@ -186,7 +185,7 @@ func (r *reader) text() (string, error) {
 	return "", errMalformed
 }
 
-// number reads a number and leaves it as it is written.
+// number reads a number and keeps its spelling.
 func (r *reader) number() (json.Number, error) {
 	start := r.pos
 	r.literal("-")

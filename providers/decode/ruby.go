@@ -11,8 +11,7 @@ import (
 
 var errMalformedRuby = event.Rejectf("malformed_ruby", "a field is neither Ruby's Hash#inspect nor JSON")
 
-// Ruby reads a text that is JSON or the output of Ruby's Hash#inspect, old ({"a"=>nil, :b=>1}) and new
-// ({"a" => nil, b: 1}).
+// Ruby parses a text that is JSON or the output of Ruby's Hash#inspect, old ({"a"=>nil, :b=>1}) and new ({"a" => nil, b: 1}).
 func Ruby(s string) (any, error) {
 	if v, err := JSON([]byte(s)); err == nil {
 		return v, nil
@@ -29,10 +28,9 @@ func Ruby(s string) (any, error) {
 	return nil, errMalformedRuby
 }
 
-// ruby reads Ruby's notation of nil, booleans, numbers, strings, symbols, arrays and hashes.
 type ruby struct {
 	reader
-	// lenient takes what only this notation's authors could have meant: see ruby_lenient.go.
+	// lenient accepts values that aren't valid notation: see ruby_lenient.go.
 	lenient bool
 }
 
@@ -90,7 +88,7 @@ func (r *ruby) hash() (any, error) {
 	return m, err
 }
 
-// key reads the key of a pair and what separates it from the value: "a"=> :a=> a: "a": 1=> nil=>.
+// key reads the key of a pair and its separator: "a"=> :a=> a: "a": 1=> nil=>.
 func (r *ruby) key() (string, error) {
 	c := r.peek()
 	var name string
@@ -117,7 +115,7 @@ func (r *ruby) key() (string, error) {
 	return name, nil
 }
 
-// keyText is what JSON would have for a key.
+// keyText returns a key as in JSON.
 func keyText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -185,7 +183,7 @@ func (r *ruby) escape(b *strings.Builder) error {
 		return r.unicode(b)
 	case 'x':
 		n, err := r.hex(2)
-		b.WriteRune(n) // a byte of another encoding: the character of that number is the best there is
+		b.WriteRune(n) // a byte of another encoding: use the character with that number
 		return err
 	}
 	plain, ok := rubyEscapes[c]

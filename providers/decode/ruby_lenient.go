@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A hash that was inspected in Ruby can hold what is no notation: times and dates as they print themselves, objects, decimals.
-// The second reading takes such a value as the text that it is, and forgives a comma too many, an unknown escape, and a key
-// without quotes. It never completes what is cut off, and never skips anything: what it gives is all that was there.
+// A hash inspected in Ruby may contain values that aren't notation: times and dates as printed, objects, decimals. The second,
+// lenient parse takes such a value as text, and tolerates an extra comma, an unknown escape, and an unquoted key. It never
+// completes truncated input and never skips anything: its result has everything.
 
-// guess reads a value, and where that is none, the text up to the next separator.
+// guess reads a value or, if it isn't one, the text up to the next separator.
 func (r *ruby) guess() (any, error) {
 	r.peek()
 	start, depth := r.pos, r.depth
@@ -32,7 +32,7 @@ func (r *ruby) separated() bool {
 // trailing reports whether a bracket closes after a comma.
 func (r *ruby) trailing(end byte) bool { return r.lenient && r.peek() == end }
 
-// dated is the beginning of a date as Rails prints it, whose comma separates nothing: Wed, 01 May 2024 10:00:00 UTC +00:00.
+// dated matches a date as Rails prints it, whose comma isn't a separator: Wed, 01 May 2024 10:00:00 UTC +00:00.
 var dated = regexp.MustCompile(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4}`)
 
 // bare reads an object (#<Money 1, EUR>), or text without quotes up to the next separator.
@@ -42,7 +42,7 @@ func (r *ruby) bare() (any, error) {
 		return r.inspected()
 	}
 	if c := r.peek(); c == '"' || c == '{' || c == '[' {
-		return nil, errMalformedRuby // it has begun as something else, and is broken
+		return nil, errMalformedRuby // it began as another value, and is invalid
 	}
 	r.pos += len(dated.FindString(r.data[r.pos:]))
 	if n := strings.IndexAny(r.data[r.pos:], `,{}[]"=`); n >= 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ruby's notation is read by a parser: text that looks like notation stays text.
+// Ruby's notation is parsed: text that looks like notation stays text.
 func TestRubyNotation(t *testing.T) {
 	t.Parallel()
 	for ruby, want := range map[string]string{
@@ -42,7 +42,7 @@ func TestWhatIsNotRubyIsRefused(t *testing.T) {
 	}
 }
 
-// What an inspected object prints is taken as text by a second reading, and nothing of it is left out.
+// The lenient parse takes inspected objects as text, completely.
 func TestLenientRuby(t *testing.T) {
 	t.Parallel()
 	for ruby, want := range map[string]string{

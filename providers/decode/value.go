@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written,
-// and different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts
-// behind their length. An object of which all is left out differs from an empty one. For PHP, which reads an empty object as an
+// WriteValue writes a JSON value without what is at the paths. Equal values give equal bytes, however they were written, and
+// different values different ones: fields are sorted by name, numbers have the form of CanonicalNumber, and texts are prefixed
+// with their length. An object with all fields left out differs from an empty one. For PHP, which reads an empty object as an
 // empty list and writes it as one, these two are equal. The error is that of w.
 func WriteValue(w io.Writer, v any, without [][]string, forPHP bool) (err error) {
 	switch v := v.(type) {
@@ -36,7 +36,7 @@ func WriteValue(w io.Writer, v any, without [][]string, forPHP bool) (err error)
 	return err
 }
 
-// What stands for an object without fields, and for one whose fields are all left out. Any other object begins with a length.
+// The encodings of an object without fields, and of one whose fields are all left out. Any other object begins with a length.
 const (
 	emptyObject   = "{}"
 	emptiedObject = "{-}"

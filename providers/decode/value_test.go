@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A value is the same however it is written, and no other value is:
-//   - white space, the order of fields, escapes, and the form of a number make no difference
-//   - what is left out makes none either, unless nothing else is there
-//   - an empty object is an empty list for PHP alone
+// A value is written the same for every spelling, and differently from every other value:
+//   - white space, the order of fields, escapes, and the number format make no difference
+//   - left out values make none either, unless nothing else remains
+//   - an empty object is an empty list only for PHP
 func TestAValueIsWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	forPHP := false

@@ -15,15 +15,14 @@ func WriteWithout(w io.Writer, body []byte, paths [][]string) (ok bool) {
 	return err == nil
 }
 
-// sieve writes a body without some of its values.
 type sieve struct {
 	reader
 
 	to      io.Writer
-	written int // up to where the body is written, or left out
+	written int // up to where the body is written or left out
 }
 
-// pass takes the next value apart as far as the paths lead.
+// pass processes the next value as deep as the paths lead.
 func (s *sieve) pass(paths [][]string) error {
 	if s.peek() != '{' {
 		return s.skip()

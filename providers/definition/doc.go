@@ -1,5 +1,5 @@
-// Package definition is what a YAML file of a provider may say: its fields, strictly read, with what it extends, every mistake
-// reported at its field, and the patterns of event types.
+// Package definition defines the YAML file of a provider: its fields, parsed strictly, inheritance between definitions, every
+// mistake reported at its field, and patterns of event types.
 //
-// It must never know what a field does, nor see a request, an event's body or a secret: it knows their names alone.
+// It must not depend on what a field does, nor see a request, an event's body or a secret: it has only their names.
 package definition

@@ -16,29 +16,29 @@ import (
 // maxFile is in bytes.
 const maxFile = 1 << 20
 
-// maxExtends is how long a chain of definitions that extend one another may be.
+// maxExtends is the maximum length of an inheritance chain.
 const maxExtends = 5
 
 // File is a definition before it is compiled.
 type File struct {
-	// Name is without its folder.
+	// Name is the file name without its folder.
 	Name string
-	// Tree is what the file holds: maps, lists and scalars.
+	// Tree is the content of the file: maps, lists and scalars.
 	Tree   map[string]any
 	Origin Origin
-	// Replaced says which lists of the definition that it extends it takes the place of, as a whole.
+	// Replaced lists the lists that it replaces, as a whole, of the definition that it extends.
 	Replaced []string
-	// Text is the file that has its samples, own is what the tree was read from.
+	// Text is the file with its samples, own the source of the tree.
 	Text, own []byte
 }
 
-// SampleTypes are the types of its samples in the order in which they are written.
+// SampleTypes returns the types of its samples in file order.
 func (f File) SampleTypes() (types []string) {
 	var written struct {
 		Samples yaml.MapSlice `yaml:"samples"`
 	}
 	if yaml.Unmarshal(f.Text, &written) != nil {
-		return nil // it was read before
+		return nil // it was parsed before
 	}
 	for _, sample := range written.Samples {
 		types = append(types, fmt.Sprint(sample.Key))
@@ -46,16 +46,16 @@ func (f File) SampleTypes() (types []string) {
 	return types
 }
 
-// Place is where in the file a field stands; see PlaceOf.
+// Place returns the place of a field in the file; see PlaceOf.
 func (f File) Place(field string) Place { return PlaceOf(f.own, field) }
 
 // Files are definitions by name.
 type Files map[string]File
 
-// Names are sorted.
+// Names returns the sorted names.
 func (all Files) Names() []string { return slices.Sorted(maps.Keys(all)) }
 
-// Collect reads the built-in definitions. The error joins those of every file that cannot be read.
+// Collect reads the built-in definitions. The error joins one for every unreadable file.
 func Collect(builtIn fs.FS) (Files, error) {
 	all, err := readFiles(builtIn)
 	for name, f := range all {
@@ -65,8 +65,8 @@ func Collect(builtIn fs.FS) (Files, error) {
 	return all, err
 }
 
-// Under gives these definitions with those of a folder laid over them, and leaves these as they are. The error joins those of
-// every file that cannot be read; where it is the folder, the map is nil.
+// Under returns a copy of these definitions with those of a folder merged over them. The error joins one for every unreadable
+// file; if the folder itself is unreadable, the map is nil.
 func (all Files) Under(folder fs.FS) (Files, error) {
 	found, err := readFiles(folder)
 	if found == nil {
@@ -90,7 +90,7 @@ func (all Files) Under(folder fs.FS) (Files, error) {
 	return out, err
 }
 
-// upon builds a definition that extends its own name upon the one that it replaces.
+// upon merges a definition that extends its own name over the one that it replaces.
 func (f File) upon(name string, below File) File {
 	if f.Tree["extends"] != name {
 		return f
@@ -106,7 +106,7 @@ func (f File) upon(name string, below File) File {
 	return f
 }
 
-// replaced says which lists a tree has in place of those of its base: only maps are merged.
+// replaced returns which lists a tree replaces of its base: only maps are merged.
 func replaced(base string, below, over map[string]any) (all []string) {
 	for _, field := range slices.Sorted(maps.Keys(over)) {
 		before, ok := below[field].([]any)
@@ -119,7 +119,7 @@ func replaced(base string, below, over map[string]any) (all []string) {
 	return all
 }
 
-// Read gives the definition of a file as it applies, after all that it extends, and its tree.
+// Read returns the effective definition of a file, after everything that it extends, and its tree.
 func (p *Problems) Read(all Files, f File) (*Definition, map[string]any) {
 	var d Definition
 	tree := p.extend(all, f.Tree, maxExtends)
@@ -127,8 +127,7 @@ func (p *Problems) Read(all Files, f File) (*Definition, map[string]any) {
 	return &d, tree
 }
 
-// extend lays a definition over the one that it extends. Paths, samples and sources are a provider's own: they are
-// not passed on.
+// extend merges a definition over the one that it extends. Paths, samples and sources are a provider's own and not inherited.
 func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]any {
 	base, ok := tree["extends"].(string)
 	if !ok {
@@ -187,5 +186,5 @@ func readFile(source fs.FS, name string) (f File, err error) {
 	return f, err
 }
 
-// NameOf is the name of the definition in a file.
+// NameOf returns the name of the definition in a file.
 func NameOf(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

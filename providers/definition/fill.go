@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// readTree reads YAML into plain maps, lists and scalars. Twice the same key is a mistake.
+// readTree parses YAML into plain maps, lists and scalars. A repeated key is a mistake.
 func readTree(data []byte) (map[string]any, error) {
 	if err := CheckNesting(data); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func readTree(data []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// merge lays over upon base: maps are merged field by field, everything else is replaced. A null takes a field away.
+// merge merges over into base: maps are merged field by field, everything else is replaced. A null removes a field.
 func merge(base, over map[string]any) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, base)
@@ -50,8 +50,8 @@ func merge(base, over map[string]any) map[string]any {
 	return out
 }
 
-// inherit merges a definition with the one that it extends. A definition that changes how the key is made, and doesn't say how
-// certain it is, gets a key as it was before definitions could say so.
+// inherit merges a definition with the one that it extends. A definition that changes how the key is made, without stating its
+// certainty, gets a key as before certainty existed.
 func inherit(base, over map[string]any) map[string]any {
 	below, _ := base["key"].(map[string]any)
 	above, _ := over["key"].(map[string]any)
@@ -72,8 +72,8 @@ func inherit(base, over map[string]any) map[string]any {
 	return merge(merge(base, map[string]any{"key": nil}), merge(map[string]any{"key": key}, over))
 }
 
-// fill writes a tree into a definition, strictly, and reports every field that is unknown or of the wrong kind, where a
-// decoder of the library would stop at the first one.
+// fill decodes a tree into a definition, strictly, and reports every field that is unknown or of the wrong kind. The library's
+// decoder would stop at the first one.
 func (p *Problems) fill(field string, tree any, to reflect.Value) {
 	switch v := to.Addr().Interface().(type) {
 	case *Duration:
@@ -203,7 +203,7 @@ func (p *Problems) fillDuration(field string, tree any, to *Duration) {
 	*to = Duration(d)
 }
 
-// ParseDuration reads Go's form, a number of days ("7d") and "forever", which is 0.
+// ParseDuration parses Go's form, a number of days ("7d") and "forever", which is 0.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return 0, nil

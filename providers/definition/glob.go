@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Glob is a pattern of event types: text in which * stands for any run of characters.
+// Glob is a pattern of event types: * matches any run of characters.
 type Glob []string
 
-// NewGlob is the glob of a pattern.
+// NewGlob parses a pattern.
 func NewGlob(pattern string) Glob { return strings.Split(pattern, "*") }
 
-// Globs are those of several patterns.
+// Globs parses several patterns.
 func Globs(patterns []string) []Glob {
 	var globs []Glob
 	for _, s := range patterns {
@@ -21,7 +21,7 @@ func Globs(patterns []string) []Glob {
 	return globs
 }
 
-// Globs is Globs, and reports a pattern that is empty.
+// Globs returns the globs of several patterns, and reports empty ones.
 func (p *Problems) Globs(field string, patterns []string) []Glob {
 	for i, s := range patterns {
 		p.Required(fmt.Sprintf("%s[%d]", field, i), s)
@@ -29,7 +29,7 @@ func (p *Problems) Globs(field string, patterns []string) []Glob {
 	return Globs(patterns)
 }
 
-// Match reports whether a type is one of those that the pattern stands for.
+// Match reports whether the pattern matches a type.
 func (g Glob) Match(s string) bool {
 	if len(g) == 1 {
 		return s == g[0]
@@ -53,19 +53,19 @@ func AnyMatch(globs []Glob, s string) bool {
 	return slices.ContainsFunc(globs, func(g Glob) bool { return g.Match(s) })
 }
 
-// Text is the pattern as it was written.
+// Text returns the pattern as written.
 func (g Glob) Text() string { return strings.Join(g, "*") }
 
-// covers reports whether g matches whatever other matches. The star of other stands for any text, so that only a star can
-// match it.
+// covers reports whether g matches everything that other matches. The star of other can be any text, so only a star can match
+// it.
 func (g Glob) covers(other Glob) bool { return g.Match(other.Text()) }
 
-// overlaps reports whether there is a text that both match.
+// overlaps reports whether any text matches both.
 func (g Glob) overlaps(other Glob) bool {
 	return overlap(g.Text(), other.Text())
 }
 
-// overlap looks whether two patterns match a common text: lines[j] says so of what is left of a and of b[j:].
+// overlap reports whether two patterns match a common text: lines[j] is the result for the rest of a and b[j:].
 func overlap(a, b string) bool {
 	below := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
@@ -87,7 +87,7 @@ func overlap(a, b string) bool {
 	return below[0]
 }
 
-// AnyOverlaps reports whether some event type is matched by both lists; an empty list matches every type.
+// AnyOverlaps reports whether some event type matches both lists; an empty list matches every type.
 func AnyOverlaps(some, others []Glob) bool {
 	if len(some) == 0 || len(others) == 0 {
 		return true
@@ -96,7 +96,7 @@ func AnyOverlaps(some, others []Glob) bool {
 }
 
 // CoveredBy reports whether each of the types is matched by one of the others; an empty list matches every type. It is exact:
-// what several patterns cover together one of them covers alone, since the alphabet has always one letter more.
+// what several patterns cover together one of them covers alone, since there is always another character.
 func CoveredBy(types, others []Glob) bool {
 	if len(others) == 0 {
 		return true
@@ -104,7 +104,7 @@ func CoveredBy(types, others []Glob) bool {
 	return len(types) > 0 && !slices.ContainsFunc(types, func(t Glob) bool { return !AnyCovers(others, t) })
 }
 
-// AnyCovers reports whether one of the globs matches whatever t matches.
+// AnyCovers reports whether one of the globs matches everything that t matches.
 func AnyCovers(globs []Glob, t Glob) bool {
 	return slices.ContainsFunc(globs, func(g Glob) bool { return g.covers(t) })
 }

@@ -33,7 +33,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// What two patterns are said to have in common agrees with what they match.
+// Whether two patterns overlap agrees with what they match.
 func TestGlobsAgreeWithMatching(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

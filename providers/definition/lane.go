@@ -1,13 +1,13 @@
 package definition
 
-// Lane says which way an event goes once it is durable.
+// Lane is how a durable event is processed.
 type Lane string
 
 // The lanes of a definition.
 const (
-	// LaneWorkflow: the event becomes a workflow of its own.
+	// LaneWorkflow gives the event a workflow of its own.
 	LaneWorkflow Lane = "workflow"
-	// LaneBulk: the event waits in the inbox, and a batch processes it together with others. One that fails there gets a
-	// workflow of its own after all.
+	// LaneBulk leaves the event in the inbox, where a batch processes it together with others. If it fails there, it gets a
+	// workflow of its own.
 	LaneBulk Lane = "bulk"
 )

@@ -10,7 +10,7 @@ var (
 	secretPattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 )
 
-// HeaderName gives the name in lower case, and reports what is no name.
+// HeaderName returns the name in lower case, and reports an invalid one.
 func (p *Problems) HeaderName(field, name string) string {
 	name = strings.ToLower(name)
 	if p.Required(field, name) && !headerPattern.MatchString(name) {
@@ -19,7 +19,7 @@ func (p *Problems) HeaderName(field, name string) string {
 	return name
 }
 
-// SecretName reports what is no name of a secret.
+// SecretName reports an invalid name of a secret.
 func (p *Problems) SecretName(field, name string) {
 	if p.Required(field, name) && !secretPattern.MatchString(name) {
 		p.Add(field, "want the name of a secret such as STRIPE_WEBHOOK_SECRET, never the secret itself")

@@ -7,12 +7,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNesting is how deep brackets, and list entries on one line, may be nested. Indentation needs no limit of its own: each level
-// takes a column of every line below it.
+// maxNesting is the maximum nesting of brackets, and of list entries on one line. Indentation needs no limit: each level uses a
+// column of every line below it.
 const maxNesting = 64
 
-// CheckNesting refuses YAML that is nested so deeply that the parser, whose time grows with the square of the depth, would take
-// minutes. Tokens take linear time.
+// CheckNesting refuses deeply nested YAML. The parser's time grows with the square of the depth, up to minutes; scanning tokens
+// is linear.
 func CheckNesting(text []byte) error {
 	brackets, entries, line := 0, 0, 0
 	for _, t := range lexer.Tokenize(string(text)) {

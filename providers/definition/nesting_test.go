@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A definition that is nothing but nesting is refused before it is parsed, which would take hours. Nesting within the limit, and
-// brackets in text, are read.
+// A definition that consists of nesting is refused before it is parsed, which would take hours. Nesting within the limit, and
+// brackets in text, are accepted.
 func TestNestingIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, level := range map[string][2]string{

@@ -10,10 +10,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Place is a line and a column of a file, from 1; the zero Place is not known.
+// Place is a line and a column of a file, from 1; zero if unknown.
 type Place struct{ Line, Column int }
 
-// String is ":line:column", or "".
+// String returns ":line:column", or "".
 func (p Place) String() string {
 	if p.Line == 0 {
 		return ""
@@ -21,8 +21,8 @@ func (p Place) String() string {
 	return fmt.Sprintf(":%d:%d", p.Line, p.Column)
 }
 
-// PlaceOf is where a field such as "auth[0].hmac.signed" stands in a file, or else the last thing on the way to it. It is not
-// known where the file has nothing of it: it is missing, or stands in the definition that the file extends.
+// PlaceOf returns the place of a field such as "auth[0].hmac.signed" in a file, or of its closest parent. It is zero if the
+// file has neither: the field is missing, or inherited.
 func PlaceOf(text []byte, field string) Place {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil || len(file.Docs) == 0 || field == "" {
@@ -35,7 +35,7 @@ func PlaceOf(text []byte, field string) Place {
 	return Place{at.Position.Line, at.Position.Column}
 }
 
-// walk follows a path as far as it leads, and gives the token where it ends; nil where it leads nowhere.
+// walk follows a path as far as possible, and returns the token where it ends; nil if there is none.
 func walk(node ast.Node, path string) (at *token.Token) {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -61,7 +61,7 @@ func walk(node ast.Node, path string) (at *token.Token) {
 	return at
 }
 
-// begin is the first token of a node: that of a map stands between its first key and value.
+// begin returns the first token of a node. Its own token doesn't serve: that of a map is between its first key and value.
 func begin(node ast.Node) *token.Token {
 	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		return m.Values[0].Key.GetToken()
@@ -69,7 +69,7 @@ func begin(node ast.Node) *token.Token {
 	return node.GetToken()
 }
 
-// after is what a path goes on with behind a key, which may have dots.
+// after returns the rest of a path after a key, which may have dots.
 func after(key, path string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(path, strings.Trim(key, `"'`))
 	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {

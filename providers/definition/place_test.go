@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A field is found by its path: through lists, keys with dots and quotes, and as far as the file has it.
+// A field is found by its path: through lists, keys with dots and quotes, and as deep as the file has it.
 func TestAFieldHasItsPlace(t *testing.T) {
 	t.Parallel()
 	const text = `name: acme

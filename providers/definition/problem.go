@@ -15,13 +15,13 @@ type Error struct {
 	File string
 	// Field is the path to the field, such as "auth[0].hmac.signed"; "" for the file as a whole.
 	Field string
-	// Place is where it stands, as far as that is known.
+	// Place is its location, if known.
 	Place Place
-	// Reason says what is wrong and what is wanted.
+	// Reason says what is wrong and what to do instead.
 	Reason string
 }
 
-// Error is "file:line:column: field: reason".
+// Error returns "file:line:column: field: reason".
 func (e *Error) Error() string {
 	at := e.File + e.Place.String() + ": "
 	if e.Field != "" {
@@ -30,16 +30,16 @@ func (e *Error) Error() string {
 	return at + e.Reason
 }
 
-// Problems collects the mistakes of one file, so that all are reported at once.
+// Problems collects the mistakes of one file, so that all are reported together.
 type Problems struct {
 	File string
-	// Place finds where a field stands; nil finds none.
+	// Place returns the place of a field; nil if unknown.
 	Place  func(field string) Place
 	errs   []error
 	fields map[string]bool
 }
 
-// Add notes a mistake. Of one field only the first is reported: the rest follows from it.
+// Add records a mistake. Only the first one of a field is kept: the rest follows from it.
 func (p *Problems) Add(field, format string, args ...any) {
 	field = strings.TrimPrefix(field, ".")
 	if p.fields == nil {
@@ -56,7 +56,7 @@ func (p *Problems) Add(field, format string, args ...any) {
 	p.errs = append(p.errs, e)
 }
 
-// OneOf reports a value that is not among the wanted ones, and gives the first of them for "".
+// OneOf reports a value that isn't one of wanted, and returns the first of them for "".
 func (p *Problems) OneOf(field, value string, wanted ...string) string {
 	switch {
 	case slices.Contains(wanted, value):
@@ -67,7 +67,7 @@ func (p *Problems) OneOf(field, value string, wanted ...string) string {
 	return wanted[0]
 }
 
-// didYouMean is a question after a text that is none of those that there are; "" where none is near.
+// didYouMean returns a question with the closest name; "" if none is close.
 func didYouMean(text string, names []string) string {
 	if near := word.Nearest(text, names); near != "" {
 		return "; did you mean " + near + "?"
@@ -75,7 +75,7 @@ func didYouMean(text string, names []string) string {
 	return ""
 }
 
-// Required reports a value that is missing.
+// Required reports a missing value.
 func (p *Problems) Required(field, value string) bool {
 	if value == "" {
 		p.Add(field, "is missing")
@@ -86,7 +86,7 @@ func (p *Problems) Required(field, value string) bool {
 // Err joins the mistakes; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
-// Errors gives every Error that is joined in err.
+// Errors returns every Error that is joined in err.
 func Errors(err error) []*Error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*Error

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sharedParts are structures that the page describes once, where they stand first.
+// sharedParts are structures that the page describes only once.
 var sharedParts = regexp.MustCompile(`^(overrides\[\]\.(key|occurred_at|entities|retry)|auth\[\]\.(ed25519|ecdsa|rsa)|auth\[\]\.certificate\.(secrets|signed|partial|key_prefix|signature|timestamp|id|body_hash)|challenges\[\]\.auth)([.\[]|$)`)
 
-// fieldsOf collects the paths of the fields of a definition as the page writes them.
+// fieldsOf collects the paths of the fields of a definition in the page's notation.
 func fieldsOf(prefix string, kind reflect.Type, into map[string]bool) {
 	for kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
@@ -28,7 +28,7 @@ func fieldsOf(prefix string, kind reflect.Type, into map[string]bool) {
 			into[prefix] = true
 			return
 		}
-		into[prefix] = false // it has fields of its own, which must be there
+		into[prefix] = false // its own fields are required instead
 		for _, f := range schemaFields(kind) {
 			fieldsOf(strings.TrimPrefix(prefix+"."+f.name, "."), f.kind, into)
 		}
@@ -37,7 +37,7 @@ func fieldsOf(prefix string, kind reflect.Type, into map[string]bool) {
 	}
 }
 
-// The reference has every field of a definition, and no other.
+// The reference has exactly the fields of a definition.
 func TestReferenceIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/providers.md")

@@ -1,7 +1,6 @@
 package definition
 
-// Scheme is one way to authenticate; exactly one of its fields is set. A definition's schemes are
-// alternatives.
+// Scheme is one way to authenticate; exactly one of its fields is set. A definition's schemes are alternatives.
 type Scheme struct {
 	HMAC        *HMAC        `yaml:"hmac"`
 	Ed25519     *PublicKey   `yaml:"ed25519"`
@@ -14,20 +13,20 @@ type Scheme struct {
 	Address     *Address     `yaml:"address"`
 }
 
-// Signing is what the signing schemes share: where the parts of the signed content are.
+// Signing is shared by the signing schemes: where the parts of the signed content are.
 type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
-	// {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and {lines:PATH}, and anything literal.
+	// {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and {lines:PATH}, and literal text.
 	Signed string `yaml:"signed"`
 	// Partial is the reason why the signature may leave out parts of the body.
 	Partial string `yaml:"partial"`
-	// KeyPrefix is cut off a secret before it is decoded ("whsec_").
+	// KeyPrefix is removed from a secret before it is decoded ("whsec_").
 	KeyPrefix string     `yaml:"key_prefix"`
 	Signature Signature  `yaml:"signature"`
 	Timestamp *Timestamp `yaml:"timestamp"`
 	ID        *ID        `yaml:"id"`
-	// BodyHash names the query parameter with the hex SHA-256 of a body that {params} does not cover.
+	// BodyHash names the query parameter with the hex SHA-256 of a body that {params} doesn't cover.
 	BodyHash string `yaml:"body_hash"`
 }
 
@@ -50,17 +49,16 @@ type PublicKey struct {
 type Certificate struct {
 	Signing   `yaml:",inline"`
 	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1
-	// URL says where the request names the certificate.
+	// URL is where the request names the certificate.
 	URL Where `yaml:"url"`
-	// Hosts may serve it: names whose * stands for a region of AWS. Path is a pattern of its path.
+	// Hosts may serve it: names in which * is an AWS region. Path is a pattern of its path.
 	Hosts []string `yaml:"hosts"`
 	Path  string   `yaml:"path"`
 	// Names are DNS names of which the certificate must have one; a * is the region in the name of the host.
 	Names []string `yaml:"names"`
-	// Issuers are hosts that the certificates above it may be fetched from, where the sender's host doesn't serve them. A * is one
-	// label.
+	// Issuers are hosts from which issuer certificates may be fetched, if the sender's host doesn't serve them. A * is one label.
 	Issuers []string `yaml:"issuers"`
-	// Account is a value of the request that must be one of the secrets, since the sender signs for everybody.
+	// Account is a value of the request that must be one of the secrets, since the sender signs for all its customers.
 	Account Where `yaml:"account"`
 }
 
@@ -70,26 +68,26 @@ type Where struct {
 	Body   string `yaml:"body"`
 }
 
-// Signature says how to read the header with the signatures.
+// Signature defines how the signature header is parsed.
 type Signature struct {
 	Header string `yaml:"header"`
-	// Body is the dotted path of the signature in the body, in place of a header.
+	// Body is the dotted path of the signature in the body, instead of a header.
 	Body string `yaml:"body"`
-	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under
-	// Field), list (signatures with Separator, behind the time if there is one) or versions (space-separated Field,signature).
+	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under Field),
+	// list (signatures with Separator, after the time if there is one) or versions (space-separated Field,signature).
 	Grammar string `yaml:"grammar"`
 	Prefix  string `yaml:"prefix"`
-	// Separator is one character, with a space behind it where the sender may put one there.
+	// Separator is one character, followed by a space if the sender may add one.
 	Separator string `yaml:"separator"`
-	// Assign stands between name and value of a pair: = by default.
+	// Assign separates name and value of a pair: = by default.
 	Assign string `yaml:"assign"`
 	// Field is the name of the signatures; * for pairs with any name.
 	Field string `yaml:"field"`
-	// Exact accepts of the pairs only timestamp and signature, once each and in this order, in lower case.
+	// Exact accepts only the pairs timestamp and signature, once each and in this order, in lower case.
 	Exact bool `yaml:"exact"`
 }
 
-// Timestamp says where the signed time is: in a header, in a field of the signature header's pairs, or in the body.
+// Timestamp is where the signed time is: in a header, in a field of the signature header's pairs, or in the body.
 type Timestamp struct {
 	Header    string    `yaml:"header"`
 	Field     string    `yaml:"field"`
@@ -98,12 +96,12 @@ type Timestamp struct {
 	Tolerance *Duration `yaml:"tolerance"`
 }
 
-// ID says where the signed name of a message is.
+// ID is where the signed message ID is.
 type ID struct {
 	Header string `yaml:"header"`
 }
 
-// Token is a secret that a request carries as it is.
+// Token is a secret that a request contains verbatim.
 type Token struct {
 	Secrets string `yaml:"secrets"`
 	In      string `yaml:"in"` // header, bearer, query, path, body
@@ -119,19 +117,18 @@ type Basic struct {
 // JWT is a token that is signed with HS256.
 type JWT struct {
 	Secrets string `yaml:"secrets"`
-	// Header has the token; by default it is a bearer token.
+	// Header contains the token; by default it is a bearer token.
 	Header string            `yaml:"header"`
 	Leeway *Duration         `yaml:"leeway"`
 	Claims map[string]string `yaml:"claims"`
-	// MaxAge is how long a token without an expiry is valid from the time of its issue.
+	// MaxAge is how long a token without an expiry is valid after it was issued.
 	MaxAge *Duration `yaml:"max_age"`
 	// BodyHash and URLHash name the claims with the hex SHA-256 of the body and of the URL.
 	BodyHash string `yaml:"body_hash"`
 	URLHash  string `yaml:"url_hash"`
 }
 
-// Address accepts requests from networks. They stand where secrets stand, since they differ from one
-// installation to the next.
+// Address accepts requests from networks. They are configured like secrets, since they differ between installations.
 type Address struct {
 	Networks string `yaml:"networks"`
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Write is a definition as YAML in the order of the reference.
+// Write returns a definition as YAML in the order of the reference.
 func Write(tree map[string]any) ([]byte, error) {
 	return yaml.MarshalWithOptions(ordered(tree, reflect.TypeFor[Definition]()),
 		yaml.UseLiteralStyleIfMultiline(true), yaml.IndentSequence(true))
 }
 
-// ordered puts the fields of a tree into the order in which the type declares them.
+// ordered sorts the fields of a tree in the order of the type's declaration.
 func ordered(tree any, t reflect.Type) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -55,13 +55,12 @@ func orderedFields(m map[string]any, t reflect.Type) yaml.MapSlice {
 	return out
 }
 
-// yamlField is one field of a definition as it is written.
 type yamlField struct {
 	name string
 	kind reflect.Type
 }
 
-// schemaFields are the fields of a type in the order of their declaration.
+// schemaFields returns the fields of a type in the order of their declaration.
 func schemaFields(t reflect.Type) []yamlField {
 	var fields []yamlField
 	for i := range t.NumField() {

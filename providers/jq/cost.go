@@ -7,32 +7,32 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// cost is how the cost of an operation follows from what it is given.
+// cost determines how the cost of an operation depends on its operands.
 type cost string
 
 const (
-	// costWidth is for what copies a value, but not what is in it; costSize for what reads all of it.
+	// costWidth is for operations that copy a value, but not what is in it; costSize for those that read all of it.
 	costWidth cost = "width"
 	costSize  cost = "size"
-	// costProduct is for what compares everything in one value with everything in the other.
+	// costProduct is for operations that compare everything in one value with everything in the other.
 	costProduct cost = "product"
-	// costSquare is for searches that begin anew behind each find.
+	// costSquare is for searches that restart after each match.
 	costSquare cost = "square"
-	// costPieces is for texts that are cut into many values, costJoin for values that are made one text.
+	// costPieces is for splitting texts into many values, costJoin for joining values into one text.
 	costPieces cost = "pieces"
 	costJoin   cost = "join"
 	// costTimes is for *, which repeats texts, merges objects and multiplies numbers of any length.
 	costTimes cost = "times"
-	// costPlace is for the place that a value is put at, costLookUp for the one that it is read from.
+	// costPlace is for writing at a path, costLookUp for reading at one.
 	costPlace  cost = "place"
 	costLookUp cost = "look_up"
 )
 
-// perPiece is what a piece of a text takes that is a value of its own.
+// perPiece is the cost of a piece of a text that becomes a value.
 const perPiece = 48
 
-// costs are those of jq's own functions, by name and number of arguments. The others take a fixed time, or are made of steps.
-// What has an argument that is computed for each value (sort_by and the like) is charged for what comes out of it, too.
+// costs are those of jq's own functions, by name and number of arguments. The others take constant time, or consist of steps.
+// Functions with an argument that is computed for each value (sort_by and the like) are charged for its results, too.
 var costs = map[string]cost{
 	"keys/0": costWidth, "reverse/0": costWidth, "ascii_downcase/0": costWidth, "ascii_upcase/0": costWidth,
 	"tonumber/0": costWidth, "strftime/1": costWidth, "utf8bytelength/0": costWidth, "length/0": costWidth,
@@ -55,7 +55,7 @@ var operatorCosts = map[gojq.Operator]cost{
 	gojq.OpEq: costSize, gojq.OpNe: costSize, gojq.OpLt: costSize, gojq.OpLe: costSize, gojq.OpGt: costSize, gojq.OpGe: costSize,
 }
 
-// chargeFunction is jq's _charge(cost; x; y; meter): it gives back its input.
+// chargeFunction is jq's _charge(cost; x; y; meter): it returns its input.
 func chargeFunction(input any, args []any) any {
 	m, ok := args[3].(*meter)
 	kind, _ := args[0].(string)
@@ -65,7 +65,7 @@ func chargeFunction(input any, args []any) any {
 	return input
 }
 
-// chargeFor charges for an operation on x and, where it has two operands, y.
+// chargeFor charges for an operation on x and, if it has two operands, y.
 func (m *meter) chargeFor(kind cost, x, y any) bool {
 	switch kind {
 	case costWidth:
@@ -86,7 +86,7 @@ func (m *meter) chargeFor(kind cost, x, y any) bool {
 		return !isNumber || m.charge(bounded(n)*perValue/2)
 	case costLookUp:
 		_, isList := x.([]any)
-		return !isList // jq looks for one list in the other
+		return !isList // jq searches for one list in the other
 	case costSize:
 	}
 	return m.size(x) > 0 && m.size(y) > 0
@@ -102,10 +102,10 @@ func (m *meter) chargeTimes(x, y any) bool {
 	return m.charge(m.size(x) * m.size(y) / perValue)
 }
 
-// bounded makes a number one to reckon with: above every budget it does not matter how large it is.
+// bounded limits a number to a range that is safe to compute with: its size above every budget doesn't matter.
 func bounded(n float64) int { return int(min(max(n, 0), 2*maxCost)) }
 
-// numberOf gives a number as jq sees it, however it is held.
+// numberOf returns a number as jq sees it, whatever its Go type.
 func numberOf(v any) (n float64, ok bool) {
 	switch v := v.(type) {
 	case int:
@@ -116,7 +116,7 @@ func numberOf(v any) (n float64, ok bool) {
 		n, _ = new(big.Float).SetInt(v).Float64()
 		return n, true
 	case json.Number:
-		n, err := v.Float64() // out of range it is infinite, which is as it should be
+		n, err := v.Float64() // out of range it becomes infinite, as intended
 		return n, err == nil || n != 0
 	}
 	return 0, false

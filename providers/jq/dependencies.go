@@ -6,23 +6,23 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Dependencies is what an expression takes from its input, as far as it can be seen without running it. Whatever cannot be
-// seen counts as reading the body; it cannot reach more than what the receipt keeps in any case.
+// Dependencies is what an expression reads of its input, as far as static analysis shows. Anything unclear counts as reading
+// the body; an expression can't read more than what the receipt keeps in any case.
 type Dependencies struct {
 	Headers, Query, Path []string
-	// whole: headers, query or path are read without a name.
+	// whole means that headers, query or path are read without a name.
 	whole bool
 	Body  bool
-	// Fields are the paths within the body that are read, as far as they are fixed.
+	// Fields are the paths within the body that are read, as far as they are constant.
 	Fields [][]string
 }
 
-// OnlyBody reports whether nothing but the body is read.
+// OnlyBody reports whether only the body is read.
 func (r *Dependencies) OnlyBody() bool {
 	return len(r.Headers)+len(r.Query)+len(r.Path) == 0 && !r.whole
 }
 
-// BodyPaths are the paths within the body that are read; what cannot be seen counts as all of it, the empty path.
+// BodyPaths returns the paths within the body that are read; unclear reads count as all of it, the empty path.
 func (r *Dependencies) BodyPaths() [][]string {
 	if r.Body && len(r.Fields) == 0 {
 		return [][]string{{}}
@@ -39,8 +39,8 @@ func dependenciesOf(q *gojq.Query) (r Dependencies) {
 	return r
 }
 
-// inQuery follows the parts of a query that see the input itself. What stands right of a pipe sees something else, and
-// was counted where the pipe began.
+// inQuery follows the parts of a query that see the input itself. The right side of a pipe sees something else, and was counted
+// where the pipe began.
 func (r *Dependencies) inQuery(q *gojq.Query) {
 	if q == nil {
 		return
@@ -61,7 +61,7 @@ func (r *Dependencies) inQuery(q *gojq.Query) {
 	}
 }
 
-// hidden reports whether a pipe's left side leaves the input as it is for the right side, as select does.
+// hidden reports whether a pipe's left side passes the input unchanged to the right side, as select does.
 func (r *Dependencies) hidden(q *gojq.Query) bool {
 	return q != nil && q.Term != nil && q.Term.Type == gojq.TermTypeFunc && len(q.Term.SuffixList) == 0
 }
@@ -151,7 +151,7 @@ func (r *Dependencies) inString(s *gojq.String) {
 	}
 }
 
-// index notes .headers["name"] and the like.
+// index records .headers["name"] and the like.
 func (r *Dependencies) index(first *gojq.Index, rest []*gojq.Suffix) {
 	part, ok := constant(first)
 	if !ok {
@@ -177,7 +177,7 @@ func (r *Dependencies) index(first *gojq.Index, rest []*gojq.Suffix) {
 	}
 }
 
-// fixedPath is the path of names that the suffixes begin with.
+// fixedPath returns the path of names at the beginning of the suffixes.
 func fixedPath(suffixes []*gojq.Suffix) []string {
 	path := []string{}
 	for _, s := range suffixes {

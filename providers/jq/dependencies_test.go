@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an expression names is seen wherever in it that stands.
+// Every name in an expression is found, wherever it is.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]struct {

@@ -9,16 +9,16 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Equality is a comparison of what stands at a path with a literal: .body.account == "a7".
+// Equality compares the value at a path with a literal: .body.account == "a7".
 type Equality struct {
 	Names []string
 	// Value is that of the literal, in the form of Comparable.
 	Value string
 }
 
-// RequiredEquality gives the first comparison of a path with a text, a number or a boolean that has to hold for the source to
-// give true: it is all of it (alone), or one of the parts that "and" joins. ok is false where there is none, or the source is no
-// jq.
+// RequiredEquality returns the first comparison of a path with a text, a number or a boolean that is necessary for the source
+// to return true: it is the whole source (alone), or one of the parts that "and" joins. ok is false if there is none, or the
+// source isn't jq.
 func RequiredEquality(source string) (e Equality, alone, ok bool) {
 	query, err := parse(source)
 	if err != nil {
@@ -33,7 +33,7 @@ func RequiredEquality(source string) (e Equality, alone, ok bool) {
 	return Equality{}, false, false
 }
 
-// conjuncts are the parts that "and" joins.
+// conjuncts returns the parts that "and" joins.
 func conjuncts(q *gojq.Query, parts []*gojq.Query) []*gojq.Query {
 	switch {
 	case q == nil || len(q.FuncDefs) > 0 || len(q.Patterns) > 0 || q.Meta != nil || len(q.Imports) > 0:
@@ -60,12 +60,12 @@ func equalityOf(q *gojq.Query) (e Equality, ok bool) {
 	return e, false
 }
 
-// literalOf is the value of a text, a number or a boolean that is written in a query.
+// literalOf returns the value of a literal text, number or boolean.
 func literalOf(q *gojq.Query) (value string, ok bool) {
 	if !isLiteral(q) {
 		return "", false
 	}
-	switch t := q.Term; t.Type { //nolint:exhaustive // null is what is not there, too
+	switch t := q.Term; t.Type { //nolint:exhaustive // null also stands for a missing value
 	case gojq.TermTypeString:
 		return Comparable(t.Str.Str)
 	case gojq.TermTypeTrue, gojq.TermTypeFalse:
@@ -76,11 +76,11 @@ func literalOf(q *gojq.Query) (value string, ok bool) {
 	return "", false
 }
 
-// exact bounds the whole numbers of which a float64 holds each.
+// exact is the limit up to which a float64 represents every whole number.
 const exact = 1 << 53
 
-// Comparable is a text that two values have in common where jq finds them equal. ok is false for what is no text, number or
-// boolean, and for numbers so large that jq compares them otherwise than as float64.
+// Comparable returns equal texts for values that jq finds equal. ok is false for anything other than a text, number or boolean,
+// and for numbers so large that jq doesn't compare them as float64.
 func Comparable(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -92,12 +92,12 @@ func Comparable(v any) (text string, ok bool) {
 		if err != nil || !(math.Abs(n) < exact) {
 			return "", false
 		}
-		return strconv.FormatFloat(n+0, 'g', -1, 64), true // there is one zero
+		return strconv.FormatFloat(n+0, 'g', -1, 64), true // normalizes -0
 	}
 	return "", false
 }
 
-// At is what stands at a path of names; nil where that leads nowhere, or through what is no object.
+// At returns the value at a path of names; nil if it is missing, or a parent isn't an object.
 func (in Input) At(names []string) any {
 	v, err := lookUp(in.Value, names)
 	if err != nil {
@@ -106,7 +106,7 @@ func (in Input) At(names []string) any {
 	return v
 }
 
-// Budget bounds an evaluation: Steps of jq's machine, and a Cost of about a byte that is copied, looked at or kept.
+// Budget limits an evaluation: Steps of jq's machine, and a Cost of about one for each byte that is copied, read or kept.
 type Budget struct{ Steps, Cost int }
 
 // FirstWithin is First within a smaller budget than that of expressions of definitions.

@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// What a source requires is found where it is certain, and nowhere else.
+// Required equalities are found if they are certain, and not otherwise.
 func TestRequiredEqualities(t *testing.T) {
 	t.Parallel()
 	type found struct {
@@ -49,7 +49,7 @@ func TestRequiredEqualities(t *testing.T) {
 	}
 }
 
-// Values have a text in common where jq finds them equal.
+// Values have equal texts if and only if jq finds them equal.
 func TestComparableValues(t *testing.T) {
 	t.Parallel()
 	values := []any{

@@ -12,40 +12,41 @@ import (
 	"holdfast/event"
 )
 
-// Deadline is for all expressions of one request or one parse together.
+// Deadline is shared by all expressions of one request or one parse.
 const Deadline = time.Second
 
-// maxOutputs is how many values one expression may give.
+// maxOutputs is the maximum number of values of one expression.
 const maxOutputs = 1000
 
-// Expression is compiled jq. A nil expression gives nothing.
+// Expression is compiled jq. A nil expression returns nothing.
 type Expression struct {
-	// Field is where it stands in its definition, Source its text.
+	// Field is its place in its definition, Source its text.
 	Field, Source string
 	code          *gojq.Code
-	// Dependencies are what of its input it reads.
+	// Dependencies is what it reads of its input.
 	Dependencies Dependencies
-	// Names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
+	// Names is the path to the value if the expression is nothing else (.body.id): then it is looked up without jq.
 	Names []string
 }
 
-// Input is what the expressions of one event see.
+// Input is what the expressions of one event can read.
 type Input struct {
 	// Value is {headers, query, path, body}, Root the envelope of the event's batch, or nil.
 	Value map[string]any
 	Root  any
-	// Source is that of the event, uncut: entities may be scoped by it.
+	// Source is the uncut source of the event: it may be the scope of entities.
 	Source string
 }
 
-// NewInput is what the expressions of an event see: what is kept of its request, its body, and the envelope of its batch.
+// NewInput returns the input for the expressions of an event: what is kept of its request, its body, and the envelope of its
+// batch.
 func NewInput(headers, query, path map[string]string, body, root any) Input {
 	return Input{Root: root, Value: map[string]any{
 		"headers": values(headers), "query": values(query), "path": values(path), "body": body,
 	}}
 }
 
-// nothing is what is kept of a part that has nothing. Expressions never change what they see.
+// nothing is an empty part. Expressions never modify their input.
 var nothing = map[string]any{}
 
 func values(m map[string]string) map[string]any {
@@ -59,12 +60,12 @@ func values(m map[string]string) map[string]any {
 	return out
 }
 
-// Compile compiles the source of a field; nil for "". The error says why it cannot be used.
+// Compile compiles the source of a field; nil for "". The error says why the source is invalid.
 func Compile(field, source string) (*Expression, error) {
 	return compile(field, source, func(*gojq.Query) {})
 }
 
-// compile changes the query before it is metered.
+// compile applies change to the query before it is metered.
 func compile(field, source string, change func(*gojq.Query)) (*Expression, error) {
 	if source == "" {
 		return nil, nil
@@ -84,11 +85,11 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	return x, nil
 }
 
-// errTooMany says that an expression gave more values than are taken.
+// errTooMany means that an expression returned too many values.
 var errTooMany = errors.New("too many values")
 
-// All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
-// errTooCostly, errNull, or errEvaluation, which has jq's message without its values: those are of the payload.
+// All returns the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
+// errTooCostly, errNull, or errEvaluation, which has jq's message without the values, because those are from the payload.
 func (x *Expression) All(ctx context.Context, in Input, item any) (out []any, err error) {
 	err = x.each(ctx, in, item, func(v any) bool {
 		out = append(out, v)
@@ -103,7 +104,7 @@ func (x *Expression) All(ctx context.Context, in Input, item any) (out []any, er
 	return out, nil
 }
 
-// First gives the first value of the expression, nil if there is none. The rest is not computed.
+// First returns the first value of the expression, nil if there is none. The rest isn't computed.
 func (x *Expression) First(ctx context.Context, in Input, item any) (first any, err error) {
 	err = x.each(ctx, in, item, func(v any) bool {
 		first = v
@@ -119,7 +120,7 @@ func (x *Expression) Once(in Input) (any, error) {
 	return x.First(ctx, in, nil)
 }
 
-// each calls take with the values until it has enough.
+// each calls take with the values until it returns false.
 func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) error {
 	return x.run(newMeter(ctx), in, item, take)
 }
@@ -155,7 +156,7 @@ func (x *Expression) run(m *meter, in Input, item any, take func(any) bool) (err
 	}
 }
 
-// namesOf gives the names that a query such as .body.id consists of; nil for any other.
+// namesOf returns the names in a query such as .body.id; nil for any other.
 func namesOf(q *gojq.Query) []string {
 	if q.Term == nil || q.Term.Type != gojq.TermTypeIndex || len(q.FuncDefs) > 0 {
 		return nil
@@ -168,7 +169,7 @@ func namesOf(q *gojq.Query) []string {
 	return append([]string{first}, rest...)
 }
 
-// lookUp is what jq does with such a query: nothing has no fields, and neither has what is no object.
+// lookUp does what jq does with such a query: nil has no fields, and neither has a value that isn't an object.
 func lookUp(v any, names []string) (any, error) {
 	for _, name := range names {
 		switch object := v.(type) {
@@ -183,7 +184,7 @@ func lookUp(v any, names []string) (any, error) {
 	return v, nil
 }
 
-// failureOf is what is told of an error of jq.
+// failureOf converts an error of jq.
 func (x *Expression) failureOf(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return context.DeadlineExceeded
@@ -199,10 +200,10 @@ func (x *Expression) failureOf(err error) error {
 	return errEvaluation
 }
 
-// IsDeadline reports the one failure that says nothing about the event.
+// IsDeadline reports whether the error is the only failure that isn't caused by the event.
 func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// Failed turns the error of an expression into that of the definition, with jq's message and the types of the values.
+// Failed converts the error of an expression into an error of the definition, with jq's message and the types of the values.
 func (x *Expression) Failed(err error) *event.Error {
 	code := "jq_failed"
 	var failed *evaluationError
@@ -223,17 +224,17 @@ func (x *Expression) Failed(err error) *event.Error {
 	return x.Fail(code)
 }
 
-// Fail is an error of the definition, named by its field alone.
+// Fail returns an error of the definition that names only its field.
 func (x *Expression) Fail(code string) *event.Error {
 	return &event.Error{Class: event.ClassFailed, Code: code, Text: event.EvaluateField + x.Field}
 }
 
-// Reject is an error of an event for which the expression has given what cannot be, named by the field.
+// Reject returns an error of an event for which the expression returned an invalid value. It names the field.
 func (x *Expression) Reject(code, why string) *event.Error {
 	return event.Rejectf(code, "%s: %s%s", why, event.EvaluateField, x.Field)
 }
 
-// Marshal is the JSON of what an expression gave, if it is not much longer than limit.
+// Marshal returns the JSON of an expression's value, unless it is much longer than limit.
 func Marshal(v any, limit int) ([]byte, error) {
 	if !isShort(v, limit) {
 		return nil, errTooCostly

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// What is looked up without jq gives what jq gives.
+// A lookup without jq has the same result as jq.
 func TestPathsAreLookedUpAsJQDoes(t *testing.T) {
 	t.Parallel()
 	bodies := []string{

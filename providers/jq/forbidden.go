@@ -9,8 +9,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// forbiddenFunctions would make an expression depend on more than the event, or reach beyond it. A retry, a reset and a
-// replay must all compute the same. Others have no bound that could be put on them.
+// forbiddenFunctions would make an expression depend on more than the event, or have effects. A retry, a reset and a replay
+// must all compute the same. Others can't be bounded.
 var forbiddenFunctions = map[string]string{
 	"env": "reads the environment", "$ENV": "reads the environment",
 	"input": "reads other input", "inputs": "reads other input", "input_filename": "reads other input",
@@ -26,10 +26,10 @@ var forbiddenFunctions = map[string]string{
 
 const takesMemory = "can take memory without bound"
 
-// maxPlace is the highest place of an array that an assignment can name.
+// maxPlace is the highest array index that an assignment can name.
 const maxPlace = 10_000
 
-// forbidden says why the query cannot be part of a definition; "" if it can.
+// forbidden returns why the query is not allowed in a definition; "" if it is.
 func forbidden(query *gojq.Query) string {
 	if len(query.Imports) > 0 || query.Meta != nil {
 		return "modules cannot be used"
@@ -81,7 +81,7 @@ func forbiddenCall(f *gojq.Func) string {
 	return ""
 }
 
-// forbiddenPlace refuses an assignment that fills an array up to a place far away.
+// forbiddenPlace refuses an assignment that would fill an array up to a distant index.
 func forbiddenPlace(left *gojq.Query) (reason string) {
 	walk(reflect.ValueOf(left), func(node any) {
 		switch node := node.(type) {

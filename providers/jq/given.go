@@ -7,20 +7,20 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// givenName is the function that lets everything through but null, and a list with null in it.
+// givenName is the function that passes everything but null, and a list with null in it.
 const givenName = "_given"
 
-// errNull says that a text would have been made of nothing.
+// errNull means that null would have become part of a text.
 var errNull = errors.New("null became part of a text")
 
-// CompileName compiles the source of a field that names something, such as the ID of a workflow. To jq "order:" + null is
-// "order:", and all events without an order would have one name. Here it is an error where null becomes part of a text; an author
-// who wants that says so: .order // "none".
+// CompileName compiles the source of a field that names something, such as a workflow ID. In jq "order:" + null is "order:",
+// and all events without an order would have the same name. Here it is an error if null becomes part of a text; an author who
+// wants that writes so: .order // "none".
 func CompileName(field, source string) (*Expression, error) {
 	return compile(field, source, needGiven)
 }
 
-// needGiven rewrites a query so that it fails where null would become part of a text.
+// needGiven rewrites a query so that it fails if null would become part of a text.
 func needGiven(q *gojq.Query) {
 	rewritten := map[*gojq.Term]bool{}
 	walk(reflect.ValueOf(q), func(node any) {
@@ -34,7 +34,7 @@ func needGiven(q *gojq.Query) {
 			}
 		case *gojq.String:
 			for i, part := range node.Queries {
-				if part.Term == nil || part.Term.Str == nil { // what stands between is text
+				if part.Term == nil || part.Term.Str == nil { // the parts between are literal text
 					node.Queries[i] = inParentheses(given(part))
 				}
 			}
@@ -50,16 +50,16 @@ func needGiven(q *gojq.Query) {
 	})
 }
 
-// joinsText are the functions that make a text of null.
+// joinsText are the functions that turn null into text.
 var joinsText = map[string]bool{"add/0": true, "join/1": true, "tostring/0": true, "tojson/0": true}
 
-// makesText says whether a term makes a text of its input: one of these functions, or a format such as @text that no text
+// makesText reports whether a term turns its input into text: one of these functions, or a format such as @text that no text
 // follows.
 func makesText(t *gojq.Term) bool {
 	return t.Type == gojq.TermTypeFunc && joinsText[signature(t.Func)] || t.Type == gojq.TermTypeFormat && t.Str == nil
 }
 
-// sumInPlace writes a += b as what it means to jq, with a sum that can be rewritten.
+// sumInPlace expands a += b into its meaning in jq, with a sum that can be rewritten.
 func sumInPlace(q *gojq.Query) *gojq.Query {
 	meant, err := gojq.Parse("(" + q.Right.String() + ") as $_added | (" + q.Left.String() + ") |= (. + $_added)")
 	if err != nil {
@@ -83,7 +83,7 @@ func inParentheses(q *gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}
 }
 
-// givenFunction is jq's _given: it gives back its input.
+// givenFunction is jq's _given: it returns its input.
 func givenFunction(input any, _ []any) any {
 	if input == nil {
 		return errNull

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What names something is made of what is there: to jq null is the empty text in a sum, and "null" within a text.
+// A name doesn't contain null: in jq null is the empty text in a sum, and "null" within a text.
 func TestNamesAreMadeOfNoNull(t *testing.T) {
 	t.Parallel()
 	in := NewInput(nil, nil, nil, map[string]any{"id": "7", "n": 7, "list": []any{"a", nil}}, nil)
@@ -27,7 +27,7 @@ func TestNamesAreMadeOfNoNull(t *testing.T) {
 		`.body | .id += .id | .id`:                  "77",
 		`.body.n | @text`:                           "7",
 		`.body.id | @uri`:                           "7",
-		`.body.nothing`:                             nil, // is no text, and said so by whoever wants one
+		`.body.nothing`:                             nil, // isn't text, and authors who want one write so
 		`"order:" + .body.nothing`:                  errNull,
 		`.body.nothing + "order"`:                   errNull,
 		`"order:" + .body.nothing + ":" + .body.id`: errNull,

@@ -2,8 +2,8 @@ package jq
 
 import "github.com/itchyny/gojq"
 
-// LiteralPrefix is how every text that a source gives begins, as far as it is written there: "order:" of "order:" + .body.id and
-// of "order:\(.body.id)". It is "" where the source begins otherwise, or is no jq.
+// LiteralPrefix returns the literal beginning of every text that a source returns: "order:" of "order:" + .body.id and of
+// "order:\(.body.id)". It is "" if the source begins otherwise, or isn't jq.
 func LiteralPrefix(source string) string {
 	query, err := parse(source)
 	if err != nil {
@@ -25,7 +25,7 @@ func prefixOf(q *gojq.Query) string {
 	case q.Term.Type != gojq.TermTypeString:
 		return ""
 	case len(q.Term.Str.Queries) > 0:
-		return prefixOf(q.Term.Str.Queries[0]) // an interpolation is its parts, and the texts between them
+		return prefixOf(q.Term.Str.Queries[0]) // an interpolation is a list of its parts and the literals between them
 	}
 	return q.Term.Str.Str
 }

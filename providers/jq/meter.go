@@ -6,18 +6,18 @@ import (
 	"math/big"
 )
 
-// The budget of one evaluation. A step is one instruction of jq's machine; a unit of cost is about a byte that is copied, looked
-// at or kept.
+// The budget of one evaluation. A step is one instruction of jq's machine; a unit of cost is about a byte that is copied, read
+// or kept.
 const (
 	maxSteps = 3_000_000
 	maxCost  = 64 << 20
 )
 
-// errTooCostly says that an evaluation has used up its budget. It says the same of the same input every time, where a deadline
-// depends on the machine.
+// errTooCostly means that an evaluation has exhausted its budget. It is the same for the same input every time, whereas a
+// deadline depends on the machine.
 var errTooCostly = errors.New("too costly")
 
-// meter is the context of one evaluation. jq's machine asks it before every step whether to go on.
+// meter is the context of one evaluation. jq's machine checks it before every step.
 type meter struct {
 	context.Context
 
@@ -34,7 +34,7 @@ func newMeterOf(ctx context.Context, b Budget) *meter {
 	return &meter{Context: ctx, done: ctx.Done(), steps: b.Steps, cost: b.Cost}
 }
 
-// Done is closed once the budget is used up or the deadline has passed.
+// Done returns a channel that is closed once the budget is exhausted or the deadline has passed.
 func (m *meter) Done() <-chan struct{} {
 	if m.steps--; m.steps < 0 {
 		return closed
@@ -42,7 +42,7 @@ func (m *meter) Done() <-chan struct{} {
 	return m.done
 }
 
-// Err says why it is closed.
+// Err returns why it is closed.
 func (m *meter) Err() error {
 	if m.steps < 0 {
 		return errTooCostly
@@ -50,15 +50,15 @@ func (m *meter) Err() error {
 	return m.Context.Err()
 }
 
-// closed is the channel of every meter that is used up.
+// closed is the channel of every exhausted meter.
 var closed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// charge takes a cost from the budget; false if that was more than was left. Then the next step is the last, whatever the
-// expression does about the error.
+// charge takes a cost from the budget and returns false if it was exceeded. Then the next step is the last, whatever the
+// expression does with the error.
 func (m *meter) charge(cost int) bool {
 	if m.cost -= cost; m.cost < 0 || cost < 0 {
 		m.steps = 0
@@ -66,13 +66,13 @@ func (m *meter) charge(cost int) bool {
 	return m.steps > 0
 }
 
-// maxValueDepth is how deep a value may be nested that an expression makes.
+// maxValueDepth is the maximum nesting of a value that an expression makes.
 const maxValueDepth = 1000
 
-// perValue is what a value takes beside its text.
+// perValue is the cost of a value in addition to its text.
 const perValue = 32
 
-// size charges for a value with all that is in it and gives its cost. What is in it twice counts twice, as for whoever reads it.
+// size charges for a value with everything in it and returns its cost. Shared parts count each time, as they do for a reader.
 func (m *meter) size(v any) int {
 	before := m.cost
 	s := scale{left: m.cost, perValue: perValue}
@@ -83,7 +83,7 @@ func (m *meter) size(v any) int {
 	return before - s.left
 }
 
-// scale weighs a value, and stops as soon as it is heavier than what is left.
+// scale weighs a value, and stops as soon as it is heavier than left.
 type scale struct{ left, perValue int }
 
 func (s *scale) weigh(v any, depth int) {
@@ -109,7 +109,7 @@ func (s *scale) weigh(v any, depth int) {
 	}
 }
 
-// isShort reports whether the JSON of a value is not much longer than limit: it has to be known before it is written, because an
+// isShort reports whether the JSON of a value is not much longer than limit. It must be checked before writing, because an
 // array can be twice in an array that is twice in an array.
 func isShort(v any, limit int) bool {
 	s := scale{left: limit, perValue: 1}
@@ -117,7 +117,7 @@ func isShort(v any, limit int) bool {
 	return s.left >= 0
 }
 
-// width is how much room a value takes without what is in it.
+// width returns the size of a value without its contents.
 func width(v any) int {
 	switch v := v.(type) {
 	case string:

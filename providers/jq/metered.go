@@ -6,7 +6,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// The names that metered queries have beside the author's own, who can have none that begin with an underscore.
+// The names in metered queries. They can't collide with the author's own, which must not begin with an underscore.
 const (
 	chargeName    = "_charge"
 	meterVariable = "$__meter"
@@ -17,12 +17,12 @@ const (
 // metering rewrites a query so that whatever costs more than a step is charged for before it is done. jq's machine has no bounds
 // of its own: a number in a body can be the length of an array.
 type metering struct {
-	// placing is set where a value may be put at the place that a part of the query names: left of an assignment, and
-	// anywhere once there are functions, which may stand there.
+	// placing is set where a value may be written to the path that a part of the query names: left of an assignment, and anywhere
+	// once there are functions, which may be used there.
 	placing bool
 }
 
-// compileMetered compiles a query, which it changes.
+// compileMetered compiles a query, and modifies it.
 func compileMetered(q *gojq.Query) (*gojq.Code, error) {
 	m := metering{placing: definesFunctions(q)}
 	m.visit(reflect.ValueOf(q))
@@ -38,7 +38,7 @@ func definesFunctions(q *gojq.Query) (found bool) {
 	return found
 }
 
-// visit rewrites the inner parts first, so that it never comes across what it has made.
+// visit rewrites the inner parts first, so that it never visits its own output.
 func (m metering) visit(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -74,7 +74,7 @@ func (m metering) rewrite(node any) {
 		m.rewriteTerm(node)
 	case *gojq.String:
 		for i, q := range node.Queries {
-			if q.Term == nil || q.Term.Str == nil { // what stands between is text
+			if q.Term == nil || q.Term.Str == nil { // the parts between are literal text
 				charged := pipe(q, charge(costSize, itself(), nil))
 				node.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: charged}}
 			}
@@ -90,8 +90,8 @@ func (m metering) rewrite(node any) {
 	}
 }
 
-// rewriteQuery makes R as $right | L as $left | charge | $left + $right of L + R, which is how jq evaluates it. L += R becomes
-// R as $right | L |= . + $right.
+// rewriteQuery turns L + R into R as $right | L as $left | charge | $left + $right, which is how jq evaluates it. L += R
+// becomes R as $right | L |= . + $right.
 func (m metering) rewriteQuery(q *gojq.Query) {
 	operator := q.Op
 	if plain, ok := updates[q.Op]; ok {
@@ -113,7 +113,8 @@ func (m metering) rewriteQuery(q *gojq.Query) {
 	*q = *made
 }
 
-// isCheap reports whether an operation costs no more than a step: comparing with something short, or computing with constants.
+// isCheap reports whether an operation costs no more than a step: a comparison with something short, or arithmetic with
+// constants.
 func isCheap(kind cost, left, right *gojq.Query) bool {
 	if kind == costSize {
 		return isLiteral(left) || isLiteral(right)
@@ -142,7 +143,7 @@ func (m metering) rewriteTerm(t *gojq.Term) {
 	}
 }
 
-// meteredCall charges for a call of a function, or for a format; nil where that costs nothing.
+// meteredCall charges for a function call or a format; nil if it is free.
 func meteredCall(t *gojq.Term) *gojq.Query {
 	call := &gojq.Query{Term: t}
 	if t.Type == gojq.TermTypeFormat && t.Str == nil {

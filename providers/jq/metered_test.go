@@ -13,7 +13,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// expressionOf compiles an expression that must be good.
+// expressionOf compiles a valid expression.
 func expressionOf(t testing.TB, source string) *Expression {
 	t.Helper()
 	x, err := Compile("state", source)
@@ -21,7 +21,7 @@ func expressionOf(t testing.TB, source string) *Expression {
 	return x
 }
 
-// costlyInput has a number, a long text and long lists, as a body of 256 KiB may.
+// costlyInput returns a number, a long text and long lists, as a body of 256 KiB may contain.
 func costlyInput() Input {
 	list := func(n int, v any) []any {
 		all := make([]any, n)
@@ -36,16 +36,16 @@ func costlyInput() Input {
 	}, nil)
 }
 
-// No expression takes more memory than this, whatever it does and whatever it is given. An array that grows is copied as it grows,
-// so that of all that is allocated a fifth is kept.
+// No expression allocates more than this, for any input. A growing array is copied as it grows, so only a fifth of all
+// allocations is kept.
 const allocatedByExpression = 512 << 20
 
-// An expression that would take time or memory without bound is stopped: at the same point every time, not when a clock says so,
-// and even if it catches the error.
+// An expression that would take unlimited time or memory is stopped: at the same point every time rather than by a clock, and
+// even if it catches the error.
 func TestCostlyExpressionsAreStopped(t *testing.T) {
 	in := costlyInput()
 	for _, source := range []string{
-		// The length of something comes from the body.
+		// A length comes from the body.
 		`.body.n as $n | [] | .[$n] = 1`, `.body.n as $n | [] | .[$n] |= 1`, `.body.n as $n | [] | .[$n] += 1`,
 		`.body.n as $n | null | .[[$n][0]] = 1`, `def put(place): place = 1; .body.n as $n | [] | put(.[$n])`,
 		`def at: .[500000000 + 0]; [] | at = 1`, `.body.n as $n | [] | (try .[$n] catch 0) = 1`,
@@ -58,11 +58,11 @@ func TestCostlyExpressionsAreStopped(t *testing.T) {
 		`reduce range(40) as $i ("x"; . + .)`, `reduce range(40) as $i ("x"; . += .)`, `reduce range(40) as $i ([1]; . + .)`,
 		`reduce range(40) as $i (3; . * .)`, `reduce range(40) as $i (3; . *= .)`, `reduce range(40) as $i ("x"; "\(.)\(.)")`,
 		`reduce range(40) as $i ([1]; [.[], .[]])`, `reduce range(40) as $i ("x"; [., .] | add)`,
-		// It never ends, or goes deep.
+		// It never ends, or recurses deeply.
 		`def f: [f]; f`, `def f: 1 + f; f`, `[repeat(1)]`, `0 | last(recurse(. + 1; true))`, `def f: (.body.a[] | 1), f; [f]`,
 		`reduce range(1000000) as $i (0; [.]) | tojson`, `reduce range(1000000) as $i (0; {a: .}) | tostring`,
 		`[.body.a[] as $x | .body.a[] as $y | 1]`, `def f: .body.a[] as $x | f; f`,
-		// Each of many is long.
+		// Each of many values is long.
 		`[.body.a[] as $x | .body.s + "y"]`, `[.body.a[] as $x | .body.s | ascii_upcase]`, `[.body.a[] as $x | "\(.body.s)"]`,
 		`[.body.a[] as $x | .body.s | @base64]`, `[.body.a[] as $x | .body.deep | tojson]`, `.body.s as $s | .body.a | map(tostring) | join($s)`,
 		`.body.s as $s | add(.body.a[] | $s)`, `.body as $b | .body.a | sort_by($b)`, `.body as $b | .body.a | group_by($b.deep | tojson)`,
@@ -71,7 +71,7 @@ func TestCostlyExpressionsAreStopped(t *testing.T) {
 		`[.body.s | match("x"; "g")]`, `.body.s | gsub("x"; "y")`, `[.body.s | scan("x")]`, `.body.s | split("x"; null)`, `[.body.s | splits("x")]`,
 		`.body.a - .body.b`, `.body as $b | .body.a | contains($b.b)`, `.body as $b | .body.a | indices($b.a)`,
 		`.body as $b | .body.a | inside($b.b)`,
-		// It does not want to hear of it.
+		// It catches the error.
 		`try (reduce range(40) as $i ("x"; . + .)) catch "caught"`, `(.body.n as $n | "x" * $n)? // "other"`,
 		`[.body.a[] | try ("x" * 500000000) catch 0]`,
 	} {
@@ -88,7 +88,7 @@ func TestCostlyExpressionsAreStopped(t *testing.T) {
 	require.Equal(t, errTooCostly, err, "a list is looked for in another")
 }
 
-// What no budget could stop is refused when the definition is read.
+// An expression that no budget could stop is refused when the definition is loaded.
 func TestUnboundedExpressionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for source, reason := range map[string]string{
@@ -117,7 +117,7 @@ func TestUnboundedExpressionsAreRefused(t *testing.T) {
 	}
 }
 
-// Being charged changes nothing of what an expression gives.
+// Metering doesn't change the result of an expression.
 func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
 	t.Parallel()
 	body, err := decode.JSON([]byte(`{"a":[3,1,2,1],"s":"a-b-c","o":{"x":{"y":1,"z":null},"w":[{"id":1},{"id":2,"k":"v"}]},"n":2,"f":1.5,
@@ -171,7 +171,7 @@ func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
 	}
 }
 
-// allocatedBy is how much a function allocates. It must not run beside other tests.
+// allocatedBy returns how much a function allocates. It must not run in parallel with other tests.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

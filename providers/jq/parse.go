@@ -6,14 +6,14 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// The bounds of an expression. Beyond them, parsing and compiling take time that grows with the square of the depth, and a stack
-// that grows with it.
+// The limits of an expression. Beyond them, the time for parsing and compiling grows with the square of the depth, and so does
+// the stack.
 const (
 	maxSource  = 16 << 10 // bytes
 	maxNesting = 64
 )
 
-// parse reads an expression within the bounds.
+// parse parses an expression within the limits.
 func parse(source string) (*gojq.Query, error) {
 	if len(source) > maxSource {
 		return nil, fmt.Errorf("is longer than %d bytes", maxSource)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An expression that is nothing but nesting is refused before it is parsed. Nesting within the limit, and brackets in text and
-// comments, are read.
+// An expression that consists of nesting is refused before it is parsed. Nesting within the limit, and brackets in text and
+// comments, are accepted.
 func TestNestingIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, level := range [][2]string{

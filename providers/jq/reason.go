@@ -12,7 +12,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// errEvaluation says that an expression failed on this input.
+// errEvaluation means that an expression failed on this input.
 var errEvaluation = errors.New("expression failed")
 
 // evaluationError is an errEvaluation with jq's reason.
@@ -23,8 +23,9 @@ func (e *evaluationError) Error() string { return errEvaluation.Error() + ": " +
 // Is makes it an errEvaluation.
 func (e *evaluationError) Is(target error) bool { return target == errEvaluation }
 
-// messages are those of jq's errors, by the type of the error. jq prints a piece of each value; here {field} stands for the type
-// of the value in that field of the error, and {name} for the name of a function. An error that isn't listed has no reason.
+// messages are those of jq's errors, by the type of the error. jq prints a piece of each value; here {field} stands for the
+// type of the value in that field of the error, and {name} for the name of a function. An error that isn't listed has no
+// reason.
 var messages = map[string]string{
 	"expectedObjectError":       "expected an object but got: {v}",
 	"expectedArrayError":        "expected an array but got: {v}",
@@ -55,8 +56,8 @@ var messages = map[string]string{
 	"invalidPathIterError":      "invalid path on iterating against: {v}",
 }
 
-// reasonOf is jq's message of an error of the source, with the types of the values in place of the values: those are of the
-// payload. "" if there is none that is known to be free of them.
+// reasonOf returns jq's message for an error of the source, with types in place of values, because those are from the payload.
+// It is "" unless the message is known to contain no values.
 func reasonOf(err error, source string) string {
 	var raised gojq.ValueError
 	if errors.As(err, &raised) {
@@ -81,7 +82,7 @@ func fieldReason(name string, v reflect.Value) string {
 	return typeName(v)
 }
 
-// raisedReason is what an expression raises by error: its text where it stands like that in the source, else its type.
+// raisedReason returns what an expression raises with error: its text if it is a literal in the source, else its type.
 func raisedReason(value any, source string) string {
 	text, isText := value.(string)
 	if quoted := strconv.Quote(text); isText && strings.Contains(source, quoted) {
@@ -90,7 +91,7 @@ func raisedReason(value any, source string) string {
 	return "error: " + typeName(reflect.ValueOf(value))
 }
 
-// typeName is jq's name for the type of a value, which may be that of an unexported field.
+// typeName returns jq's name for the type of a value, which may be an unexported field.
 func typeName(v reflect.Value) string {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

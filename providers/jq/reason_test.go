@@ -12,7 +12,7 @@ import (
 	"holdfast/providers/decode"
 )
 
-// An error says what jq says, with the type of each value in place of the value: nothing of a payload leaves with it.
+// An error has jq's message with types in place of values, so that it contains nothing of the payload.
 func TestAnErrorHasTypesForValues(t *testing.T) {
 	t.Parallel()
 	const body = `{"text": "CANARY", "list": ["CANARY"], "object": {"CANARY": "CANARY"}, "number": 424242, "huge": 12345678901234567890123,

@@ -30,19 +30,19 @@ func walk(v reflect.Value, visit func(node any)) {
 // signature names a function as jq does: by name and number of arguments.
 func signature(f *gojq.Func) string { return f.Name + "/" + strconv.Itoa(len(f.Args)) }
 
-// updates are the assignments that compute, with what they compute.
+// updates maps the arithmetic assignments to their operators.
 var updates = map[gojq.Operator]gojq.Operator{
 	gojq.OpUpdateAdd: gojq.OpAdd, gojq.OpUpdateSub: gojq.OpSub, gojq.OpUpdateMul: gojq.OpMul, gojq.OpUpdateDiv: gojq.OpDiv,
 	gojq.OpUpdateMod: gojq.OpMod,
 }
 
-// isUpdate reports whether an operator puts a value at the place on its left.
+// isUpdate reports whether an operator assigns to the path on its left.
 func isUpdate(o gojq.Operator) bool {
 	_, computes := updates[o]
 	return computes || o == gojq.OpAssign || o == gojq.OpModify || o == gojq.OpUpdateAlt
 }
 
-// isLiteral reports whether a query is a scalar that is written in it.
+// isLiteral reports whether a query is a literal scalar.
 func isLiteral(q *gojq.Query) bool {
 	if q == nil || q.Term == nil || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
 		return false
@@ -70,12 +70,12 @@ func pipe(left, right *gojq.Query) *gojq.Query {
 	return &gojq.Query{Op: gojq.OpPipe, Left: left, Right: right}
 }
 
-// bind is value as $name | body.
+// bind returns value as $name | body.
 func bind(value *gojq.Query, name string, body *gojq.Query) *gojq.Query {
 	return &gojq.Query{Op: gojq.OpPipe, Left: value, Patterns: []*gojq.Pattern{{Name: name}}, Right: body}
 }
 
-// charge is a call that charges for an operation on x and y.
+// charge returns a call that charges for an operation on x and y.
 func charge(kind cost, x, y *gojq.Query) *gojq.Query {
 	if y == nil {
 		y = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNull}}

@@ -10,8 +10,8 @@ import (
 	"holdfast/providers/decode"
 )
 
-// Text gives a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one id. ok is false for null,
-// "", booleans, arrays and objects, none of which identify anything.
+// Text returns a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one ID. ok is false for null, "",
+// booleans, arrays and objects, none of which identify anything.
 func Text(v any) (s string, ok bool) {
 	switch v := v.(type) {
 	case string:

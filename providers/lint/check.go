@@ -13,14 +13,14 @@ import (
 
 // Checked is the result of a check.
 type Checked struct {
-	// Names are the definitions that were looked at, sorted.
+	// Names are the checked definitions, sorted.
 	Names    []string  `json:"definitions"`
 	Findings []Finding `json:"findings"`
-	// Notes are what is as it may be, and easily overlooked.
+	// Notes are remarks on things that are allowed but easily overlooked.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Mistakes are the findings that are more than advice.
+// Mistakes returns the findings that aren't advice.
 func (c *Checked) Mistakes() (mistakes []Finding) {
 	for _, f := range c.Findings {
 		if !f.Advice {
@@ -30,13 +30,13 @@ func (c *Checked) Mistakes() (mistakes []Finding) {
 	return mistakes
 }
 
-// CheckAll validates and lints the built-in definitions and those of the folder dir ("" is no folder).
+// CheckAll validates and lints the built-in definitions and those of the folder dir ("" for none).
 func CheckAll(dir string, s auth.Secrets) (Checked, error) {
 	return check(dir, s, func(definition.File) bool { return true })
 }
 
-// CheckPath validates and lints the definitions of a folder, or one file. What they extend is looked for beside them and
-// among the built-in ones. The error is only ever that the path cannot be read.
+// CheckPath validates and lints the definitions of a folder, or one file. What they extend is looked up in the same folder and
+// among the built-in ones. The only possible error is that the path can't be read.
 func CheckPath(path string, s auth.Secrets) (Checked, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func CheckPath(path string, s auth.Secrets) (Checked, error) {
 	return check(dir, s, wanted)
 }
 
-// check looks at the wanted definitions and leaves the others alone: they may be files of another kind.
+// check checks the wanted definitions and skips the others: they may be files of another kind.
 func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Checked, error) {
 	files, err := providers.ReadAll(dir)
 	if files == nil {
@@ -104,7 +104,7 @@ func (c *Checked) lint(s auth.Secrets, compiled []*providers.Provider, files def
 	}
 }
 
-// invalid notes every mistake that is joined in err.
+// invalid records every mistake that is joined in err.
 func (c *Checked) invalid(err error) {
 	for _, e := range definition.Errors(err) {
 		c.Findings = append(c.Findings, Finding{

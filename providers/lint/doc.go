@@ -1,6 +1,6 @@
-// Package lint tries definitions out before anything arrives: it finds what a valid definition says and cannot mean, runs its
-// samples, refuses a reload after which more of them fail, and explains what would become of one request.
+// Package lint checks definitions before any request arrives: it finds rules that a valid definition can't mean, runs its
+// samples, refuses a reload after which more of them fail, and explains what would happen to one request.
 //
-// It reads the definition as it is written and asks a Provider what anybody may ask. It must never reach into how that is
-// compiled, and it changes nothing.
+// It reads the definition as written and uses a Provider's public methods. It must not depend on how a definition is compiled,
+// and it changes nothing.
 package lint

@@ -9,11 +9,11 @@ import (
 	"holdfast/providers/jq"
 )
 
-// fewSamples is how many events a definition shows at least.
+// fewSamples is the minimum number of events that a definition should show.
 const fewSamples = 3
 
-// checkEvidence looks for what a reader needs who has to believe a definition: where it comes from, why its key is the key, and
-// events that show both. People may leave it out of their own definitions, so that it is advice there.
+// checkEvidence checks for what a reader needs to trust a definition: its sources, the reasons for its key, and events that
+// show both. For users' own definitions it is only advice.
 func (l *linter) checkEvidence() {
 	if len(l.written.Sources) == 0 {
 		l.advise("sources", RuleUnsourced,
@@ -23,7 +23,7 @@ func (l *linter) checkEvidence() {
 		l.advise("why."+name, RuleUnexplained, "is missing")
 	}
 	if len(l.written.Samples) == 0 {
-		return // which is told already
+		return // already reported
 	}
 	x, err := jq.Compile("type", string(l.written.Type))
 	if err == nil && x != nil && x.Dependencies.OnlyBody() && !x.Dependencies.Body {
@@ -39,18 +39,18 @@ func (l *linter) checkEvidence() {
 	}
 }
 
-// sampledEvent is what the lint wants of a sample's events.
+// sampledEvent is what the checks need of a sample's event.
 type sampledEvent struct {
 	keys     []string
 	entities []event.EntityRef
 }
 
-// sampled makes an event of each sample, all of them about one entity; handshakes are none.
+// sampled returns an event of each sample, all about one entity; handshakes have none.
 func (l *linter) sampled(id func(i int) string) (events []sampledEvent) {
 	for i, name := range l.provider.SampleTypes() {
 		r, err := l.provider.Sample(name, id(i), lintTime)
 		if err == nil && l.isOpen(r) || err != nil || signForLint(l.trial, r) != nil {
-			continue // checkSample says so
+			continue // reported by checkSample
 		}
 		if _, handshake := l.trial.Challenge(r, lintTime); handshake {
 			continue
@@ -69,7 +69,7 @@ func (l *linter) sampled(id func(i int) string) (events []sampledEvent) {
 	return events
 }
 
-// twoShare reports whether two samples name one entity and have nothing of their keys in common.
+// twoShare reports whether two samples have the same entity but no key part in common.
 func twoShare(events []sampledEvent) bool {
 	for i, one := range events {
 		for _, other := range events[:i] {
@@ -85,7 +85,7 @@ func overlaps[T comparable](some, others []T) bool {
 	return slices.ContainsFunc(some, func(v T) bool { return slices.Contains(others, v) })
 }
 
-// advise notes what a built-in definition must have, and what is left to the writer of any other.
+// advise reports a mistake of a built-in definition, and advice for any other.
 func (l *linter) advise(field string, rule Rule, format string, args ...any) {
 	before := len(l.found)
 	l.add(field, rule, format, args...)

@@ -16,36 +16,36 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// Explanation says what would happen to a request, and why. Nothing happens.
+// Explanation says what would happen to a request, and why. Explaining has no effects.
 type Explanation struct {
 	Provider string `json:"provider"`
-	// Authentic says whether one of the schemes accepts the request.
+	// Authentic is set if one of the schemes accepts the request.
 	Authentic bool `json:"authentic"`
-	// Elsewhere is set if the path of its URL is none of the provider's.
+	// Elsewhere is set if the path of its URL isn't one of the provider's.
 	Elsewhere string `json:"elsewhere,omitempty"`
-	// Refused says why the request would be refused; "" if it would not.
+	// Refused is why the request would be refused; "" if it wouldn't.
 	Refused denial.Reason `json:"refused,omitempty"`
-	// Refusal is what was found, and what to do about it; nil if the request would not be refused.
+	// Refusal is what was found, and what to do about it; nil if the request wouldn't be refused.
 	Refusal *ExplainedRefusal `json:"refusal,omitempty"`
 	// Scheme is the one that has accepted the request.
 	Scheme string `json:"scheme,omitempty"`
 	// Status is that of the reply to the first delivery.
 	Status int `json:"status"`
-	// Challenge is set if the request is a handshake, and Reply is then what it is answered with.
+	// Challenge is set if the request is a handshake. Reply is then the answer.
 	Challenge bool   `json:"challenge,omitempty"`
 	Reply     string `json:"reply,omitempty"`
 	// Events are those of the request, in its order.
 	Events []ExplainedEvent `json:"events"`
 }
 
-// The reasons for a refusal that have nothing to do with authenticity.
+// The reasons for a refusal that don't concern authenticity.
 const (
 	ReasonTooLarge denial.Reason = "body_too_large"
 	ReasonDeadline denial.Reason = "jq_deadline"
 	ReasonInvalid  denial.Reason = "invalid_event"
 )
 
-// causes are those of the reasons above.
+// causes explains the reasons above.
 var causes = map[denial.Reason]denial.Cause{
 	ReasonTooLarge: {
 		Means: "the body is larger than the definition lets it be",
@@ -64,48 +64,48 @@ var causes = map[denial.Reason]denial.Cause{
 type ExplainedRefusal struct {
 	Means string `json:"means"`
 	Next  string `json:"next"`
-	// Scheme is the one that came furthest, and Detail what it found, in words without a value of the request.
+	// Scheme is the one that got furthest, and Detail what it found, without a value of the request.
 	Scheme string `json:"scheme,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	// Otherwise says what would become of the request were the secret not one that everybody knows, or that can be guessed.
+	// Otherwise is the result if the secret weren't well known or guessable.
 	Otherwise string `json:"otherwise,omitempty"`
-	// Tried are the other forms of the request for which its signature is no good either.
+	// Tried are the other forms of the request for which its signature is invalid, too.
 	Tried []string `json:"tried,omitempty"`
 }
 
-// ExplainedEvent says what becomes of one event.
+// ExplainedEvent says what happens to one event.
 type ExplainedEvent struct {
 	WorkflowID string          `json:"workflow_id"`
 	Key        string          `json:"key"`
 	KeyFrom    event.KeyOrigin `json:"key_from"`
-	// OfValue says that a hash in the key is that of the JSON value of the body, not of its bytes.
+	// OfValue means that a hash in the key is that of the JSON value of the body, not of its bytes.
 	OfValue bool `json:"key_of_value,omitempty"`
 	// Certainty is certain or guessed, or "" if the definition doesn't state it.
 	Certainty string `json:"certainty,omitempty"`
-	// InDoubt says what happens if an event with equal content arrived before: accept or hold; "" unless the key is guessed.
+	// InDoubt is what happens if an event with equal content arrived before: accept or hold; "" unless the key is guessed.
 	InDoubt string `json:"in_doubt,omitempty"`
-	// KeyParts are the expressions of the key with what each gave.
+	// KeyParts are the expressions of the key with their results.
 	KeyParts []mapping.ExplainedPart `json:"key_parts,omitempty"`
 	Type     string                  `json:"type"`
 	Source   string                  `json:"source,omitempty"`
-	// Rules is where the rules for this type stand: "overrides[2]", or "" for the definition's own.
+	// Rules is the field with the rules for this type: "overrides[2]", or "" for the definition's own.
 	Rules        string          `json:"rules,omitempty"`
 	Priority     event.Priority  `json:"priority"`
 	Lane         definition.Lane `json:"lane"`
 	DedupeWindow event.Duration  `json:"dedupe_window"`
 	OccurredAt   time.Time       `json:"occurred_at"`
-	// OccurredFrom is the expression that gave the time, with the unit; "" if the time is that of the receipt.
+	// OccurredFrom is the expression of the time, with the unit; "" if the time is that of the receipt.
 	OccurredFrom string         `json:"occurred_from,omitempty"`
 	Outcome      event.Outcome  `json:"outcome,omitempty"`
 	Changes      []event.Change `json:"changes,omitempty"`
 	Policy       event.Policy   `json:"policy"`
 	// Question says how a sender that waits for an answer gets it.
 	Question *ExplainedQuestion `json:"question,omitempty"`
-	// DeadLetter says why the event would become one.
+	// DeadLetter is why the event would become a dead letter.
 	DeadLetter *ExplainedFailure `json:"dead_letter,omitempty"`
 }
 
-// ExplainedQuestion is a question with its answer where no handler gives one.
+// ExplainedQuestion is a question with its answer if no handler gives one.
 type ExplainedQuestion struct {
 	Handler  string         `json:"handler,omitempty"`
 	Deadline event.Duration `json:"deadline"`
@@ -113,15 +113,14 @@ type ExplainedQuestion struct {
 	Fallback string         `json:"fallback"`
 }
 
-// ExplainedFailure is why an event cannot be parsed.
+// ExplainedFailure is why an event can't be parsed.
 type ExplainedFailure struct {
 	Class   event.Class `json:"class"`
 	Code    string      `json:"code"`
 	Message string      `json:"message"`
 }
 
-// Explain takes a request through what the ingress and the parse step would do with it. Of limits it knows those of the
-// definition alone.
+// Explain does to a request what the ingress and the parse step would do. Of the limits it applies only the definition's.
 func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation {
 	e := Explanation{Provider: p.Name(), Elsewhere: elsewhere(p, r), Events: []ExplainedEvent{}}
 	if p.BodyLimit() > 0 && len(r.Body) > p.BodyLimit() {
@@ -165,7 +164,7 @@ func (e Explanation) refused(why denial.Reason, status int) Explanation {
 	return e
 }
 
-// unauthentic looks as closely as can be at what was wrong: nobody waits for the answer.
+// unauthentic examines what was wrong without a time limit, because no sender waits for the answer.
 func (e Explanation) unauthentic(p *providers.Provider, r *auth.Request, now time.Time, err error) Explanation {
 	found := &denial.Error{Reason: denial.ReasonOf(err)}
 	if errors.As(err, &found) {
@@ -182,7 +181,7 @@ func (e Explanation) unauthentic(p *providers.Provider, r *auth.Request, now tim
 	return e
 }
 
-// otherwise looks past a secret that is of no use.
+// otherwise retries with an unusable secret admitted.
 func otherwise(p *providers.Provider, r *auth.Request, now time.Time) string {
 	other := *r
 	err := p.AdmittingAny().Authenticate(&other, now)
@@ -192,8 +191,8 @@ func otherwise(p *providers.Provider, r *auth.Request, now time.Time) string {
 	return "the request would be refused all the same: " + string(denial.ReasonOf(err))
 }
 
-// elsewhere says that a request has come to none of the provider's paths: a proxy may have rewritten its URL. It is explained as
-// if it had come to one.
+// elsewhere reports that a request arrived at none of the provider's paths: a proxy may have rewritten its URL. It is explained
+// as if it had arrived at one.
 func elsewhere(p *providers.Provider, r *auth.Request) string {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Path == "" || u.Path == "/" || p.HasPath(u.EscapedPath()) {
@@ -203,7 +202,7 @@ func elsewhere(p *providers.Provider, r *auth.Request) string {
 		p.Name(), strings.Join(p.Paths(), " "))
 }
 
-// explain also gives the fields of the expressions that have failed without anybody's notice.
+// explain also returns the fields of the expressions that have failed silently.
 func explain(
 	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
 ) (e ExplainedEvent, silent []string) {
@@ -236,7 +235,7 @@ func explain(
 	return e, trace.Silent
 }
 
-// certaintyOf says how certain an event's key is, and what happens to an event that may repeat another one.
+// certaintyOf returns how certain an event's key is, and what happens to an event that may repeat another one.
 func certaintyOf(item *providers.Item, repeats *event.Repeats) (certainty, inDoubt string) {
 	switch {
 	case item.Certain:
@@ -249,7 +248,7 @@ func certaintyOf(item *providers.Item, repeats *event.Repeats) (certainty, inDou
 	return guessed, "accept"
 }
 
-// receiptOf is the one that the ingress would make of the item, as far as the parse step reads it.
+// receiptOf returns the receipt that the ingress would make of the item, as far as the parse step reads it.
 func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,

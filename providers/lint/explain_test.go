@@ -14,7 +14,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// Of a batch, each event is told with its key, where that came from, and what it does.
+// Each event of a batch is explained with its key, the key's origin, and its effect.
 func TestExplainBatch(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)
@@ -66,7 +66,7 @@ func TestExplainRefusals(t *testing.T) {
 	require.Equal(t, denial.StaleTimestamp, e.Refused)
 }
 
-// What is behind a key, an override, a question, a handshake and a dead letter.
+// Explanations of a key, an override, a question, a handshake and a dead letter.
 func TestExplainSpecialEvents(t *testing.T) {
 	t.Parallel()
 	retell := providerOf(t, "retell", secretOfTests)
@@ -111,7 +111,7 @@ func TestExplainLane(t *testing.T) {
 	require.Equal(t, definition.LaneBulk, Explain(p, signedSample(t, p, "order.paid", "x1"), clock).Events[0].Lane)
 }
 
-// A definition that refuses its own sample is told so, with what its sender would read.
+// If a definition refuses its own sample, that is explained with the sender's message.
 func TestExplainARefusedEvent(t *testing.T) {
 	t.Parallel()
 	text := sampled + "refuse: [{when: '.body.type == \"order.paid\"', message: no such orders}]\n"

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers"
 )
 
-// Facts are what would happen to the request as a whole, in words: names and values in turn. A value may be "".
+// Facts describes what would happen to the request as a whole: alternating names and values. A value may be "".
 func (e Explanation) Facts(p *providers.Provider) []string {
 	verdict, refusal := "yes, by "+e.Scheme, ExplainedRefusal{}
 	if e.Refused != "" {
@@ -26,7 +26,7 @@ func (e Explanation) Facts(p *providers.Provider) []string {
 	}
 }
 
-// Facts are what becomes of the event, in words: names and values in turn. A value may be "".
+// Facts describes what happens to the event: alternating names and values. A value may be "".
 func (e *ExplainedEvent) Facts() []string {
 	facts := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
 	facts = append(facts, "certainty", e.Certainty, "in doubt", e.InDoubt)

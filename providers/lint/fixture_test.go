@@ -17,7 +17,7 @@ import (
 // secretOfTests fits every scheme: text, and base64 after its prefix.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// clock is when requests arrive.
+// clock is the arrival time of requests.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // minimal is the smallest definition; tests change one thing about it.
@@ -32,7 +32,8 @@ type: .body.type
 key: {parts: [.body.id]}
 `
 
-// secretsOf gives the same secrets for every reference; beside secretOfTests those for the schemes that it does not fit.
+// secretsOf returns the same secrets for every reference; in addition to secretOfTests those for the schemes that it doesn't
+// fit.
 func secretsOf(secrets ...string) auth.Secrets {
 	if slices.Contains(secrets, secretOfTests) {
 		secrets = append(slices.Clone(secrets), auth.TrialSecrets()[1:]...)
@@ -40,7 +41,7 @@ func secretsOf(secrets ...string) auth.Secrets {
 	return func(string) []string { return secrets }
 }
 
-// catalogueOf gives the built-in catalogue with secrets.
+// catalogueOf returns the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *providers.Catalogue {
 	t.Helper()
 	c, err := builtIn()
@@ -48,7 +49,7 @@ func catalogueOf(t testing.TB, secrets ...string) *providers.Catalogue {
 	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates)
 }
 
-// builtIn is compiled once: nobody changes it.
+// builtIn is compiled once and never changed.
 var builtIn = sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load("") })
 
 func providerOf(t testing.TB, name string, secrets ...string) *providers.Provider {
@@ -58,7 +59,7 @@ func providerOf(t testing.TB, name string, secrets ...string) *providers.Provide
 	return p
 }
 
-// writeDefinitions makes a user's folder.
+// writeDefinitions writes a user's folder.
 func writeDefinitions(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,17 +17,17 @@ import (
 	"strings"
 )
 
-// Guess is what a captured request tells of its sender: a definition to begin with, and what is not known.
+// Guess is what a captured request shows about its sender: an initial definition, and open questions.
 type Guess struct {
 	Definition string
-	// Found says what was recognised, and Open what has to be found out. Neither has a value of the request.
+	// Found lists what was recognised, and Open what the author must find out. Neither contains a value of the request.
 	Found, Open []string
 }
 
-// GuessDefinition makes a skeleton from one captured request. With the secret of the sender it tries the schemes that are common.
+// GuessDefinition makes a skeleton from one captured request. With the sender's secret it tries the common schemes.
 func GuessDefinition(name string, p Pasted, secret string) Guess {
 	g := guesser{name: name, p: p, secret: secret}
-	_ = json.Unmarshal(p.Body, &g.body) // what is no object has no fields
+	_ = json.Unmarshal(p.Body, &g.body) // a body that isn't an object has no fields
 	return Guess{Definition: g.write(), Found: g.found, Open: g.open}
 }
 
@@ -45,7 +45,7 @@ func (g *guesser) ask(format string, args ...any) {
 	g.open = append(g.open, fmt.Sprintf(format, args...))
 }
 
-// write is the definition. What is not known stands there as a comment that begins with TODO.
+// write returns the definition. What is unknown becomes a comment that begins with TODO.
 func (g *guesser) write() string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
@@ -65,7 +65,7 @@ func (g *guesser) write() string {
 	return b.String()
 }
 
-// signatureNames are parts of the names of headers that carry a signature, and tokenNames of those that carry a token.
+// signatureNames match header names for signatures, and tokenNames those for tokens.
 var (
 	signatureNames = regexp.MustCompile(`signature|hmac|-sig$|-mac$|-digest$`)
 	tokenNames     = regexp.MustCompile(`token|secret|api-?key|^authorization$`)
@@ -73,7 +73,7 @@ var (
 	idNames        = regexp.MustCompile(`-id$`)
 )
 
-// headersLike are the names that fit, sorted.
+// headersLike returns the matching names, sorted.
 func (g *guesser) headersLike(pattern *regexp.Regexp) (names []string) {
 	for name := range g.p.Header {
 		if pattern.MatchString(name) {
@@ -165,7 +165,7 @@ func (c candidate) yaml() string {
 	return b.String()
 }
 
-// candidates are the common ways to read a header and to sign.
+// candidates returns the common ways to read a header and to sign.
 func (g *guesser) candidates(header string) (all []candidate) {
 	for _, read := range readSignature(header, g.p.Header[header][0]) {
 		for _, text := range g.texts(read) {
@@ -181,7 +181,7 @@ func (g *guesser) candidates(header string) (all []candidate) {
 	return all
 }
 
-// readSignature reads a header as a value, as one behind a prefix, and as pairs.
+// readSignature reads a header as a value, as one after a prefix, and as pairs.
 func readSignature(header, value string) []candidate {
 	all := []candidate{{header: header, value: value}}
 	if i := strings.IndexByte(value, '='); i > 0 && i < 24 {
@@ -207,13 +207,13 @@ func readSignature(header, value string) []candidate {
 	return all
 }
 
-// isTime takes unix seconds and milliseconds of our days.
+// isTime matches current times in unix seconds or milliseconds.
 func isTime(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && (len(text) == 10 || len(text) == 13) && n > 1e9
 }
 
-// texts are what a signature may cover, with the body in each of its forms: an editor adds a line end.
+// texts returns what a signature may cover, for each form of the body: an editor adds a line end.
 func (g *guesser) texts(c candidate) (all []candidate) {
 	for _, form := range formsOf(g.p.Body) {
 		all = append(all, g.textsOf(c, form.body)...)
@@ -221,7 +221,7 @@ func (g *guesser) texts(c candidate) (all []candidate) {
 	return all
 }
 
-// textsOf are the body, with a time and an ID before or behind it.
+// textsOf returns the body, alone and with a time and an ID before or after it.
 func (g *guesser) textsOf(c candidate, body string) (all []candidate) {
 	add := func(c candidate, signed string, parts ...string) {
 		c.signed, c.message = signed, []byte(strings.Join(parts, ""))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An editor ends a file with a line end, which the sender has not signed.
+// An editor adds a line end that the sender hasn't signed.
 func TestACaptureThatAnEditorHasSavedIsRead(t *testing.T) {
 	t.Parallel()
 	h := hmac.New(sha256.New, []byte("a secret of the capture"))
@@ -23,10 +23,10 @@ func TestACaptureThatAnEditorHasSavedIsRead(t *testing.T) {
 		"x-acme-signature is HMAC-SHA256 in hex over {body}, with the secret as it is")
 }
 
-// A captured request gives a definition that loads. Where the secret is there, the way to sign is found:
-//   - what is signed, where the time stands, hash and encoding
+// A captured request becomes a definition that loads. With the secret, the signature scheme is found:
+//   - what is signed, where the time is, hash and encoding
 //   - the secret and the values of the request are in neither the definition nor the remarks
-//   - what nobody can see in one request is asked for
+//   - what one request can't show is asked for
 func TestADefinitionIsGuessed(t *testing.T) {
 	t.Parallel()
 	const body, secret = `{"event_id":"e-77","type":"order.paid","created_at":"2025-10-09T08:53:20Z"}`, "a secret of the capture"

@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// checkKeys gives advice about the keys of a definition and about the windows in which they count.
+// checkKeys gives advice about the keys of a definition and their windows.
 func (l *linter) checkKeys() {
 	d := l.written
 	l.checkKey("", d.Key, d.Dedupe)
@@ -45,7 +45,7 @@ func (l *linter) checkKey(at string, k *definition.Key, dedupe *definition.Durat
 	case signedTime && time.Duration(*dedupe) < tolerance:
 		l.hint(at+"dedupe", RuleShortWindow,
 			"is shorter than the timestamp tolerance of %s: a request can be replayed in between", tolerance)
-	case !signedTime && l.provider.Origin() != definition.OriginBuiltIn: // their windows are chosen by what the provider documents
+	case !signedTime && l.provider.Origin() != definition.OriginBuiltIn: // their windows follow the provider's documentation
 		l.hint(at+"dedupe", RuleReplay,
 			"ends, and no signature covers a time: a captured request can be replayed later. Use forever if the ID is never reused")
 	}
@@ -53,7 +53,7 @@ func (l *linter) checkKey(at string, k *definition.Key, dedupe *definition.Durat
 
 const guessed = "guessed"
 
-// signedTime is the longest tolerance of the signature schemes; false if one of them signs no time.
+// signedTime returns the longest tolerance of the signature schemes; ok is false if one of them signs no time.
 func (l *linter) signedTime() (longest time.Duration, ok bool) {
 	for _, s := range l.written.Auth {
 		for _, one := range signingsOf(s) {
@@ -68,7 +68,8 @@ func (l *linter) signedTime() (longest time.Duration, ok bool) {
 	return longest, true
 }
 
-// signingsOf has the signature of a scheme; schemes without one prove nothing that could be replayed but the secret itself.
+// signingsOf returns the signature of a scheme. Without one, a scheme proves nothing that could be replayed except the secret
+// itself.
 func signingsOf(s definition.Scheme) []definition.Signing {
 	switch {
 	case s.HMAC != nil:
@@ -83,13 +84,13 @@ func signingsOf(s definition.Scheme) []definition.Signing {
 	return nil
 }
 
-// counters are the names of fields that count the attempts of a delivery.
+// counters are field names for delivery attempt counters.
 var counters = []string{
 	"attempt", "attempts", "attempt_number", "delivery_attempt", "delivery_attempts", "retry", "retries", "retry_count",
 	"retry_number",
 }
 
-// checkCounter looks for a field that counts attempts in a sample whose hash is part of the key.
+// checkCounter looks for an attempt counter in a sample whose hash is part of the key.
 func (l *linter) checkCounter(at string, k *definition.Key) {
 	hashed := k.Certainty == guessed || k.Fallback != "" ||
 		slices.ContainsFunc(k.Parts, func(p definition.Part) bool { return p.Expr == "body_sha256" })
@@ -99,7 +100,7 @@ func (l *linter) checkCounter(at string, k *definition.Key) {
 	for _, name := range l.provider.SampleTypes() {
 		r, err := l.provider.Sample(name, "lint", lintTime)
 		if err != nil {
-			continue // checkSample says so
+			continue // reported by checkSample
 		}
 		body, _ := decode.JSONExactly(r.Body)
 		fields, _ := body.(map[string]any)
@@ -111,13 +112,13 @@ func (l *linter) checkCounter(at string, k *definition.Key) {
 	}
 }
 
-// isCounter reads camel case, too.
+// isCounter recognizes camel case, too.
 func isCounter(field string) bool {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	return slices.ContainsFunc(counters, func(name string) bool { return plain(name) == plain(field) })
 }
 
-// hint notes advice, for built-in definitions as well.
+// hint records advice, also for built-in definitions.
 func (l *linter) hint(field string, rule Rule, format string, args ...any) {
 	before := len(l.found)
 	l.add(field, rule, format, args...)

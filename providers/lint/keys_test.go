@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key that loses or doubles events in the long run gets advice; one whose facts are stated gets none.
+// A key that will eventually lose or double events gets advice; one whose facts are stated gets none.
 func TestAdviceAboutKeys(t *testing.T) {
 	t.Parallel()
 	rules := []Rule{RuleRetryFacts, RuleShortWindow, RuleReplay, RuleCounter}

@@ -13,20 +13,20 @@ import (
 type Finding struct {
 	// File is the name of the file, without its folder.
 	File string `json:"file"`
-	// Line and Column are where it stands, from 1; 0 where that is not known.
+	// Line and Column are its place, from 1; 0 if unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
 	// Field is the path to the field; "" for the definition as a whole.
 	Field string `json:"field,omitempty"`
-	// Rule is the short, stable name of what is wrong.
+	// Rule is the short, stable name of the problem.
 	Rule Rule `json:"rule"`
-	// Message says what is wrong and what is wanted.
+	// Message says what is wrong and what to do instead.
 	Message string `json:"message"`
-	// Advice is set where the definition may stay as it is.
+	// Advice is set if the definition may stay as it is.
 	Advice bool `json:"advice,omitempty"`
 }
 
-// Rule names what a finding is about.
+// Rule is the kind of a finding.
 type Rule string
 
 // The rules. RuleInvalid is for definitions that would be refused at start; the others for those that would not.
@@ -51,7 +51,7 @@ const (
 	RuleCounter     Rule = "retry-counter"
 )
 
-// String is "file:line:column: field: message [rule]", behind "advice: " where it is advice.
+// String returns "file:line:column: field: message [rule]", after "advice: " for advice.
 func (f Finding) String() string {
 	at := f.File + definition.Place{Line: f.Line, Column: f.Column}.String() + ": "
 	if f.Advice {
@@ -66,7 +66,7 @@ func (f Finding) String() string {
 // linter collects the findings about one definition.
 type linter struct {
 	provider *providers.Provider
-	// trial is the same with secrets that fit every scheme.
+	// trial is the same provider with secrets that fit every scheme.
 	trial   *providers.Provider
 	written *definition.Definition
 	found   []Finding
@@ -78,7 +78,7 @@ func newLinter(p *providers.Provider) *linter {
 	return &linter{provider: p, trial: trial, written: p.Written(), seen: map[string]bool{}}
 }
 
-// add notes a finding, each once.
+// add records a finding, each once.
 func (l *linter) add(field string, rule Rule, format string, args ...any) {
 	f := Finding{File: l.provider.File(), Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
 	if !l.seen[f.String()] {
@@ -87,9 +87,9 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 	}
 }
 
-// findingsOf are what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
-// key, changes that a version of others hides, types and entities from what nobody vouches for, secrets (as they are now) that
-// authenticate nobody.
+// findingsOf returns the parts of a valid definition that can't be meant: rules that no event can reach, samples that fail or
+// share a key, changes hidden by another rule's version, types and entities from unauthenticated input, and secrets that
+// currently authenticate nothing.
 func findingsOf(p *providers.Provider) []Finding {
 	l := newLinter(p)
 	d := l.written

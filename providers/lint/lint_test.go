@@ -20,7 +20,7 @@ func TestCatalogueIsClean(t *testing.T) {
 	require.GreaterOrEqual(t, len(checked.Names), 18)
 }
 
-// sampled is a definition that the linter has nothing against; tests change one thing about it.
+// sampled is a definition without findings; tests change one thing about it.
 const sampled = minimal + `
 entities:
   - {kind: order, types: ["order.*"], scope: provider, id: .body.order, delete_on: [order.deleted]}
@@ -120,7 +120,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// A secret that is not configured is nobody's mistake; one that is empty, known to all or unusable is.
+// An unset secret isn't a mistake; one that is empty, well known or unusable is.
 func TestLintOfSecrets(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, lintOf(t, sampled, secretOfTests))
@@ -134,7 +134,7 @@ func TestLintOfSecrets(t *testing.T) {
 	}
 }
 
-// A batch whose items share a key would lose all but one of them.
+// A batch whose items share a key would lose all but one.
 func TestLintOfBatches(t *testing.T) {
 	t.Parallel()
 	batch := strings.NewReplacer("type: .body", "batch: {items: all}\ntype: .body",
@@ -145,7 +145,7 @@ func TestLintOfBatches(t *testing.T) {
 	require.Equal(t, RuleSharedKey, same[0].Rule)
 }
 
-// One file is checked with what stands beside it, and without the mistakes of its neighbours.
+// One file is checked together with its folder, and without the mistakes of the other files.
 func TestCheckOneFile(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{
@@ -181,7 +181,7 @@ func TestCheckOneFile(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A list of delays beyond the attempts is never used up.
+// A list with more delays than attempts is never exhausted.
 func TestLintOfDelays(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, RuleIneffective, lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Rule)
@@ -202,7 +202,7 @@ func TestPageNamesRules(t *testing.T) {
 	}
 }
 
-// A sample that no scheme can sign is one that its sender could not send either.
+// A sample that no scheme can sign couldn't be sent by its sender either.
 func TestLintOfWhatCannotBeSigned(t *testing.T) {
 	t.Parallel()
 	const unsendable = `

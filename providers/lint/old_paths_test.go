@@ -10,8 +10,8 @@ import (
 	"holdfast/providers"
 )
 
-// The old paths of all systems can be open at once; each definition keeps the paths that it has, and passes the check. Those of
-// RentProg and GoCardless are built in.
+// The old paths of all systems can be open at once; each definition keeps its paths, and passes the check. Those of RentProg
+// and GoCardless are built in.
 func TestOldPaths(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

@@ -16,16 +16,16 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// Pasted is a request as somebody has copied it from a log, a terminal or a browser.
+// Pasted is a request copied from a log, a terminal or a browser.
 type Pasted struct {
-	// URL is as it stands there: whole, a path with its query, or "".
+	// URL is as pasted: complete, a path with its query, or "".
 	URL    string
 	Header map[string][]string
 	Body   []byte
 }
 
-// ReadPasted reads a curl command, a request as HTTP has it, or headers, a blank line and a body; what begins like JSON or XML is
-// a body alone. Line ends become LF, since a browser has changed them anyway: see ExplainPasted.
+// ReadPasted parses a curl command, a raw HTTP request, or headers, a blank line and a body; text that begins like JSON or XML
+// is a body alone. Line ends become LF, since a browser has changed them anyway: see ExplainPasted.
 func ReadPasted(text string) (Pasted, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	start := strings.TrimLeft(text, " \t\n")
@@ -40,7 +40,7 @@ func ReadPasted(text string) (Pasted, error) {
 	return readHTTP(start)
 }
 
-// readHTTP reads headers and a body, with or without a request line.
+// readHTTP parses headers and a body, with or without a request line.
 func readHTTP(text string) (p Pasted, err error) {
 	p.Header = map[string][]string{}
 	line, rest, _ := strings.Cut(text, "\n")
@@ -59,7 +59,7 @@ func readHTTP(text string) (p Pasted, err error) {
 	return p, nil
 }
 
-// flagsOfCurl are the options that say nothing of the request; those with a value are true.
+// flagsOfCurl are the options that don't affect the request; those with a value are true.
 var flagsOfCurl = map[string]bool{
 	"-s": false, "--silent": false, "-S": false, "--show-error": false, "-v": false, "--verbose": false, "-i": false,
 	"--include": false, "-k": false, "--insecure": false, "-L": false, "--location": false, "--compressed": false,
@@ -68,7 +68,7 @@ var flagsOfCurl = map[string]bool{
 	"-w": true, "--write-out": true,
 }
 
-// readCurl reads a command as a shell would, and runs nothing.
+// readCurl parses a command as a shell would, and runs nothing.
 func readCurl(text string) (Pasted, error) {
 	words, err := shellWords(text)
 	if err != nil {
@@ -104,7 +104,7 @@ func takesValue(option string) bool {
 	return takes || !known
 }
 
-// curl is a command as far as it is read.
+// curl is a partially parsed command.
 type curl struct {
 	Pasted
 
@@ -154,7 +154,7 @@ func (c *curl) pasted() Pasted {
 	return c.Pasted
 }
 
-// Request is the request that a provider would see. A URL without a host is called at the public one ("" is none).
+// Request returns the request as a provider would see it. A URL without a host gets the public one ("" for none).
 func (p Pasted) Request(catalogue *providers.Catalogue, of *providers.Provider, publicURL string) (*auth.Request, error) {
 	r := &auth.Request{Method: http.MethodPost, Path: of.Paths()[0], URL: p.URL, Header: map[string][]string{}, Body: p.Body}
 	for name, values := range p.Header {
@@ -180,11 +180,11 @@ func (p Pasted) Request(catalogue *providers.Catalogue, of *providers.Provider, 
 	return r, nil
 }
 
-// bodyForm is what a pasted body may have been.
+// bodyForm is a possible original of a pasted body.
 type bodyForm struct{ as, body string }
 
-// formsOf are those of a body that has come through a form or an editor: whether its line ends were CR LF, and whether it ended
-// with one, nobody knows any more.
+// formsOf returns the possible originals of a body that has come through a form or an editor: whether its line ends were CR LF,
+// and whether it ended with one, is unknown.
 func formsOf(pasted []byte) []bodyForm {
 	text := string(pasted)
 	return []bodyForm{
@@ -193,8 +193,8 @@ func formsOf(pasted []byte) []bodyForm {
 	}
 }
 
-// ExplainPasted is Explain for a body that was pasted. It is taken in the form in which its signature is good, if there is one;
-// as says which that is.
+// ExplainPasted is Explain for a pasted body. It uses the form for which the signature is valid, if there is one; as names that
+// form.
 func ExplainPasted(p *providers.Provider, r *auth.Request, now time.Time) (e Explanation, as string) {
 	for _, form := range formsOf(r.Body) {
 		other := *r

@@ -11,7 +11,7 @@ import (
 	"holdfast/providers/auth/denial"
 )
 
-// Whatever somebody has at hand is read: a command, a request as HTTP has it, headers and a body, or the body alone.
+// Any pasted format is parsed: a command, a raw HTTP request, headers and a body, or the body alone.
 func TestPastedRequestsAreRead(t *testing.T) {
 	t.Parallel()
 	const body = `{"id":"evt_1","name":"O'Neill"}`
@@ -60,7 +60,7 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "its URL cannot be read")
 }
 
-// A form changes the ends of lines. What is authentic with the others is authentic.
+// A form changes line ends. A body that is authentic with other line ends is authentic.
 func TestAPastedBodyIsTakenAsItWasSigned(t *testing.T) {
 	t.Parallel()
 	p, catalogue := providerOf(t, "stripe", secretOfTests), catalogueOf(t, secretOfTests)
@@ -86,7 +86,7 @@ func TestAPastedBodyIsTakenAsItWasSigned(t *testing.T) {
 	}
 }
 
-// No text of a form hangs or crashes the reader.
+// No text makes the parser hang or crash.
 func FuzzPasted(f *testing.F) {
 	for _, seed := range []string{"curl -d $'\\x", `curl "\`, "POST / HTTP/1.1\n\n", "A: b\n\nc", "curl -H"} {
 		f.Add(seed)

@@ -12,12 +12,12 @@ import (
 	"holdfast/providers/jq"
 )
 
-// unreached notes a rule that no event can reach.
+// unreached records a rule that no event can reach.
 func (l *linter) unreached(field, format string, args ...any) {
 	l.add(field, RuleUnreachable, "no event can reach it: "+format, args...)
 }
 
-// checkOverrides looks for overrides, and types of one, that an earlier override takes away: the first that fits applies.
+// checkOverrides looks for overrides, and types of one, that an earlier override covers: the first match applies.
 func (l *linter) checkOverrides() {
 	for i, o := range l.written.Overrides {
 		field := fmt.Sprintf("overrides[%d]", i)
@@ -41,14 +41,14 @@ func (l *linter) checkOverrides() {
 	}
 }
 
-// coveringOverride is the first override before n that covers the type, or -1.
+// coveringOverride returns the first override before n that covers the type, or -1.
 func (l *linter) coveringOverride(n int, t string) int {
 	return slices.IndexFunc(l.written.Overrides[:n], func(o definition.Override) bool {
 		return definition.AnyCovers(definition.Globs(o.Types), definition.NewGlob(t))
 	})
 }
 
-// checkLane looks for a priority above that of the lane: what is urgent must not wait for a batch.
+// checkLane looks for a priority above that of the lane: urgent events must not wait for a batch.
 func (l *linter) checkLane(at, lane, priority string) {
 	if lane == string(definition.LaneBulk) && priority != "" && priority != string(event.PriorityNormal) {
 		l.add(at+"lane", RuleIneffective, "bulk takes no account of the priority %s: it holds for the events that leave their batch",
@@ -56,7 +56,7 @@ func (l *linter) checkLane(at, lane, priority string) {
 	}
 }
 
-// checkRetry looks for delays behind the last attempt.
+// checkRetry looks for delays after the last attempt.
 func (l *linter) checkRetry(at string, r *definition.Retry) {
 	if r == nil || r.Attempts == nil {
 		return
@@ -67,7 +67,7 @@ func (l *linter) checkRetry(at string, r *definition.Retry) {
 	}
 }
 
-// checkEntities looks at one list of entity rules, which applies to the types `within` (nil: to all).
+// checkEntities checks one list of entity rules, which applies to the types `within` (nil: to all).
 func (l *linter) checkEntities(field string, rules []definition.Entity, within []string) {
 	for i := range rules {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -102,8 +102,8 @@ func shadows(e, other *definition.Entity) bool {
 		definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
 }
 
-// checkVersions looks for changes without a version of a kind whose others have one. They come before all of those, whenever they
-// occur, so that a later one shows in nothing. A mention changes nothing wherever it stands.
+// checkVersions looks for changes without a version of a kind whose other changes have one. They sort before all versioned
+// changes, whenever they occur, so that a later one has no effect. A mention changes nothing anyway.
 func (l *linter) checkVersions() {
 	lists := map[string][]definition.Entity{"entities": l.written.Entities}
 	for i, o := range l.written.Overrides {
@@ -125,7 +125,7 @@ func (l *linter) checkVersions() {
 	}
 }
 
-// onlyMentions tells whether no event of the rule changes anything.
+// onlyMentions reports whether no event of the rule changes anything.
 func onlyMentions(e definition.Entity) bool {
 	return cmp.Or(e.Op, string(event.OpPatch)) == string(event.OpPatch) && e.State == "" && len(e.DeleteOn) == 0
 }
@@ -139,7 +139,7 @@ func (l *linter) checkBaseEntities() {
 	}
 }
 
-// reachesBase reports whether some event of the type is mapped by the definition's own entities.
+// reachesBase reports whether the definition's own entities map some event of the type.
 func (l *linter) reachesBase(t definition.Glob) bool {
 	for _, o := range l.written.Overrides {
 		replaces := o.Ignore || o.Entities != nil
@@ -175,8 +175,8 @@ func (l *linter) checkDecoders() {
 	}
 }
 
-// checkUnsigned looks for types, sources and entities that come from what one of the schemes does not cover: with one signed body
-// anybody could make any of them. Keys like that are refused by the compiler.
+// checkUnsigned looks for types, sources and entities that come from input that one of the schemes doesn't cover: with one
+// signed body anyone could forge them. The compiler refuses such keys.
 func (l *linter) checkUnsigned() {
 	d := l.written
 	if d.Unsigned != "" {
@@ -207,7 +207,7 @@ func (l *linter) checkCoveredEntities(field string, entities []definition.Entity
 func (l *linter) checkCovered(field string, source definition.JQ) {
 	x, err := jq.Compile(field, string(source))
 	if x == nil || err != nil {
-		return // a definition that is linted has been compiled
+		return // it has compiled before
 	}
 	for _, one := range l.provider.Alternatives() {
 		c := one.Coverage()

@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Each sample, signed, is an event of the type that its name says, with a key and a time of its own.
+// Each signed sample is an event of the type in its name, with its own key and time.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -28,7 +28,7 @@ func TestSamples(t *testing.T) {
 				require.True(t, names(eventType, e.Events[0].Type), e.Events[0].Type)
 				require.Nil(t, e.Events[0].DeadLetter)
 				require.NotEqual(t, event.KeyFromNothing, e.Events[0].KeyFrom)
-				// A form at Cal.com and a test of Intercom belong to nothing, and Paystack's customers are no entities.
+				// A form at Cal.com and a test of Intercom belong to no entity, and Paystack's customers aren't entities.
 				if !slices.Contains([]string{"FORM_SUBMITTED", "ping", "customeridentification.failed", "dedicatedaccount.assign.failed"}, eventType) {
 					require.NotEmpty(t, e.Events[0].Changes)
 				}
@@ -44,7 +44,7 @@ func TestSamples(t *testing.T) {
 	require.ErrorContains(t, err, "customer.updated")
 }
 
-// There is an event for every override of the catalogue, and a batch where the provider sends batches.
+// There is an event for every override of the catalogue, and a batch if the provider sends batches.
 func TestSamplesReachEveryOverride(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
@@ -55,7 +55,7 @@ func TestSamplesReachEveryOverride(t *testing.T) {
 				require.True(t, slices.ContainsFunc(p.SampleTypes(), definition.NewGlob(pattern).Match), "%s: overrides[%d] is for %s", name, i, pattern)
 			}
 		}
-		if p.Written().Batch == nil || p.Coverage().Body != nil { // a signature that names fields is of one item
+		if p.Written().Batch == nil || p.Coverage().Body != nil { // a signature over fields is for one item
 			continue
 		}
 		most := 0

@@ -13,20 +13,20 @@ import (
 	"holdfast/providers/definition"
 )
 
-// lintTime is when the samples are made, always the same so that the findings are.
+// lintTime is the time of the samples. It is fixed, so that the findings are.
 var lintTime = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
 // lintSecrets fit every scheme.
 func lintSecrets(string) []string { return append(auth.TrialSecrets(), lintAddress.String()) }
 
-// lintAddress is where the samples come from.
+// lintAddress is the source address of the samples.
 var lintAddress = netip.MustParseAddr("192.0.2.1")
 
-// rulesOfSamples are those that a sample breaks whose events would not be what the definition says that they are.
+// rulesOfSamples are the rules whose violation makes a sample's events differ from the definition's claims.
 var rulesOfSamples = []Rule{RuleSampleFails, RuleSampleType, RuleSharedKey}
 
-// FailingSamples runs the samples of all definitions that are not built in. A finding says that events like the sample become
-// dead letters, are of another type, or are dropped as duplicates of others.
+// FailingSamples runs the samples of all definitions that aren't built in. A finding means that events like the sample become
+// dead letters, have another type, or are dropped as duplicates of others.
 func FailingSamples(c *providers.Catalogue) []Finding {
 	var found []Finding
 	for _, name := range c.OwnNames() {
@@ -38,8 +38,8 @@ func FailingSamples(c *providers.Catalogue) []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return !slices.Contains(rulesOfSamples, f.Rule) })
 }
 
-// Regression refuses a catalogue some of whose samples fail that did not fail before: it must stay possible to correct something
-// else. The error joins a *definition.Error for each.
+// Regression refuses a catalogue with samples that fail and didn't fail before, so that other mistakes can still be corrected.
+// The error joins a *definition.Error for each.
 func Regression(next, current *providers.Catalogue) error {
 	failing := FailingSamples(next)
 	if len(failing) == 0 {
@@ -55,7 +55,7 @@ func Regression(next, current *providers.Catalogue) error {
 	return errors.Join(errs...)
 }
 
-// checkSamples runs every sample through what the ingress and the parse step do.
+// checkSamples processes every sample like the ingress and the parse step.
 func (l *linter) checkSamples() {
 	if len(l.written.Samples) == 0 {
 		l.add("samples", RuleNoSamples, "is missing: without an event of each kind nothing of the definition can be tried")
@@ -64,13 +64,13 @@ func (l *linter) checkSamples() {
 	for i, name := range l.provider.SampleTypes() {
 		for k := range 2 {
 			if !l.checkSample(name, fmt.Sprintf("lint%dx%d", i, k), keys) {
-				break // the second event of a sample fails like the first
+				break // the second event of a sample would fail like the first
 			}
 		}
 	}
 }
 
-// checkSample gives false if something is wrong with the sample.
+// checkSample returns false if something is wrong with the sample.
 func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	field := fmt.Sprintf("samples[%q]", name)
 	r, err := l.provider.Sample(name, id, lintTime)
@@ -115,7 +115,7 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	return len(l.found) == before
 }
 
-// isOpen says that a request is a handshake that anybody may ask for.
+// isOpen reports whether a request is a handshake without authentication.
 func (l *linter) isOpen(r *auth.Request) bool {
 	_, is, err := l.provider.Handshake(r, lintTime)
 	return is && err == nil
@@ -134,7 +134,7 @@ func sharedKey(name, other string) string {
 	return fmt.Sprintf("it and the sample %q %s", other, consequence)
 }
 
-// checkEvent notes what fails on one event of a sample.
+// checkEvent records the failures of one event of a sample.
 func (l *linter) checkEvent(field string, item *providers.Item, e ExplainedEvent, silent []string) {
 	if e.DeadLetter != nil {
 		l.add(field, RuleSampleFails, "becomes a dead letter: %s (%s)", e.DeadLetter.Message, e.DeadLetter.Code)
@@ -153,7 +153,7 @@ func (l *linter) checkEvent(field string, item *providers.Item, e ExplainedEvent
 	}
 }
 
-// signForLint makes a sample authentic by the first scheme that can. The error is a *denial.Error.
+// signForLint signs a sample with the first scheme that can. The error is a *denial.Error.
 func signForLint(trial *providers.Provider, r *auth.Request) error {
 	r.RemoteIP = lintAddress
 	if err := trial.SignWithSecrets(r, lintTime); err != nil {

@@ -11,10 +11,10 @@ import (
 	"holdfast/providers"
 )
 
-// What every event would die of is not reloaded, however valid its file:
-//   - a sample that becomes a dead letter, or two that share a key, keeps the old definitions
-//   - what fails already does not stand in the way of what corrects another file
-//   - a start takes what there is, since the other providers need one
+// A valid definition with which every event would fail isn't reloaded:
+//   - a sample that becomes a dead letter, or two that share a key, keep the old definitions
+//   - existing failures don't block the correction of another file
+//   - a start accepts everything, since the other providers need it
 func TestReloadRunsTheSamples(t *testing.T) {
 	t.Parallel()
 	const good = minimal + `

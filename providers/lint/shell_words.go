@@ -40,7 +40,7 @@ func shellWords(text string) (words []string, err error) {
 	return words, nil
 }
 
-// shellPart gives what the beginning of a text stands for, and how long that is.
+// shellPart returns the meaning of the beginning of a text, and its length.
 func shellPart(text string) (part string, size int, err error) {
 	switch {
 	case strings.HasPrefix(text, "$'"):
@@ -58,7 +58,7 @@ func shellPart(text string) (part string, size int, err error) {
 	return text[:1], 1, nil
 }
 
-// quoted reads up to the closing quote; size counts that as well. unescape is nil where a backslash is one.
+// quoted reads up to the closing quote, which size includes. unescape is nil if a backslash is literal.
 func quoted(text string, quote byte, unescape func(string) (string, int)) (part string, size int, err error) {
 	var out strings.Builder
 	for size < len(text) {
@@ -77,7 +77,7 @@ func quoted(text string, quote byte, unescape func(string) (string, int)) (part 
 	return "", 0, errQuote
 }
 
-// escapeInQuotes is that of double quotes.
+// escapeInQuotes unescapes within double quotes.
 func escapeInQuotes(text string) (string, int) {
 	switch text[1] {
 	case '"', '\\', '$', '`':

@@ -12,7 +12,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// What is shown of a definition is a definition that means the same.
+// A shown definition is equivalent to its original.
 func TestShownDefinitionsAreDefinitions(t *testing.T) {
 	t.Parallel()
 	builtIn := catalogueOf(t, secretOfTests)

@@ -12,7 +12,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// keyOrigin says in words where a key came from.
+// keyOrigin describes where a key came from.
 func keyOrigin(e *ExplainedEvent) string {
 	switch {
 	case e.OfValue:
@@ -60,7 +60,7 @@ func window(d event.Duration) string {
 	return "for " + spell(d)
 }
 
-// spell writes whole days as a definition does, and drops what is zero.
+// spell writes a duration as a definition does, and drops what is zero.
 func spell(d event.Duration) string {
 	const day = 24 * time.Hour
 	if whole := time.Duration(d); whole >= day && whole%day == 0 {
@@ -76,7 +76,7 @@ func spell(d event.Duration) string {
 	return s
 }
 
-// retries is the schedule of the executions, as it is without jitter.
+// retries describes the schedule of executions, without jitter.
 func retries(p event.Policy) string {
 	text := "1 attempt of " + spell(p.Timeout)
 	if p.Attempts > 1 {
@@ -90,7 +90,7 @@ func retries(p event.Policy) string {
 	return text
 }
 
-// schedule spells every pause between two attempts; equal ones that follow one another are counted.
+// schedule lists every pause between two attempts; consecutive equal ones are counted.
 func schedule(p event.Policy) (pauses []string, total event.Duration) {
 	for n := 1; n < p.Attempts; {
 		pause, times := p.Pause(n), 0
@@ -131,7 +131,7 @@ func Limits(p *providers.Provider) string {
 	return strings.Join(parts, ", ")
 }
 
-// RedriveOf says in words when a dead event is run again by itself.
+// RedriveOf describes the automatic redrive of dead events.
 func RedriveOf(p *providers.Provider) string {
 	r := p.Redrive()
 	if r.Off {

@@ -9,7 +9,7 @@ import (
 	"holdfast/event"
 )
 
-// What explain prints is what happens: no pause behind the last attempt, and each in its place.
+// The printed schedule is the real one: no pause after the last attempt, and each in its place.
 func TestRetriesAreTheRealSchedule(t *testing.T) {
 	t.Parallel()
 	seconds := func(n ...int) (all []event.Duration) {

@@ -8,26 +8,26 @@ import (
 	"holdfast/providers/jq"
 )
 
-// Compiler compiles what a definition says of events. It knows what their expressions can see.
+// Compiler compiles a definition's rules for events. It tracks what their expressions can read.
 type Compiler struct {
 	definition.Problems
 	ReceiptFields ReceiptFields
 	Coverage      auth.Coverage
 	PathParams    []string
-	// Item leads from the body to the event within it, "" where that is the body.
+	// Item is the path from the body to the event within it, "" if that is the body.
 	Item string
-	// HasSource: the definition tells the provider's senders apart.
+	// HasSource is set if the definition distinguishes the provider's senders.
 	HasSource bool
 }
 
-// Expression compiles an expression of an event and checks that what it names is kept.
+// Expression compiles an expression of an event and checks that the values it names are kept.
 func (c *Compiler) Expression(field string, source definition.JQ) *jq.Expression {
 	x := c.NewExpression(field, source)
 	c.checkReads(field, x)
 	return x
 }
 
-// Name is Expression for what names the event: an expression that would make a text of null fails, and gives nothing.
+// Name is Expression for a field that names the event: an expression that would turn null into text fails.
 func (c *Compiler) Name(field string, source definition.JQ) *jq.Expression {
 	x := c.compiled(field, source, jq.CompileName)
 	c.checkReads(field, x)
@@ -49,7 +49,7 @@ func (c *Compiler) compiled(
 	return x
 }
 
-// checkReads refuses an expression that names something which is not kept, and so would never be there.
+// checkReads refuses an expression that names a value that isn't kept, and so would never exist.
 func (c *Compiler) checkReads(field string, x *jq.Expression) {
 	if x == nil {
 		return
@@ -71,7 +71,7 @@ func (c *Compiler) checkReads(field string, x *jq.Expression) {
 	}
 }
 
-// checkKeyReads refuses a key expression that names what no scheme covers.
+// checkKeyReads refuses a key expression that names a value that no scheme covers.
 func (c *Compiler) checkKeyReads(field string, x *jq.Expression) {
 	const advice = "which no signature covers: take the key from signed material, or say why not under `unsigned`"
 	if x == nil {

@@ -12,14 +12,14 @@ import (
 	"holdfast/providers/jq"
 )
 
-// The bounds of what one event may change.
+// The limits on the changes of one event.
 const (
 	maxChanges    = 500
 	maxKind       = 64
 	maxExternalID = 512
 	// maxStateBytes is for all states of one event.
 	maxStateBytes = 4 << 20
-	// maxVersion leaves room behind every version that a clock in nanoseconds can give until the year 2100.
+	// maxVersion exceeds every version from a clock in nanoseconds until the year 2100.
 	maxVersion = 1 << 62
 )
 
@@ -27,7 +27,7 @@ const (
 type scope string
 
 const (
-	// scopeUnstated is taken for scopeProvider, which is what definitions meant before they could say it.
+	// scopeUnstated means scopeProvider, as in definitions from before scopes existed.
 	scopeUnstated scope = ""
 	scopeProvider scope = "provider"
 	scopeSource   scope = "source"
@@ -92,7 +92,7 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 
 func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
 
-// changesOf gives what an event does to entities. Where two rules name the same entity, the first one counts.
+// changesOf returns an event's changes to entities. If two rules name the same entity, the first one applies.
 func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.Input) ([]event.Change, error) {
 	var changes []event.Change
 	seen, room, named := map[[2]string]bool{}, maxStateBytes, 0
@@ -120,7 +120,7 @@ func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.
 	return changes, nil
 }
 
-// changes gives those of one rule. Room is what is left for states.
+// changes returns those of one rule. Room is the remaining space for states.
 func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, room *int) ([]event.Change, error) {
 	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
 		return nil, nil
@@ -155,7 +155,7 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input,
 	return changes, nil
 }
 
-// change gives one change; ok is false where the event does not name the entity.
+// change returns one change; ok is false if the event doesn't name the entity.
 func (e *entityRule) change(
 	ctx context.Context, eventType string, in jq.Input, item any, room int,
 ) (event.Change, bool, error) {
@@ -206,8 +206,8 @@ func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room in
 	return text, nil
 }
 
-// versionOf gives the entity's version: a whole number that is not negative, written as a number. Anything else is
-// refused, since a version beyond every other would freeze the entity.
+// versionOf returns the entity's version: a non-negative whole number, written as a number. Anything else is refused, since a
+// version above every other would freeze the entity.
 func (e *entityRule) versionOf(ctx context.Context, in jq.Input, item any) (*int64, error) {
 	if e.version == nil {
 		return nil, nil

@@ -14,17 +14,17 @@ import (
 	"holdfast/providers/jq"
 )
 
-// The bounds of a plausible time of an event. Entities fold in the order of these times, so that one event from the
-// year 9999 would freeze its entity: such a time counts as missing.
+// The limits of a plausible event time. Entities fold in the order of these times, so one event from the year 9999 would freeze
+// its entity: such a time counts as missing.
 const (
 	earliestYear  = 1990
 	maxFutureSkew = 48 * time.Hour
 )
 
-// timePrecision is what the store keeps. Entities fold in the order of times, which must be the same before and after.
+// timePrecision is that of the store. Entities fold in the order of times, which must be the same before and after storing.
 const timePrecision = time.Microsecond
 
-// timeRule is one place to look for the time of an event.
+// timeRule is one possible place of an event's time.
 type timeRule struct {
 	expr     *jq.Expression
 	units    []string
@@ -49,8 +49,8 @@ func (c *Compiler) newTimes(field string, defs []definition.Time) []timeRule {
 	return rules
 }
 
-// occurredAt gives the first plausible time that the rules find. A strict rule rejects a value that is none; null and "" are no
-// value.
+// occurredAt returns the first plausible time that the rules find. A strict rule rejects an implausible value; null and ""
+// count as missing.
 func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt time.Time) (time.Time, bool, error) {
 	for _, rule := range rules {
 		v, err := rule.expr.First(ctx, in, nil)
@@ -72,8 +72,8 @@ func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt t
 	return time.Time{}, false, nil
 }
 
-// occurredElse is the time of an event whose body does not tell it: what the system before has known of it, or when it was
-// received, which is none of its own.
+// occurredElse returns the time of an event whose body has none: the previous system's, or the time of receipt, in which case
+// isMissing is set.
 func occurredElse(r event.Receipt) (at time.Time, isMissing bool) {
 	at = r.ReceivedAt
 	if isMissing = r.Imported == nil || r.Imported.OccurredAt.IsZero(); !isMissing {
@@ -96,7 +96,7 @@ func parseTime(s, unit string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// parseUnix reads a count of units, with or without a fraction, to the microsecond.
+// parseUnix parses a count of units, with or without a fraction, to the microsecond.
 func parseUnix(s string, unit time.Duration) (time.Time, bool) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)

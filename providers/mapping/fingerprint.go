@@ -13,18 +13,18 @@ import (
 	"holdfast/providers/jq"
 )
 
-// everything stands among the paths that vary for the whole body.
+// everything, as a varying path, stands for the whole body.
 const everything = "*"
 
 // maxFingerprint is in bytes.
 const maxFingerprint = 200
 
-// fingerprintRule says what every delivery of an event has in common beside its key. An event of the same key with another
-// fingerprint is a conflict: two events that the sender, or somebody in between, gives one name.
+// fingerprintRule says what all deliveries of an event have in common in addition to its key. An event with the same key and
+// another fingerprint is a conflict: the sender, or a system in between, has given two events one name.
 type fingerprintRule struct {
-	// varies are the paths of values that may differ between deliveries.
+	// varies has the paths of values that may differ between deliveries.
 	varies [][]string
-	// ignored: the whole body may differ.
+	// ignored means that the whole body may differ.
 	ignored  bool
 	delivery *jq.Expression
 }
@@ -45,8 +45,8 @@ func (c *Compiler) newFingerprint(field string, d *definition.Key) (f fingerprin
 	return f
 }
 
-// of gives the fingerprint of an event; "" where any delivery of its key is as good as another. A key that is made of the body
-// leaves the sender's own name of the delivery to compare, whoever vouches for it.
+// of returns the fingerprint of an event; "" if any two deliveries with its key are equal. For a key made from the body, the
+// sender's delivery ID is compared, whether or not it is signed.
 func (f fingerprintRule) of(ctx context.Context, id Identity, in jq.Input, body []byte) (string, error) {
 	if id.From != event.KeyFromEvent {
 		v, err := f.delivery.First(ctx, in, nil)

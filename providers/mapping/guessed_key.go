@@ -17,7 +17,7 @@ import (
 // retryMargin is added to the documented span of a provider's retries.
 const retryMargin = event.Duration(time.Hour)
 
-// The certainties of a key, and what becomes of an event that may repeat another one.
+// The certainties of a key, and what happens to an event that may repeat another one.
 const (
 	certain = "certain"
 	guessed = "guessed"
@@ -25,7 +25,7 @@ const (
 	hold    = "hold"
 )
 
-// setCertainty reads how certain a key is. A definition that says nothing of it keeps the key that it had.
+// setCertainty sets the certainty of a key. A definition that doesn't state it keeps its previous key.
 func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 	says := d.Certainty != ""
 	if says {
@@ -72,8 +72,8 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 }
 
 // setGuessedWindow sets how long a guessed key without a delivery ID counts. A provider that sends equal bytes for different
-// events by design, such as a call that only says "fetch this again", can have a fallback_window that is shorter than the time in
-// which it retries.
+// events by design, such as a call that only says "fetch this again", can have a fallback_window that is shorter than its retry
+// span.
 func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule) {
 	k.span = retryMargin
 	if d.RetrySpan != nil {
@@ -100,11 +100,11 @@ func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule)
 	}
 }
 
-// guess gives a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the body.
-// Equal keys are equal deliveries as far as anybody can tell.
+// guess returns a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the
+// body. Deliveries with equal keys can't be told apart.
 func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []byte) (Identity, error) {
 	var texts []string
-	if k.guessed { // what a body that could not be decoded still gives, and the headers, tell events apart, too
+	if k.guessed { // the headers, and the readable part of an invalid body, also distinguish events
 		for _, part := range k.parts {
 			v, err := part.expr.First(ctx, in, nil)
 			if jq.IsDeadline(err) {
@@ -129,7 +129,7 @@ func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []b
 	return id, nil
 }
 
-// ContentOf returns the hash of a body, in hex, as a guessed key has it where the body alone tells the source.
+// ContentOf returns the hash of a body, in hex, as in a guessed key whose source is in the body.
 func (r *Rules) ContentOf(body []byte) string {
 	if r.key == nil {
 		return hashOf("", body)
@@ -138,7 +138,7 @@ func (r *Rules) ContentOf(body []byte) string {
 	return content
 }
 
-// contentOf is the hash of a body without what varies between deliveries, and whether it is that of the JSON value.
+// contentOf returns the hash of a body without what varies between deliveries, and whether it is that of the JSON value.
 func (k *keyRule) contentOf(scope string, body []byte) (sum string, ofValue bool) {
 	if k.ofValue {
 		return k.valueHash(scope, body)
@@ -156,8 +156,8 @@ func (k *keyRule) contentOf(scope string, body []byte) (sum string, ofValue bool
 	return hex.EncodeToString(h.Sum(nil)), false
 }
 
-// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON, or not one
-// value for every reader.
+// valueHash returns the hash of the JSON value of a body without what varies; that of the bytes if they aren't JSON, or
+// ambiguous.
 func (k *keyRule) valueHash(scope string, body []byte) (sum string, ofValue bool) {
 	v, err := decode.JSONUnambiguously(body)
 	if err != nil {
@@ -167,6 +167,6 @@ func (k *keyRule) valueHash(scope string, body []byte) (sum string, ofValue bool
 	if scope != "" {
 		fmt.Fprintf(h, "%d:%s", len(scope), scope)
 	}
-	_ = decode.WriteValue(h, v, k.fingerprint.varies, k.forPHP) // a hash takes everything
+	_ = decode.WriteValue(h, v, k.fingerprint.varies, k.forPHP) // a hash never fails
 	return hex.EncodeToString(h.Sum(nil)), true
 }

@@ -15,7 +15,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// identityOf is what a key makes of a body and a delivery ID.
+// identityOf returns the identity for a body and a delivery ID.
 func identityOf(t *testing.T, k definition.Key, body, delivery string) Identity {
 	t.Helper()
 	c := &Compiler{Coverage: auth.Coverage{All: true}, ReceiptFields: ReceiptFields{headers: []string{"x-delivery"}}}
@@ -28,8 +28,8 @@ func identityOf(t *testing.T, k definition.Key, body, delivery string) Identity 
 	return id
 }
 
-// A guessed key without a delivery ID counts for the span of retries and an hour; with one, for ever. What varies between
-// deliveries is no part of the hash.
+// A guessed key without a delivery ID counts for the retry span and an hour; with one, forever. What varies between deliveries
+// isn't part of the hash.
 func TestGuessedKeys(t *testing.T) {
 	t.Parallel()
 	span := definition.Duration(24 * time.Hour)
@@ -51,7 +51,7 @@ func TestGuessedKeys(t *testing.T) {
 	require.Nil(t, named.Earlier)
 }
 
-// A definition may hash the value of a body instead of its bytes: how it is written makes no difference then.
+// A definition may hash the value of a body instead of its bytes: its spelling then makes no difference.
 func TestAGuessedKeyOfTheValue(t *testing.T) {
 	t.Parallel()
 	k := definition.Key{Certainty: "guessed", InDoubt: "accept", Varies: []string{"sent.at"}}
@@ -68,10 +68,10 @@ func TestAGuessedKeyOfTheValue(t *testing.T) {
 	require.ErrorContains(t, c.Err(), "key.hash: has no effect")
 }
 
-// Where it is in doubt whether two bodies are one event they have two keys:
-//   - an empty object is a list for PHP alone
-//   - of a repeated field other readers take the first one: the key is made of the bytes
-//   - an object of which only what varies is left out is not an empty one
+// Two bodies that may not be one event have two keys:
+//   - an empty object equals a list only for PHP
+//   - other readers take the first of repeated fields: the key uses the bytes
+//   - an object whose varying fields are all left out isn't an empty one
 func TestInDoubtValuesDiffer(t *testing.T) {
 	t.Parallel()
 	key := func(hash, body string) Identity {
@@ -95,7 +95,7 @@ func TestInDoubtValuesDiffer(t *testing.T) {
 	require.Equal(t, key("php_json", `{"a":{}}`).Key, key("php_json", `{"a":[]}`).Key)
 }
 
-// The key of the release before leads to the event only with what that release compared.
+// The key of the previous release identifies the event only with what that release compared.
 func TestBeforeGivesTheEarlierKey(t *testing.T) {
 	t.Parallel()
 	delivery := definition.JQ(`.headers["x-delivery"] | select(. != "")`)
@@ -107,7 +107,7 @@ func TestBeforeGivesTheEarlierKey(t *testing.T) {
 	require.Nil(t, identityOf(t, k, `{"id":"a"}`, "").Earlier, "nothing was compared")
 }
 
-// A shorter window is for events that are accepted, and ends.
+// A shorter window is for events that are accepted, and it ends.
 func TestAGuessedWindowMayBeShort(t *testing.T) {
 	t.Parallel()
 	short := definition.Duration(time.Second)

@@ -16,7 +16,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// defaultFallbackWindow is short, since two equal bodies may well be two events.
+// defaultFallbackWindow is short, since two equal bodies may be two events.
 const defaultFallbackWindow = event.Duration(15 * time.Minute)
 
 // The prefixes of keys that are hashes of the body.
@@ -25,29 +25,30 @@ const (
 	missingKeyPrefix = "missing:"
 )
 
-// bodyHash is the fallback, and the part of a key that is the hash of the body.
+// bodyHash is the fallback, and the key part that is the hash of the body.
 const bodyHash = "body_sha256"
 
-// keyRule says how an event is identified.
+// keyRule identifies an event.
 type keyRule struct {
 	parts     []keyPart
 	fallback  bool
 	window    event.Duration
 	unsigned  bool
 	readsBody bool
-	// onlyBody: the parts are paths within the body.
+	// onlyBody means that all parts are paths within the body.
 	onlyBody bool
-	// hashed: the hash of the body is the last part.
+	// hashed means that the hash of the body is the last part.
 	hashed      bool
 	fingerprint fingerprintRule
-	// certain: the parts identify one event. guessed: they do not, nor does the fallback.
+	// certain means that the parts identify one event; guessed, that neither the parts nor the fallback do.
 	certain, guessed bool
 	// repeats is set if some events have a guessed key.
 	repeats *event.Repeats
-	// ofValue: the hash in a guessed key is that of the JSON value, not of the bytes. forPHP: an empty object is an empty list.
+	// ofValue means that the hash in a guessed key is that of the JSON value, not of the bytes; forPHP, that an empty object
+	// equals an empty list.
 	ofValue, forPHP bool
 	span            event.Duration // how long a guessed key without a delivery ID counts
-	before          *keyRule       // of the release before; nil if it made the same
+	before          *keyRule       // of the previous release; nil if it was the same
 }
 
 type keyPart struct {
@@ -59,22 +60,22 @@ type keyPart struct {
 type Identity struct {
 	Key  string
 	From event.KeyOrigin
-	// Window is how long a redelivery is a duplicate; 0 means for ever.
+	// Window is how long a redelivery is a duplicate; 0 means forever.
 	Window event.Duration
-	// Fingerprint is what the deliveries of the event have in common beside the key.
+	// Fingerprint is what the deliveries of the event have in common in addition to the key.
 	Fingerprint string
 	// Certain, Content and Earlier are those of the receipt.
 	Certain bool
 	Content string
 	Earlier *event.EarlierKey
-	// OfValue: the body's hash in the key is that of the JSON value, whatever bytes it was written in.
+	// OfValue means that the body's hash in the key is that of the JSON value, however it was written.
 	OfValue bool
-	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
+	// isFallback means that the key isn't the definition's, and has a window of its own.
 	isFallback bool
 }
 
-// Identify gives an event its key, which is made of what a scheme has proven, unless the definition says why it need not be. The
-// scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
+// Identify returns an event's key, made of what a scheme has proven, unless the definition gives a reason why it needn't be.
+// The scope distinguishes equal bodies. The only possible error is context.DeadlineExceeded.
 func (r *Rules) Identify(
 	ctx context.Context, in jq.Input, proven auth.Coverage, decoded bool, scope string, body []byte,
 ) (Identity, error) {
@@ -98,7 +99,7 @@ func (r *Rules) Identify(
 	return id, err
 }
 
-// earlier is the key of an event by the rule of the release before; nil if that release could not tell it from others.
+// earlier returns the key of an event by the previous release's rule; nil if that release couldn't distinguish it from others.
 func (k *keyRule) earlier(
 	ctx context.Context, in jq.Input, proven auth.Coverage, decoded bool, scope string, body []byte,
 ) (*event.EarlierKey, error) {
@@ -117,7 +118,7 @@ func (k *keyRule) earlier(
 	return &event.EarlierKey{Key: id.Key, Fingerprint: fingerprint}, nil
 }
 
-// CanIdentify reports whether the rules give an event a key by now, whatever is proven.
+// CanIdentify reports whether the current rules give an event a key, whatever is proven.
 func (r *Rules) CanIdentify(ctx context.Context, in jq.Input, body []byte) (bool, error) {
 	id, err := r.key.identify(ctx, in, true, "", body)
 	return id.From != event.KeyFromNothing, err
@@ -165,7 +166,7 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 	return k
 }
 
-// identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
+// identify returns the key. A body that couldn't be decoded has no identity of its own unless the key uses only headers.
 func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
 	hash := func() string { return hashOf(scope, body) }
 	if k != nil && k.guessed {
@@ -188,7 +189,7 @@ func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope
 	}, nil
 }
 
-// hashOf is the hash of a body, and of the sender where the body does not name it.
+// hashOf returns the hash of a body, and of the sender if the body doesn't name it.
 func hashOf(scope string, body []byte) string {
 	h := sha256.New()
 	if scope != "" {
@@ -198,8 +199,8 @@ func hashOf(scope string, body []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// join evaluates the parts; its key is "" if one that is needed gives nothing, or if all of them do and the body is none of them.
-// An expression that fails gives nothing.
+// join evaluates the parts. Its key is "" if a required one is missing, or if all are missing and the body's hash isn't a part.
+// An expression that fails counts as missing.
 func (k *keyRule) join(ctx context.Context, in jq.Input, hash func() string) (Identity, error) {
 	var texts []string
 	var found bool
@@ -227,8 +228,8 @@ func (k *keyRule) join(ctx context.Context, in jq.Input, hash func() string) (Id
 	return Identity{Key: joinKey(texts), From: event.KeyFromEvent}, nil
 }
 
-// joinKey joins with colons so that no two lists of parts give one key, and so that a part which no workflow ID can hold
-// leaves the others readable: it becomes its hash.
+// joinKey joins with colons so that different lists of parts have different keys. A part that isn't valid in a workflow ID
+// becomes its hash, so that the others stay readable.
 func joinKey(parts []string) string {
 	for i, s := range parts {
 		if strings.HasPrefix(s, partHashPrefix) || strings.ContainsFunc(s, func(c rune) bool { return !isPartRune(c) }) {
@@ -239,8 +240,8 @@ func joinKey(parts []string) string {
 	return strings.Join(parts, ":")
 }
 
-// partHashPrefix marks a part that is a hash; a part that begins like one is hashed as well. 128 bits are enough to tell the
-// parts of all keys apart, and leave room for several.
+// partHashPrefix marks a part that is a hash; a part that begins like one is hashed as well. 128 bits are enough to distinguish
+// the parts of all keys, and leave room for several.
 const (
 	partHashPrefix = "h."
 	partHashBytes  = 16
@@ -252,8 +253,8 @@ func isPartRune(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// Within is the part of the input that is covered. Another scheme's headers are not in it: with one scheme's signature anybody
-// could add them.
+// Within returns the part of the input that is covered. It leaves out another scheme's headers: with one scheme's signature
+// anyone could add them.
 func Within(c auth.Coverage, in jq.Input) jq.Input {
 	if c.All {
 		return in

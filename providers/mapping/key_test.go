@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The parts of a key cannot be moved from one into the next.
+// Text can't move from one part of a key into the next.
 func TestPartsOfAKeyStayApart(t *testing.T) {
 	t.Parallel()
 	require.NotEqual(t, joinKey([]string{"a:b", "c"}), joinKey([]string{"a", "b:c"}))

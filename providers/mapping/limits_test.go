@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page of the definitions has the numbers that bound things here.
+// The page about definitions states the limits of this package.
 func TestPageNamesLimitsOfEvents(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/expressions.md")

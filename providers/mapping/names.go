@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxNames is how many names of one entity an event may have.
+	// maxNames is the maximum number of names of one entity in an event.
 	maxNames = 50
-	// maxNamesOfEvent is how many of all entities: each is a lock while the event is written.
+	// maxNamesOfEvent is the maximum for all entities: each is a lock while the event is written.
 	maxNamesOfEvent = 500
 )
 
-// names are the expressions for the names of an entity, best first. Where there is one, its first value is the ID.
+// names are the expressions for the names of an entity, best first. The first value is the ID.
 type names []*jq.Expression
 
 func (c *Compiler) newNames(at string, d definition.Entity) (n names) {
@@ -40,7 +40,7 @@ func (c *Compiler) newNames(at string, d definition.Entity) (n names) {
 	return n
 }
 
-// checkNames refuses rules of one kind that differ in how many names it has: a name would be of two ranks.
+// checkNames refuses rules of one kind with different numbers of names: a name would have two ranks.
 func (c *Compiler) checkNames(all []*Rules) {
 	of := map[string]int{}
 	for _, r := range all {
@@ -57,12 +57,12 @@ func (c *Compiler) checkNames(all []*Rules) {
 	}
 }
 
-// haveNames says whether entities of a kind have several names.
+// haveNames reports whether entities of a kind have several names.
 func haveNames(rules []entityRule, kind string) bool {
 	return slices.ContainsFunc(rules, func(e entityRule) bool { return e.kind == kind && len(e.names) > 1 })
 }
 
-// of gives the names that an event has, each once.
+// of returns the distinct names that an event has.
 func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []event.Name, err error) {
 	seen := map[string]bool{}
 	for rank, x := range n {
@@ -93,7 +93,7 @@ func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []
 	return found, nil
 }
 
-// values are all values of an expression, and of an only one the first.
+// values returns all values of an expression, and of a single one the first.
 func (n names) values(ctx context.Context, x *jq.Expression, in jq.Input, item any) ([]any, error) {
 	if len(n) > 1 {
 		return x.All(ctx, in, item)
@@ -102,8 +102,8 @@ func (n names) values(ctx context.Context, x *jq.Expression, in jq.Input, item a
 	return []any{v}, err
 }
 
-// scopedID is the ID of an entity within a source: no two pairs give one, since the source holds no colon. Where an event has no
-// source it speaks of the provider's own things.
+// scopedID returns the ID of an entity within a source. It is unique for each pair, since the source contains no colon. An
+// event without a source is about the provider's own entities.
 func scopedID(source, id string) string {
 	if source == "" {
 		return id

@@ -5,10 +5,10 @@ import (
 	"holdfast/providers/definition"
 )
 
-// maxAttempts keeps a policy from running for ever.
+// maxAttempts bounds every policy.
 const maxAttempts = 100
 
-// newPolicy reads what a definition says of retries, which changes nothing about time-outs.
+// newPolicy compiles a definition's retries, which don't affect timeouts.
 func (c *Compiler) newPolicy(field string, d *definition.Retry, before event.Policy) event.Policy {
 	p := event.Policy{
 		Attempts: attemptsOf(d), Jitter: defaultJitter, Timeout: before.Timeout, FailOnTimeout: before.FailOnTimeout,
@@ -38,7 +38,7 @@ func (c *Compiler) newPolicy(field string, d *definition.Retry, before event.Pol
 	return p
 }
 
-// attemptsOf are as many as there are delays to part them, if the definition does not say.
+// attemptsOf returns the number of attempts that fits the delays, if the definition doesn't state it.
 func attemptsOf(d *definition.Retry) int {
 	switch {
 	case d.Attempts != nil:

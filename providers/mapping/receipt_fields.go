@@ -16,11 +16,11 @@ const maxKeptValue = 1024
 // alwaysKept are the headers that every receipt keeps.
 var alwaysKept = []string{"content-type", "user-agent", "x-request-id", "x-correlation-id"}
 
-// neverKept are the headers that carry secrets whatever the scheme.
+// neverKept are the headers that carry secrets in any scheme.
 var neverKept = []string{"authorization", "proxy-authorization", "cookie", "set-cookie"}
 
-// ReceiptFields names what a receipt keeps of the request beside the body. It is also all that expressions see of it, at the
-// ingress and in the parse step, so that both compute alike.
+// ReceiptFields has the names of what a receipt keeps of the request in addition to the body. Expressions see nothing else of
+// it, at the ingress and in the parse step, so that both compute the same.
 type ReceiptFields struct {
 	headers, query []string
 	hiddenPath     []string
@@ -48,17 +48,17 @@ func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authent
 	return k
 }
 
-// WithoutPath leaves variables of the path out.
+// WithoutPath returns a copy without these path variables.
 func (k ReceiptFields) WithoutPath(names []string) ReceiptFields {
 	k.hiddenPath = slices.Concat(k.hiddenPath, names)
 	return k
 }
 
-// HeaderNames are the headers that a receipt keeps, in lower case.
+// HeaderNames returns the headers that a receipt keeps, in lower case.
 func (k ReceiptFields) HeaderNames() []string { return k.headers }
 
-// Of gives what the receipt keeps of a request, and what of it keys are made of: the same, but nothing is cut or cleaned, so
-// that no two values become one.
+// Of returns what the receipt keeps of a request, and the same values for keys, where nothing is cut or cleaned, so that
+// different values stay different.
 func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
 	changed := false
 	shown = k.take(r, func(s string) string {
@@ -72,7 +72,7 @@ func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
 	return shown, k.take(r, func(s string) string { return s })
 }
 
-// Fields are what is kept of a request beside its body.
+// Fields are what is kept of a request in addition to its body.
 type Fields struct{ Headers, Query, Path map[string]string }
 
 func (k ReceiptFields) take(r *auth.Request, form func(string) string) Fields {
@@ -102,7 +102,7 @@ func (k ReceiptFields) take(r *auth.Request, form func(string) string) Fields {
 	return Fields{headers, query, path}
 }
 
-// CleanText makes text valid UTF-8 without control characters and cuts it to size bytes, at the end of a character.
+// CleanText makes text valid UTF-8 without control characters and cuts it to size bytes at a character boundary.
 func CleanText(s string, size int) string {
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || (c >= 0x7f && c <= 0x9f) {

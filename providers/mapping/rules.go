@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/jq"
 )
 
-// Rules are what applies to the events of a type: the definition's own, changed by the first override that fits.
+// Rules apply to the events of a type: the definition's own, changed by the first override that matches.
 type Rules struct {
 	ignore   bool
 	key      *keyRule
@@ -22,7 +22,7 @@ type Rules struct {
 	Policy   event.Policy
 }
 
-// Set are the rules of a definition for all types of event.
+// Set has the rules of a definition for all event types.
 type Set struct {
 	base      Rules
 	overrides []override
@@ -33,7 +33,7 @@ type override struct {
 	rules Rules
 }
 
-// The policy of definitions that say nothing: one try, and one after each of the delays.
+// The default policy: one attempt, and one after each of the delays.
 var (
 	defaultDelays = []event.Duration{
 		event.Duration(time.Minute), event.Duration(5 * time.Minute), event.Duration(15 * time.Minute),
@@ -72,7 +72,7 @@ func (c *Compiler) Compile(d *definition.Definition) (m Set) {
 	return m
 }
 
-// change gives the rules with the parts replaced that the override names.
+// change returns the rules with the parts replaced that the override sets.
 func (c *Compiler) change(at string, r Rules, o definition.Override) Rules {
 	r.ignore = o.Ignore
 	if o.Key != nil {
@@ -108,7 +108,7 @@ func (c *Compiler) change(at string, r Rules, o definition.Override) Rules {
 	return r
 }
 
-// For gives the rules of a type of event.
+// For returns the rules for an event type.
 func (m *Set) For(eventType string) *Rules {
 	if i := m.override(eventType); i >= 0 {
 		return &m.overrides[i].rules
@@ -116,7 +116,7 @@ func (m *Set) For(eventType string) *Rules {
 	return &m.base
 }
 
-// At is the field where the rules of a type stand: "overrides[2]", or "" for the definition's own.
+// At returns the field with the rules for a type: "overrides[2]", or "" for the definition's own.
 func (m *Set) At(eventType string) string {
 	if i := m.override(eventType); i >= 0 {
 		return fmt.Sprintf("overrides[%d]", i)
@@ -124,7 +124,7 @@ func (m *Set) At(eventType string) string {
 	return ""
 }
 
-// override is the first one that fits; -1 if none does.
+// override returns the first one that matches; -1 if none does.
 func (m *Set) override(eventType string) int {
 	for i := range m.overrides {
 		if definition.AnyMatch(m.overrides[i].types, eventType) {
@@ -134,7 +134,7 @@ func (m *Set) override(eventType string) int {
 	return -1
 }
 
-// all are the rules of the definition itself and of its overrides.
+// all returns the rules of the definition itself and of its overrides.
 func (m *Set) all() []*Rules {
 	all := []*Rules{&m.base}
 	for i := range m.overrides {
@@ -143,7 +143,7 @@ func (m *Set) all() []*Rules {
 	return all
 }
 
-// Versions are the expressions of all versions.
+// Versions returns the expressions of all versions.
 func (m *Set) Versions() (expressions []*jq.Expression) {
 	for _, r := range m.all() {
 		for i := range r.entities {
@@ -153,7 +153,7 @@ func (m *Set) Versions() (expressions []*jq.Expression) {
 	return expressions
 }
 
-// KeyExpressions are the parts of all keys.
+// KeyExpressions returns the parts of all keys.
 func (m *Set) KeyExpressions() (expressions []*jq.Expression) {
 	for _, r := range m.all() {
 		if r.key == nil {
@@ -172,7 +172,7 @@ func (m *Set) KeyExpressions() (expressions []*jq.Expression) {
 	return expressions
 }
 
-// Parse gives what an event of the type means.
+// Parse returns the meaning of an event of the type.
 func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType string, in jq.Input) (event.Parsed, error) {
 	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.Policy}
 	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
@@ -195,11 +195,11 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 	return parsed, nil
 }
 
-// maxBulk is the most bytes that an event of the bulk lane may have, its envelope included, so that a batch of hundreds fits
-// into memory. A larger one becomes a workflow.
+// maxBulk is the maximum size of an event in the bulk lane in bytes, with its envelope, so that a batch of hundreds fits into
+// memory. A larger one becomes a workflow.
 const maxBulk = 32 << 10
 
-// LaneOf is the lane that an event of a size takes: that of the rules, if it is small enough.
+// LaneOf returns the lane for an event of a size: that of the rules, if it is small enough.
 func (r *Rules) LaneOf(size int) definition.Lane {
 	if size > maxBulk {
 		return definition.LaneWorkflow

@@ -12,13 +12,13 @@ import (
 type ExplainedPart struct {
 	Field string `json:"field"`
 	Expr  string `json:"expr"`
-	// Value is "" where the expression gave nothing.
+	// Value is "" if the expression returned nothing.
 	Value    string `json:"value"`
 	Optional bool   `json:"optional,omitempty"`
 	Failed   bool   `json:"failed,omitempty"`
 }
 
-// TraceKey gives what each part of the key is.
+// TraceKey returns the value of each part of the key.
 func (r *Rules) TraceKey(ctx context.Context, in jq.Input, proven auth.Coverage) (parts []ExplainedPart) {
 	if r.key == nil {
 		return nil
@@ -36,8 +36,8 @@ func (r *Rules) TraceKey(ctx context.Context, in jq.Input, proven auth.Coverage)
 	return parts
 }
 
-// TraceTime names the expression that gives the time, and its unit. It also gives all of them: one that fails counts as one that
-// gives nothing.
+// TraceTime returns the expression that provides the time, and its unit. It also returns all time expressions: one that fails
+// counts as missing.
 func (r *Rules) TraceTime(ctx context.Context, in jq.Input, receivedAt time.Time) (from string, all []*jq.Expression) {
 	for _, rule := range r.times {
 		all = append(all, rule.expr)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Cause is what a reason means to an operator, and what to do next.
+// Cause explains a reason to an operator, and what to do next.
 type Cause struct{ Means, Next string }
 
-// causes has each reason. docs/refusals.md has the same rows.
+// causes explains each reason. docs/refusals.md has the same rows.
 var causes = map[Reason]Cause{
 	NoSecret: {
 		"no secret is configured for the provider, so no request is authentic",
@@ -126,10 +126,10 @@ var causes = map[Reason]Cause{
 	},
 }
 
-// Cause is what the reason means, and the next step; empty for one that is none of ours.
+// Cause returns the explanation of the reason; empty for an unknown one.
 func (r Reason) Cause() Cause { return causes[r] }
 
-// Detail is what was found beside the reason, as a sentence without its end; "" where there is nothing.
+// Detail returns what was found in addition to the reason, as a sentence without a full stop; "" if nothing.
 func (e *Error) Detail() string {
 	var parts []string
 	if e.Part != "" {

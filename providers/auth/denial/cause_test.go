@@ -20,7 +20,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		require.NotEmpty(t, cause.Means, reason)
 		require.NotEmpty(t, cause.Next, reason)
 		row := "| `" + string(reason) + "` | " + cause.Means + " | " + cause.Next + " |"
-		if !strings.Contains(string(page), row) { // the page is too long to be shown
+		if !strings.Contains(string(page), row) { // the page is too long for a failure message
 			t.Errorf("docs/refusals.md lacks %s", row)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package denial says why a request is not authentic: the reasons in their rank, what was looked at, what each means to an
-// operator, and what to do next.
+// Package denial explains why a request isn't authentic: the ranked reasons, what was checked, what each means to an operator,
+// and what to do next.
 //
-// It must never know a scheme, nor hold anything of a request or a secret: its words are those of definitions, and reach logs.
+// It must not depend on a scheme, nor contain any part of a request or a secret: its words come from definitions, and reach
+// logs.
 package denial

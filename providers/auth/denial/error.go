@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Error says why a request is not authentic. Its text is safe to log; the sender learns nothing of it. It holds nothing that the
-// request holds: its words are those of the definition, and what it tells of the request is measured.
+// Error says why a request isn't authentic. Its text is safe to log and never sent to the sender. It has no part of the
+// request: its words are those of the definition, and its numbers are measured.
 type Error struct {
 	Reason Reason
-	// Scheme is the one that came furthest, as Passed of the authenticator names it, and Part what of the request it looked at
-	// ("header x-signature"). Both are "" where no scheme was tried.
+	// Scheme is the one that got furthest, as named by Passed of the authenticator, and Part what it checked of the request
+	// ("header x-signature"). Both are "" if no scheme was tried.
 	Scheme, Part string
-	// Skew is how far the time that the request claims lies behind ours, negative if it is ahead; nil where it claims none.
+	// Skew is how far the request's claimed time is behind ours, negative if ahead; nil if it claims none.
 	Skew *time.Duration
-	// Tolerance is how far it may be away.
+	// Tolerance is the maximum skew.
 	Tolerance time.Duration
-	// Found says what is the matter with a certificate.
+	// Found describes the fault of a certificate.
 	Found string
-	// Fits says which other form of the body the signature is for, and Tried which forms it is not for: see Examine of the
-	// authenticator.
+	// Fits names another form of the body for which the signature is valid, and Tried those for which it isn't: see Examine of
+	// the authenticator.
 	Fits  string
 	Tried []string
-	// SignsURL is set where the signature covers the URL as the sender has called it.
+	// SignsURL is set if the signature covers the URL as the sender has called it.
 	SignsURL bool
 }
 
-// Reason is a short, stable name, fit for a metric label.
+// Reason is a short, stable name, suitable as a metric label.
 type Reason string
 
-// The reasons, the most telling last: of several alternative schemes, the one that came furthest is reported.
+// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported.
 const (
 	NoSecret            Reason = "no_secret"
 	PlaceholderSecret   Reason = "placeholder_secret"
@@ -62,7 +62,7 @@ const (
 	TimestampFromFuture Reason = "timestamp_in_future"
 )
 
-// byRank are the reasons in their order.
+// byRank lists the reasons in order.
 var byRank = []Reason{
 	NoSecret, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp, MissingID,
 	AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody, MalformedSignature,
@@ -70,24 +70,24 @@ var byRank = []Reason{
 	Expired, StaleTimestamp, TimestampFromFuture,
 }
 
-// Reasons are all of them, the most telling last.
+// Reasons returns all reasons, the most specific last.
 func Reasons() []Reason { return slices.Clone(byRank) }
 
-// Further reports whether one error came further than another.
+// Further reports whether one error got further than another.
 func Further(one, other error) bool {
 	return slices.Index(byRank, ReasonOf(one)) > slices.Index(byRank, ReasonOf(other))
 }
 
-// Error is "not authentic: reason".
+// Error returns "not authentic: reason".
 func (e *Error) Error() string { return "not authentic: " + string(e.Reason) }
 
-// Of is the error of a reason.
+// Of returns the error for a reason.
 func Of(r Reason) error { return &Error{Reason: r} }
 
-// At is Of, and also says what of the request was looked at, in words of the definition.
+// At is Of with the checked part of the request, in words of the definition.
 func At(r Reason, part string) error { return &Error{Reason: r, Part: part} }
 
-// ReasonOf is the reason of an *Error, and NoSecret of any other.
+// ReasonOf returns the reason of an *Error, and NoSecret for any other error.
 func ReasonOf(err error) Reason {
 	var e *Error
 	if errors.As(err, &e) {
