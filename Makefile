@@ -152,17 +152,21 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	done
 
 # gremlins changes the code of MUTATED in small ways, and runs the tests for each change. It copies all files of the module, so it
-# gets a copy of what is committed. MUTATIONTESTS are arguments of go test: what else tests the package. For example:
+# gets a copy of what is committed. MUTATIONTESTS are arguments of go test: what else tests the package. MUTATIONSAMPLE=10 tests one
+# mutant in ten, for packages whose tests take long. For example:
 # make mutation MUTATED=./persistence/writer MUTATIONTESTS='holdfast/persistence -run Verdict' MUTATIONFLAGS='-E batch'
 MUTATED ?= ./event
 MUTATIONTESTS ?=
 MUTATIONFLAGS ?=
+MUTATIONSAMPLE ?= 1
 
 .PHONY: mutation
 mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, and list the changes that no test notices
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git archive HEAD | tar -x -C "$$copy" && cd "$$copy" && \
-		MUTATION_GO=$$(command -v go) MUTATION_TESTS='$(MUTATIONTESTS)' PATH="$$copy/tools/mutation:$$PATH" \
-		nice -n 15 $(CURDIR)/bin/gremlins unleash --workers 1 --timeout-coefficient 30 --invert-logical $(MUTATIONFLAGS) $(MUTATED)
+		MUTATION_GO=$$(command -v go) MUTATION_TESTS='$(MUTATIONTESTS)' MUTATION_DIR='$(MUTATED)' MUTATION_SAMPLE='$(MUTATIONSAMPLE)' \
+		MUTATION_SKIPPED="$$copy/skipped" PATH="$$copy/tools/mutation:$$PATH" \
+		nice -n 15 $(CURDIR)/bin/gremlins unleash --workers 1 --timeout-coefficient 30 --invert-logical $(MUTATIONFLAGS) $(MUTATED); \
+		code=$$?; [ ! -e "$$copy/skipped" ] || echo "not viable includes $$(wc -l <"$$copy/skipped") mutants outside of the sample"; exit $$code
 
 # What measures the product is counted apart from it; a test's helpers count as tests.
 .PHONY: size
