@@ -147,10 +147,10 @@ func requireBounded(t *testing.T, times []time.Time, burst int, per time.Duratio
 type sharedStore struct {
 	mu         sync.Mutex
 	buckets    map[string]int // granted so far
-	statements int
 	fails      error
 	takes      time.Duration
-	canceled   int
+	statements atomic.Int64
+	canceled   atomic.Int64
 }
 
 func (s *sharedStore) TakeRates(ctx context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
@@ -163,11 +163,11 @@ func (s *sharedStore) TakeRates(ctx context.Context, claims []event.RateClaim) (
 	}
 	s.mu.Lock()
 	if ctx.Err() != nil {
-		s.canceled++
+		s.canceled.Add(1)
 		s.fails = ctx.Err()
 	}
 	defer s.mu.Unlock()
-	s.statements++
+	s.statements.Add(1)
 	if s.fails != nil {
 		return nil, s.fails
 	}
@@ -217,10 +217,10 @@ func TestProcessesShareRates(t *testing.T) {
 			return func(l *limits) time.Duration { return l.takeSources(p, items, time.Now()) }
 		}
 		require.EqualValues(t, 30, passed(provider))
-		require.Less(t, store.statements, 10)
-		before := store.statements
+		require.Less(t, store.statements.Load(), int64(10))
+		before := store.statements.Load()
 		require.Equal(t, 2*time.Second, provider(all[0]).Round(time.Second))
-		require.Equal(t, before, store.statements)
+		require.Equal(t, before, store.statements.Load())
 
 		require.EqualValues(t, 10, passed(source("a")))
 		require.EqualValues(t, 10, passed(source("b", "b", "c")))
@@ -229,9 +229,9 @@ func TestProcessesShareRates(t *testing.T) {
 
 		store.fails = errors.New("the database is away")
 		<-time.After(time.Minute)
-		before = store.statements
+		before = store.statements.Load()
 		require.EqualValues(t, 3*30, passed(provider))
-		require.Equal(t, before+3, store.statements)
+		require.Equal(t, before+3, store.statements.Load())
 		<-time.After(time.Second) // ask must outlast the requests, or it would block the test's end
 	})
 }
@@ -250,7 +250,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 		p := limited(t, "rate: {requests: 60000, per: 1m}")
 		var delayed int
 		ask := func(span time.Duration) (asked int) {
-			before := store.statements
+			before := store.statements.Load()
 			for begin := time.Now(); time.Since(begin) < span; {
 				one := time.Now()
 				require.Zero(t, l.takeProvider(p, one))
@@ -260,7 +260,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 				}
 				<-time.After(5 * time.Millisecond)
 			}
-			return store.statements - before
+			return int(store.statements.Load() - before)
 		}
 		require.LessOrEqual(t, ask(time.Minute), 6, "after 1, 3, 7, 15 and 31 s")
 		require.LessOrEqual(t, delayed, 6)
@@ -268,7 +268,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 		store.takes = 3 * time.Second
 		store.mu.Unlock()
 		require.LessOrEqual(t, ask(time.Minute), 3)
-		require.Zero(t, store.canceled)
+		require.Zero(t, store.canceled.Load())
 		store.mu.Lock()
 		store.takes = 0
 		store.mu.Unlock()
@@ -297,7 +297,7 @@ func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 		wg.Wait()
 		require.Less(t, time.Since(begin), 50*time.Millisecond)
 		<-time.After(time.Minute)
-		require.Equal(t, 1, store.statements)
+		require.EqualValues(t, 1, store.statements.Load())
 	})
 }
 
