@@ -148,7 +148,7 @@ func (s *sharedRates) take(claims map[string]*claim) {
 		s.settle(all, grants, err)
 	case <-time.After(rateLimit):
 		s.settle(all, nil, errSlow)
-		<-answered // its requests have passed
+		<-answered //nolint:errcheck // its requests have passed
 		s.resume()
 	}
 }

@@ -69,7 +69,7 @@ func TestNoInputBreaksAForm(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/console/receivers/crm/edit", "/console/receivers/crm/subscribe", "/console/new-destination"} {
-		res, page := v.ask("POST", s.url+path, url.Values{"csrf": proof["csrf"], "http.headers": {"X-Big: " + strings.Repeat("x", 1<<20)}, "version": {"1"}})
+		res, page := v.ask("POST", s.url+path, url.Values{"csrf": proof["csrf"], "http.headers": {"X-Big: " + strings.Repeat("x", 64<<10)}, "version": {"1"}})
 		require.Equal(t, 413, res.StatusCode, path)
 		require.Contains(t, page, "too large", path)
 	}
