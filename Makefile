@@ -163,7 +163,7 @@ MUTATIONSAMPLE ?= 1
 .PHONY: mutation
 mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, and list the changes that no test notices
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git archive HEAD | tar -x -C "$$copy" && cd "$$copy" && \
-		MUTATION_GO=$$(command -v go) MUTATION_TESTS='$(MUTATIONTESTS)' MUTATION_DIR='$(MUTATED)' MUTATION_SAMPLE='$(MUTATIONSAMPLE)' \
+		MUTATION_GO=$$(command -v go) MUTATION_TESTS='$(MUTATIONTESTS)' MUTATION_SAMPLE='$(MUTATIONSAMPLE)' \
 		MUTATION_SKIPPED="$$copy/skipped" PATH="$$copy/tools/mutation:$$PATH" \
 		nice -n 15 $(CURDIR)/bin/gremlins unleash --workers 1 --timeout-coefficient 30 --invert-logical $(MUTATIONFLAGS) $(MUTATED); \
 		code=$$?; [ ! -e "$$copy/skipped" ] || echo "not viable includes $$(wc -l <"$$copy/skipped") mutants outside of the sample"; exit $$code
