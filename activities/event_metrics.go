@@ -11,7 +11,7 @@ import (
 	"holdfast/event"
 )
 
-// eventCounters may be counters that count nothing, which is no reason for a step to fail.
+// eventCounters count nothing if they can't be created, which is no reason for a step to fail.
 var eventCounters = sync.OnceValue(func() (c struct{ possibleDuplicates, withoutEffect metric.Int64Counter }) {
 	meter := otel.Meter("holdfast/activities")
 	c.possibleDuplicates, _ = meter.Int64Counter("holdfast_possible_duplicates_total",
@@ -21,9 +21,8 @@ var eventCounters = sync.OnceValue(func() (c struct{ possibleDuplicates, without
 	return c
 })
 
-// reportPossibleDuplicate counts an event with the same content as an earlier one, by what the persist step decided: accepted
-// (and marked), held for an operator, or held because there were too many (flood). Without the first event there is nothing to
-// count: it was counted before.
+// reportPossibleDuplicate counts an event with the same content as an earlier one. Its result is accepted (and marked), held for
+// an operator, or flood (held because there were too many). first is empty if the event was counted before.
 func reportPossibleDuplicate(ctx context.Context, provider, first string, err error) {
 	if first == "" {
 		return
@@ -39,7 +38,7 @@ func reportPossibleDuplicate(ctx context.Context, provider, first string, err er
 		metric.WithAttributes(attribute.String("provider", provider), attribute.String("result", result)))
 }
 
-// reportWithoutEffect counts changes that came after the history in which they belong had been collapsed.
+// reportWithoutEffect counts changes whose part of the history was collapsed.
 func reportWithoutEffect(ctx context.Context, provider string, n int) {
 	if n > 0 {
 		eventCounters().withoutEffect.Add(ctx, int64(n), metric.WithAttributes(attribute.String("provider", provider)))
