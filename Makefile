@@ -70,7 +70,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries test-bench) $(TEMPORAL) bin
 		exit $$code
 
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
-UNRACED := /e2e(/chaos|/console|/moving)?$$
+UNRACED := /e2e(/chaos|/console|/importer)?$$
 
 # Two runs side by side, as a run of go test has the detector for all packages or for none.
 .PHONY: test-raced test-unraced

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"holdfast/bench/lab"
-	"holdfast/loadgen"
+	"holdfast/internal/loadgen"
 	"holdfast/providers"
 )
 

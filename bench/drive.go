@@ -13,8 +13,8 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/ledger"
-	"holdfast/loadgen"
+	"holdfast/internal/ledger"
+	"holdfast/internal/loadgen"
 	"holdfast/persistence"
 )
 

@@ -21,7 +21,7 @@ type leftOut struct {
 }
 
 const (
-	startFile     = "runs/start.go"
+	startFile     = "workflows/runs/start.go"
 	writeFile     = "persistence/writer/write_event.go"
 	keepOneMetric = `metric.WithView(func(i metric.Instrument) (metric.Stream, bool) {
 			if i.Name == "holdfast_event_duration" { // the benchmark counts by it

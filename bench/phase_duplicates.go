@@ -7,7 +7,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/loadgen"
+	"holdfast/internal/loadgen"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/loadgen"
+	"holdfast/internal/loadgen"
 )
 
 const stormTime = 3 * time.Second

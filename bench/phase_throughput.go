@@ -9,7 +9,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/loadgen"
+	"holdfast/internal/loadgen"
 )
 
 // The sides shared by several phases.

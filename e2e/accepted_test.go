@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	operatorapi "holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Events are acknowledged while there is no worker:
@@ -56,12 +56,12 @@ func TestAnEventThatNoWorkerHasTakenIsFound(t *testing.T) {
 		require.Contains(t, out, run)
 	}
 
-	list := func(query string) (page exchange.List[operatorapi.EventView]) {
+	list := func(query string) (page httpapi.List[operatorapi.EventView]) {
 		t.Helper()
 		a.call(t, "GET", "/events?"+query, "", 200, &page)
 		return page
 	}
-	ids := func(page exchange.List[operatorapi.EventView]) (all []string) {
+	ids := func(page httpapi.List[operatorapi.EventView]) (all []string) {
 		for _, e := range page.Items {
 			all = append(all, e.ID)
 		}
@@ -108,7 +108,7 @@ func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 		path = fmt.Sprintf(path, unknown)
 		require.Equal(t, "no_such_thing", a.call(t, "GET", path, "", 404, nil).Error.Code, path)
 	}
-	var attempts exchange.List[any]
+	var attempts httpapi.List[any]
 	a.call(t, "GET", "/events/"+known.EventID+"/attempts", "", 200, &attempts)
 	require.NotNil(t, attempts.Items)
 	a.call(t, "GET", "/entities/stripe/customer/cus_known/timeline", "", 200, nil)

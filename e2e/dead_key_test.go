@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 // Temporal has lost the run of an event that had failed at parse, and the provider redelivers it:

@@ -11,7 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
 
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // An event of 1.1 MB can't be parsed, and at each redelivery Temporal has lost its run:

@@ -13,7 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // The events of a load are checked against its ledger, immediately and later. A row that is missing by then is reported.

@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 const persistedEvents = "SELECT count(*) FROM events WHERE status = 'persisted'"

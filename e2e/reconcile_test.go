@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"holdfast/reconcile"
+	"holdfast/activities/reconcile"
 )
 
 // PostgreSQL is restored from a backup, and Temporal continues. The database has lost an event that was processed since, one

@@ -21,9 +21,9 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/operator/redrive"
 	"holdfast/persistence"
-	"holdfast/redrive"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // redriven is how many dead letters are redriven at once; HOLDFAST_TEST_REDRIVEN changes it. Five thousand take two minutes on

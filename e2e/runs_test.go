@@ -20,9 +20,9 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/operator/redrive"
 	"holdfast/persistence"
-	"holdfast/redrive"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // note is an event of standard-webhooks.

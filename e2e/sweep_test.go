@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {

@@ -16,8 +16,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/devstack/program"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 // changedWorkflow waits for one more thing in the workflow of every event, without a version that distinguishes old runs from

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery/webhook"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 )
 
 const inboundCall = `{"event":"call_inbound","event_timestamp":1700000000000,` +

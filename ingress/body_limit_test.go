@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 )
 

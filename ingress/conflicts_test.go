@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 )
 
 type bookFunc func(event.Conflict) error

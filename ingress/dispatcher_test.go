@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 )
 
 // oldClients serves the paths of a dispatcher's clients.

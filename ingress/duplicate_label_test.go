@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/intake"
-	"holdfast/runs"
+	"holdfast/ingress/intake"
+	"holdfast/workflows/runs"
 )
 
 // Metrics count a repeated event as a duplicate, wherever the first one is stored. A different event with its key isn't one.

@@ -20,7 +20,7 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

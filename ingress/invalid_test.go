@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 )
 
 // A definition has conditions under which an event is refused:

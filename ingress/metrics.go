@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // requestMetrics count requests and their answers. Their labels come from definitions and from this package, never from an

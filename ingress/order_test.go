@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

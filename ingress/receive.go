@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"

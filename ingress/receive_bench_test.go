@@ -21,10 +21,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/internal/telemetry"
 	"holdfast/providers"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // instantInbox commits immediately.

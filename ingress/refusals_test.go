@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"

@@ -12,10 +12,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth/denial"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // acknowledgement is the body of every 2xx.

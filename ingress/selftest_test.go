@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/oversight"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 )
 

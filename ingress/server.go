@@ -14,7 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"holdfast/event/oversight"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 )
 

@@ -23,10 +23,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // secret signs what the tests send.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 )
 
 // A body whose end is ambiguous is refused, and nothing after it is read as a request.

@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/operator"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // waitingWorld is a store with some rows and a Temporal server with some open runs, newest first.
@@ -83,7 +83,7 @@ func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 		stub: &stub{}, rows: []string{id("8"), id("6"), id("3"), id("1")}, runs: []string{id("9"), id("8"), id("5"), id("4"), id("2")},
 	}
 	_, base := serve(t, operator.Options{API: &api.API{Events: w, Accepted: w}})
-	list := func(query string) (page exchange.List[api.EventView]) {
+	list := func(query string) (page httpapi.List[api.EventView]) {
 		t.Helper()
 		r := ask(t, "GET", base+"/events?"+query, "")
 		require.Equal(t, 200, r.status, string(r.body))

@@ -13,7 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/access"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // localCaller is the caller of every request to a server without tokens, which listens on localhost only.
@@ -52,7 +52,7 @@ func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
 		c.Locals(gateKey, g)
 		switch {
 		case needed == "":
-			return exchange.Refuse(exchange.CodeForbidden)
+			return httpapi.Refuse(httpapi.CodeForbidden)
 		case needed == access.Anyone && !isPage:
 			return c.Next()
 		}
@@ -77,9 +77,9 @@ func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
 	if err != nil {
 		return err
 	}
-	exchange.SetCaller(c, who)
+	httpapi.SetCaller(c, who)
 	if !who.Role.Includes(needed) {
-		return exchange.Refuse(exchange.CodeForbidden)
+		return httpapi.Refuse(httpapi.CodeForbidden)
 	}
 	return c.Next()
 }
@@ -122,13 +122,13 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
 		setRetryAfter(c, wait)
-		return exchange.Refuse(exchange.CodeLockedOut)
+		return httpapi.Refuse(httpapi.CodeLockedOut)
 	}
 	if hasGuessed && g.lockout.Fail(address) {
 		g.log.Warn("operator.locked_out", "address", address.String())
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
-	return exchange.Refuse(exchange.CodeUnauthenticated)
+	return httpapi.Refuse(httpapi.CodeUnauthenticated)
 }
 
 // maxEventRequest fits the largest event body in base64, or as text with every character escaped, and the largest Temporal

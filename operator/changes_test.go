@@ -16,7 +16,7 @@ import (
 	"github.com/fasthttp/websocket"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/operator"
 	"holdfast/operator/access"
 )

@@ -10,14 +10,14 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // fail responds with {"error":{"code","message","request_id"}}, even if Fiber couldn't parse the request.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	shown := exchange.FailureOf(c, err)
+	shown := httpapi.FailureOf(c, err)
 	switch {
-	case shown.Code == exchange.CodeManyStreams: // this is normal, and refused clients keep retrying
+	case shown.Code == httpapi.CodeManyStreams: // this is normal, and refused clients keep retrying
 		s.log.Info("operator.stream_refused", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	case shown.Status >= fiber.StatusInternalServerError:
 		s.log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
@@ -28,7 +28,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	}
 	if s.site.owns(c.Path()) {
 		failure := FailureOf(c, err)
-		if shown.Code == exchange.CodeUnavailable {
+		if shown.Code == httpapi.CodeUnavailable {
 			failure.Message = cmp.Or(s.outage(), failure.Message)
 		}
 		err := s.site.fail(c.Status(shown.Status), failure)

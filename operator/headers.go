@@ -3,12 +3,12 @@ package operator
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // identify gives each request its own ID, because an ID from the client could be anything.
 func identify(c *fiber.Ctx) error {
-	exchange.RequestID(c)
+	httpapi.RequestID(c)
 	return c.Next()
 }
 

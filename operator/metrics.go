@@ -4,21 +4,21 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // metricRoutes serves both formats at /metrics, selected by the Accept header, JSON also at its own path, and the last hours.
-func (o Options) metricRoutes() []exchange.Route {
-	var routes []exchange.Route
+func (o Options) metricRoutes() []httpapi.Route {
+	var routes []httpapi.Route
 	if o.Metrics != nil {
-		routes = append(routes, exchange.Get("/metrics", "metrics for Prometheus, or as JSON where only that is accepted",
+		routes = append(routes, httpapi.Get("/metrics", "metrics for Prometheus, or as JSON where only that is accepted",
 			o.negotiateMetrics()))
 	}
 	if o.MetricsJSON != nil {
-		routes = append(routes, exchange.Get("/metrics.json", "metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)))
+		routes = append(routes, httpapi.Get("/metrics.json", "metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)))
 	}
 	if o.MetricsHistory != nil {
-		routes = append(routes, exchange.Get("/metrics/history", "our own metrics of the last hours (?name=prefix, ?since=30m)",
+		routes = append(routes, httpapi.Get("/metrics/history", "our own metrics of the last hours (?name=prefix, ?since=30m)",
 			adaptor.HTTPHandler(o.MetricsHistory)))
 	}
 	return routes

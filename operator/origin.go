@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // refuseForeignPage refuses requests that another site's script makes a browser send. Browsers never send a token automatically,
@@ -17,17 +17,17 @@ import (
 func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error {
 	host := string(c.Request().Host())
 	if withoutTokens && !isLocalName(host) {
-		return exchange.Refuse(exchange.CodeForeignPage)
+		return httpapi.Refuse(httpapi.CodeForeignPage)
 	}
 	origin := c.Get(fiber.HeaderOrigin)
 	if slices.Contains(guests, origin) {
 		return nil
 	}
 	if origin != "" && !isOurOrigin(c, origin) {
-		return exchange.Refuse(exchange.CodeForeignPage)
+		return httpapi.Refuse(httpapi.CodeForeignPage)
 	}
 	if site := c.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return exchange.Refuse(exchange.CodeForeignPage)
+		return httpapi.Refuse(httpapi.CodeForeignPage)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
@@ -99,7 +99,7 @@ func (s *stub) Apply(
 func (s *stub) Warnings(to *delivery.Destination, sub *delivery.Subscription) []string {
 	providers := func() []string { return []string{"stripe"} }
 	reserved := handoff.Reserved{TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: providers}
-	return (&desk.Desk{CheckAddress: webhook.CheckAddress(nil), Providers: providers, Reserved: reserved.Conflicts}).Warnings(to, sub)
+	return (&admin.Desk{CheckAddress: webhook.CheckAddress(nil), Providers: providers, Reserved: reserved.Conflicts}).Warnings(to, sub)
 }
 
 func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by oversight.Actor) (string, error) {
@@ -140,14 +140,14 @@ func (s *stub) DeleteSubscription(_ context.Context, name string, by oversight.A
 	return delivery.Removed{Canceled: 412}, s.changed("delete "+name, by)
 }
 
-func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by oversight.Actor) (delivery.Trial, error) {
+func (s *stub) Try(_ context.Context, _ string, which admin.Choice, by oversight.Actor) (delivery.Trial, error) {
 	s.choice = which
 	return delivery.Trial{
 		EventID: someID, Provider: "acme", Type: "t", Of: "sample", OK: true, Code: "200", MS: 3, Answer: []byte("thanks"),
 	}, s.changed("try", by)
 }
 
-func (s *stub) Check(_ context.Context, _ string, which desk.Choice) ([]delivery.Finding, error) {
+func (s *stub) Check(_ context.Context, _ string, which admin.Choice) ([]delivery.Finding, error) {
 	s.choice = which
 	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/operator"
@@ -118,7 +118,7 @@ func TestSecretsAreNeverShownAgain(t *testing.T) {
 	shown := ask(t, "GET", base+"/destinations/crm", "", bearer(texts[access.RoleViewer])...)
 	require.Contains(t, string(shown.body), `"url":"https://crm.example.com"`)
 	require.Contains(t, string(shown.body), `"X-Key":"[redacted]"`)
-	require.Contains(t, string(shown.body), desk.Fingerprint(delivery.Secret{Value: "whsec_hunter1hunter1"}))
+	require.Contains(t, string(shown.body), admin.Fingerprint(delivery.Secret{Value: "whsec_hunter1hunter1"}))
 	whole := ask(t, "GET", base+"/deliveries/"+someID+"/customers", "", bearer(texts[access.RoleOperator])...)
 	require.Contains(t, string(whole.body), `"answer":"card 4242 �"`)
 	var log struct{ Log []json.RawMessage }
@@ -237,7 +237,7 @@ func TestACheckTakesAnEvent(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
 	_, base := serve(t, operator.Options{API: behind.api()})
-	for content, wanted := range map[string]desk.Choice{
+	for content, wanted := range map[string]admin.Choice{
 		"":                              {},
 		`{"event_id":"` + someID + `"}`: {EventID: someID},
 		`{"provider":"events","body":"{\"id\":\"evt_1\"}"}`: {Provider: "events", Body: []byte(`{"id":"evt_1"}`)},

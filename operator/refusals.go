@@ -4,7 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/oversight"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // RefusalMemory counts why this process refused requests.
@@ -14,20 +14,20 @@ type RefusalMemory interface {
 }
 
 // refusalRoutes returns the routes of every process that receives webhooks, even without the rest of the API.
-func (o Options) refusalRoutes() []exchange.Route {
+func (o Options) refusalRoutes() []httpapi.Route {
 	if o.Refusals == nil {
 		return nil
 	}
-	return []exchange.Route{
-		exchange.Get("/refusals", "why this process has refused requests, by provider and cause", o.listRefusals),
+	return []httpapi.Route{
+		httpapi.Get("/refusals", "why this process has refused requests, by provider and cause", o.listRefusals),
 	}
 }
 
 func (o Options) listRefusals(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "provider")
+	q := httpapi.QueryOf(c, "provider")
 	provider := q.Text("provider")
 	if q.Err != nil {
 		return q.Err
 	}
-	return c.JSON(exchange.List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
+	return c.JSON(httpapi.List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
 }

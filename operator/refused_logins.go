@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"holdfast/event/oversight"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -67,7 +67,7 @@ func refusedEntry(n int, from []string) oversight.AuditEntry {
 // newRefusedLogins writes to a store that may be down; the log has the logins, too.
 func newRefusedLogins(store SessionStore) *refusedLogins {
 	return &refusedLogins{pause: refusedPause, write: func(e oversight.AuditEntry) {
-		ctx, cancel := context.WithTimeout(context.Background(), exchange.Timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), httpapi.Timeout)
 		defer cancel()
 		_ = store.Audit(ctx, e)
 	}}

@@ -10,7 +10,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // A text search reveals what is in bodies, so viewers can't use it; it continues where it stopped, however little it found.
@@ -22,7 +22,7 @@ func TestASearchForAText(t *testing.T) {
 	r := ask(t, "GET", base+"/events?text=4242", "", bearer(texts[access.RoleViewer])...)
 	require.Equal(t, 403, r.status)
 	require.Empty(t, behind.called())
-	var page exchange.List[api.EventView]
+	var page httpapi.List[api.EventView]
 	r = ask(t, "GET", base+"/events?text=4242&type=a", "", bearer(texts[access.RoleOperator])...)
 	require.NoError(t, json.Unmarshal(r.body, &page))
 	require.Len(t, page.Items, 1)

@@ -16,7 +16,7 @@ import (
 	"holdfast/event"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Options configure the operator server.
@@ -62,7 +62,7 @@ type Server struct {
 	probes  *probes
 	phase   atomic.Value
 	inbox   func(context.Context) (event.InboxDepth, error)
-	routes  []exchange.Route
+	routes  []httpapi.Route
 	site    *Site
 	version string
 	log     *slog.Logger
@@ -101,15 +101,15 @@ func New(o Options) *Server {
 		s.app.Use(withoutPrefix(o.Prefix))
 	}
 	s.app.Use(s.recoverPanic, identify, secure)
-	s.routes = []exchange.Route{
-		exchange.Get("/", "what is served here", s.index),
-		exchange.Get("/healthz", "200 as long as the process lives", s.healthz),
-		exchange.Get("/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz),
+	s.routes = []httpapi.Route{
+		httpapi.Get("/", "what is served here", s.index),
+		httpapi.Get("/healthz", "200 as long as the process lives", s.healthz),
+		httpapi.Get("/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz),
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
 	s.routes = append(s.routes, o.refusalRoutes()...)
 	if o.API != nil {
-		s.routes = append(s.routes, exchange.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
+		s.routes = append(s.routes, httpapi.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
 		s.routes = append(s.routes, o.API.Routes()...)
 	}
 	s.admitGuests(o)

@@ -13,7 +13,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // SessionStore stores login sessions. Each change writes one audit entry in its transaction.
@@ -71,9 +71,9 @@ func LogInByTicket(c *fiber.Ctx, ticket string) error {
 
 // LogOut ends the session, including copies of its cookie.
 func LogOut(c *fiber.Ctx) error {
-	g, who := gateOf(c), exchange.Actor(c, "")
+	g, who := gateOf(c), httpapi.Actor(c, "")
 	if id, ok := access.SessionID(c.Cookies(sessionCookie)); ok && g.sessions != nil {
-		ctx, cancel := exchange.Within(c)
+		ctx, cancel := httpapi.Within(c)
 		defer cancel()
 		g.recall.forget(id)
 		if err := g.sessions.CloseSession(ctx, id, who); err != nil {
@@ -111,12 +111,12 @@ func (g *gate) begin(c *fiber.Ctx, holder string) error {
 	until := time.Now().Add(sessionTime)
 	secret, s, ok := g.tokens.Open(holder, until)
 	if !ok || g.sessions == nil {
-		return exchange.Refuse(exchange.CodeUnavailable)
+		return httpapi.Refuse(httpapi.CodeUnavailable)
 	}
 	who, _ := g.tokens.Holder(s, time.Now())
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
-	by := oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: exchange.RequestID(c)}
+	by := oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: httpapi.RequestID(c)}
 	if err := g.sessions.OpenSession(ctx, s, by); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func requireProof(c *fiber.Ctx) error {
 		shown = string(c.Request().PostArgs().Peek(proofField))
 	}
 	if proof := ProofOf(c); proof == "" || !hmac.Equal([]byte(shown), []byte(proof)) {
-		return exchange.Refuse(exchange.CodeStalePage)
+		return httpapi.Refuse(httpapi.CodeStalePage)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/operator/access"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Site has the browser pages: see package operator/console. The same gate protects them.
@@ -17,7 +17,7 @@ type Site struct {
 	Home  string
 	Pages []Page
 	// Fail responds with an error page.
-	Fail func(*fiber.Ctx, exchange.Failure) error
+	Fail func(*fiber.Ctx, httpapi.Failure) error
 	// Close ends the site's streams; nil if there are none.
 	Close func()
 }
@@ -52,12 +52,12 @@ func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 			}
 			return c.Redirect(prefix+path, fiber.StatusSeeOther)
 		}
-		return exchange.Refuse(exchange.CodeNotFound)
+		return httpapi.Refuse(httpapi.CodeNotFound)
 	})
 }
 
 // fail responds with an error page. If that panics, it returns an error, because Fiber recovers from nothing here.
-func (s *Site) fail(c *fiber.Ctx, f exchange.Failure) (err error) {
+func (s *Site) fail(c *fiber.Ctx, f httpapi.Failure) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("draw the page of a failure: %v", cause)
@@ -67,14 +67,14 @@ func (s *Site) fail(c *fiber.Ctx, f exchange.Failure) (err error) {
 }
 
 // onPages has messages for pages where the table's are meant for programs.
-var onPages = map[exchange.Code]string{
-	exchange.CodeUnauthenticated: "You are not logged in.",
-	exchange.CodeNotFound:        "There is no such page.",
+var onPages = map[httpapi.Code]string{
+	httpapi.CodeUnauthenticated: "You are not logged in.",
+	httpapi.CodeNotFound:        "There is no such page.",
 }
 
 // FailureOf converts an error for pages.
-func FailureOf(c *fiber.Ctx, err error) exchange.Failure {
-	f := exchange.FailureOf(c, err)
+func FailureOf(c *fiber.Ctx, err error) httpapi.Failure {
+	f := httpapi.FailureOf(c, err)
 	f.Message = cmp.Or(onPages[f.Code], f.Message)
 	return f
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/feed"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 )
 
 // stub stands in for everything behind the API, to observe what reaches it. Package e2e tests the API with real backends.
@@ -52,7 +52,7 @@ type stub struct {
 	subscription   delivery.Subscription
 	secret         string
 	grace          time.Duration
-	choice         desk.Choice
+	choice         admin.Choice
 	deliveries     delivery.Query
 	key            delivery.Key
 	// started is the operation that was started last.
@@ -289,7 +289,7 @@ func (s *stub) api() *api.API {
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s.redrives(),
 		Rebuilds: s.rebuilds(), Imports: stubOperations[operation.Import]{s, someImport()},
 		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
-		Outbound: &outgoing.API{
+		Outbound: &deliveryapi.API{
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}

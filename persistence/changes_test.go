@@ -15,9 +15,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/retention"
-	"holdfast/feed"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // told reads the feed until it has n more changes. Transactions of other tests on this server delay it for a while.

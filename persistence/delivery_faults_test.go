@@ -14,7 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/retention"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 	"holdfast/persistence"
 	"holdfast/persistence/ledgers"
 )

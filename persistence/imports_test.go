@@ -16,7 +16,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
-	"holdfast/moving"
+	"holdfast/operator/importer"
 )
 
 // mover imports items into a database, page by page.
@@ -544,7 +544,7 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
 	var told []operation.ImportDifference
-	c := moving.Comparison{Shelf: m.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
+	c := importer.Comparison{Shelf: m.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
 	require.NoError(t, c.Add(t.Context(), []operation.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
 	looked, err := c.Extras(t.Context())
 	require.NoError(t, err)
@@ -552,7 +552,7 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	require.Equal(t, []operation.ImportDifference{{
 		Record: operation.ImportEvent, Differ: operation.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
 	}}, told)
-	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[operation.ImportEvent])
+	require.Equal(t, importer.ComparedCount{Same: 2, Extra: 1}, c.Counts[operation.ImportEvent])
 }
 
 // Retention removes imported events like any other old event: their entity stays complete, and later changes fold on top.

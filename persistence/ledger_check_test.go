@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/retention"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // bookkeeper is a sender with a ledger.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"holdfast/activities/reconcile"
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/reconcile"
 )
 
 // RunReader reads runs from Temporal.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"holdfast/activities"
+	"holdfast/activities/reconcile"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/reconcile"
 )
 
 // SweepClosedRuns records the dead letters of a page of runs that were ended from outside. It can be repeated for the same

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"holdfast/activities"
+	"holdfast/activities/reconcile"
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/reconcile"
 )
 
 // SweepUnfinished records the dead letters of events that are stored, unprocessed and without an open run: Temporal has lost or

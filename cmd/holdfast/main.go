@@ -14,12 +14,12 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/definition"
+	"holdfast/internal/cli/destination"
+	"holdfast/internal/cli/events"
+	"holdfast/internal/cli/importer"
 	"holdfast/internal/cli/listen"
 	"holdfast/internal/cli/load"
-	"holdfast/internal/cli/moving"
 	"holdfast/internal/cli/operate"
-	"holdfast/internal/cli/outbound"
-	"holdfast/internal/cli/stored"
 )
 
 func main() {
@@ -35,12 +35,12 @@ func rootCommand() *cobra.Command {
 	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		listen.Command(),
-		stored.EventCommand(), stored.InboxCommand(), stored.EntityCommand(),
-		deadletter.Command(), deadletter.RedriveCommand(), stored.RebuildCommand(),
-		outbound.SubscriptionCommand(), outbound.DestinationCommand(), outbound.DeliveryCommand(), outbound.ResendCommand(),
-		definition.Command(), moving.ImportCommand(), moving.CompareCommand(),
+		events.EventCommand(), events.InboxCommand(), events.EntityCommand(),
+		deadletter.Command(), deadletter.RedriveCommand(), events.RebuildCommand(),
+		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
+		definition.Command(), importer.ImportCommand(), importer.CompareCommand(),
 		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
-		operate.AuditCommand(), stored.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
+		operate.AuditCommand(), events.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
 		operate.ErrorCommand(), operate.StatsCommand(), operate.ReportCommand(), operate.DoctorCommand(),
 		operate.PurgeCommand(), operate.ReconcileCommand(),
 		operate.ConfigCommand(), operate.HealthCommand(), operate.VersionCommand(),

@@ -43,13 +43,13 @@ func NewSender(o Options) *Sender {
 // Close closes the connections of profiles.
 func (s *Sender) Close() { s.profiles.close() }
 
-// Build checks that an event can be turned into an order. It implements desk.Sender.
+// Build checks that an event can be turned into an order. It implements admin.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
 	_, err := s.orderOf(ctx, t, delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID}}, m)
 	return err
 }
 
-// Send implements dispatch.Sender and desk.Sender. The context bounds the whole attempt.
+// Send implements dispatch.Sender and admin.Sender. The context bounds the whole attempt.
 func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	at := time.Now()
 	result := s.attempt(ctx, t, j, m)

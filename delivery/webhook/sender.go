@@ -45,13 +45,13 @@ func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	return s
 }
 
-// Build checks that an event can be turned into a body. It implements desk.Sender.
+// Build checks that an event can be turned into a body. It implements admin.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
 	_, _, err := s.body(ctx, t.Subscription, m)
 	return err
 }
 
-// Send implements dispatch.Sender and desk.Sender. The context bounds the whole attempt.
+// Send implements dispatch.Sender and admin.Sender. The context bounds the whole attempt.
 func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	at := s.now()
 	result := s.attempt(ctx, t, j, m)

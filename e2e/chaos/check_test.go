@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // looks is how many consecutive checks must find it idle.

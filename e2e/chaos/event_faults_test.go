@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 var eventFaults = []scenario{

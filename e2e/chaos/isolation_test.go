@@ -17,7 +17,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 	"holdfast/persistence"
 )
 

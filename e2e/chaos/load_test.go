@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // load sends events at a steady rate, whatever happens to them, and writes the ledger.

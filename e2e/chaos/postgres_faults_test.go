@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // outage is how long most faults last.

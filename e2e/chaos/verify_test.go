@@ -3,7 +3,7 @@ package chaos
 import (
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 	"holdfast/persistence"
 )
 

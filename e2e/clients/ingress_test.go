@@ -17,10 +17,10 @@ import (
 
 	"holdfast/event"
 	"holdfast/ingress"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 func TestMain(m *testing.M) {

@@ -8,9 +8,8 @@ import (
 
 // TopLevel lists the allowed entries at the top of the repository: `ls` shows the architecture.
 var TopLevel = []string{
-	"activities", "archive", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "feed", "ingress", "intake", "internal",
-	"ledger", "loadgen", "migrations", "moving", "operator", "persistence", "providers", "reconcile", "redrive", "runs", "tools",
-	"workflows",
+	"activities", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "internal", "migrations", "operator",
+	"persistence", "providers", "tools", "workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 

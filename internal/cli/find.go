@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // missing is an event.ErrNotFound with its own text.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Listing is a command that prints a page of rows, as a table or as the operator API's JSON. The caller adds the filters as
@@ -41,7 +41,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 			var after *Place
 			if cursor != "" {
 				var err error
-				if after, err = exchange.DecodeCursor[Place](cursor); err != nil {
+				if after, err = httpapi.DecodeCursor[Place](cursor); err != nil {
 					return Misuse(c, fmt.Errorf("--cursor %q: want what the page before has named", cursor))
 				}
 			}
@@ -84,15 +84,15 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 }
 
 // page cuts the rows to the page size and sets the next page's cursor.
-func (l Listing[Row, Place]) page(rows []Row, limit int) exchange.List[any] {
+func (l Listing[Row, Place]) page(rows []Row, limit int) httpapi.List[any] {
 	view := func(r Row) any { return r }
 	if l.View != nil {
 		view = l.View
 	}
 	if l.Place == nil || l.Limit == 0 {
-		return exchange.Cut(rows, max(limit, len(rows)), view, func(Row) any { return nil })
+		return httpapi.Cut(rows, max(limit, len(rows)), view, func(Row) any { return nil })
 	}
-	page := exchange.Cut(rows, limit, view, l.Place)
+	page := httpapi.Cut(rows, limit, view, l.Place)
 	if limit == event.MaxPage && len(rows) == limit {
 		page.GoOn(true, l.Place(rows[limit-1]))
 	}

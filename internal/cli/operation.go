@@ -13,7 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/redrive"
+	"holdfast/operator/redrive"
 )
 
 // Operations builds the commands for one kind of operations. All kinds are listed, shown, watched, paused, resumed and canceled

@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/redrive"
+	"holdfast/operator/redrive"
 )
 
 // step is an operation that counts reads.

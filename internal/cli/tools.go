@@ -11,10 +11,10 @@ import (
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
+	"holdfast/operator/redrive"
 	"holdfast/persistence"
 	"holdfast/providers"
-	"holdfast/redrive"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // Tools has the stores and clients of operators' commands.

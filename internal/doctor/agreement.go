@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast/activities/reconcile"
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/reconcile"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 // compared is how many runs are compared with the database, and comparedTime the maximum time since their end.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 )
 
 // The lag of the change feed that is a warning, and the lag that is a failure.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 )
 
 // If the feed is blocked, the doctor names the process that blocks it, and what to do.

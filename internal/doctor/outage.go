@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // The servers that checks need, by the name of the check that reports an outage.

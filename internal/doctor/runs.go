@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"holdfast/event/operation"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // examinedRuns is how many open runs are checked, oldest first.

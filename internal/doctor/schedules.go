@@ -13,8 +13,8 @@ import (
 
 	"holdfast/internal/installation"
 	"holdfast/internal/word"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 // stuckAttempts is how often an activity of a schedule's run may fail before it is reported.

@@ -15,7 +15,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/installation"
 	"holdfast/internal/word"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // leastRetention is long enough to read and reset failed runs after a weekend.

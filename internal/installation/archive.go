@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/archive"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/internal/config"
 	"holdfast/persistence"
+	"holdfast/persistence/archive"
 )
 
 // Purger deletes outdated data.

@@ -5,7 +5,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/internal/buildinfo"
@@ -17,15 +17,15 @@ import (
 
 // Desk serves operators' actions on deliveries.
 type Desk struct {
-	*desk.Desk
+	*admin.Desk
 
-	Trials *desk.Trials
+	Trials *admin.Trials
 
 	temporal *handoff.Sender
 }
 
 // NewDesk returns a Desk. The process that calls it makes trials, not a worker.
-func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples desk.Samples) *Desk {
+func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples admin.Samples) *Desk {
 	reserved := Reserved(samples.Names)
 	queues := handoff.NewSender(handoff.Options{
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
@@ -35,11 +35,11 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
 	return &Desk{
-		Desk: &desk.Desk{
+		Desk: &admin.Desk{
 			Books: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
 		},
-		Trials:   &desk.Trials{Books: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
+		Trials:   &admin.Trials{Books: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/persistence"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // Statistics reads the database's and Temporal's statistics. Temporal's are left out while it doesn't answer.

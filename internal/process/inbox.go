@@ -6,9 +6,9 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/internal/installation"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // openInbox opens the inbox if a database is configured, which is optional for an ingress.

@@ -7,8 +7,8 @@ import (
 
 	"holdfast/delivery/webhook"
 	"holdfast/ingress"
-	"holdfast/intake"
-	"holdfast/runs"
+	"holdfast/ingress/intake"
+	"holdfast/workflows/runs"
 )
 
 func (p *process) startIngress(ctx context.Context) error {

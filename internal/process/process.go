@@ -14,7 +14,7 @@ import (
 
 	"holdfast/delivery/dispatch"
 	"holdfast/ingress"
-	"holdfast/intake"
+	"holdfast/ingress/intake"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
@@ -26,7 +26,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/persistence"
 	"holdfast/providers"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // process is a running Holdfast: what its roles share, and what stops them.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast/internal/installation"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
-	"holdfast/runs"
 	"holdfast/workflows"
+	"holdfast/workflows/runs"
 )
 
 // The pollers of a queue: few while it is quiet, more while there is a backlog.

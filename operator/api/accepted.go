@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"holdfast/event"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // AcceptedStore reads from Temporal the events that are acknowledged and wait for a worker. Each call takes at most a few
@@ -124,8 +124,8 @@ func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.R
 	}
 	found, isCut, err := a.acceptedRun(ctx, id, workflowID)
 	if errors.Is(err, event.ErrNotFound) && isCut {
-		err = &exchange.RefusalError{
-			Code:   exchange.CodeNoSuchThing,
+		err = &httpapi.RefusalError{
+			Code:   httpapi.CodeNoSuchThing,
 			Detail: "not every open run was searched: if the event waits for a worker, its workflow ID (provider:key) finds it",
 		}
 	}

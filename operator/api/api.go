@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/feed"
-	"holdfast/operator/api/outgoing"
-	"holdfast/operator/exchange"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 // API holds what the operator API reads and changes. Routes of nil fields aren't served.
@@ -29,12 +29,12 @@ type API struct {
 	Redrives    Redriver
 	Rebuilds    Rebuilder
 	// Imports are started from the command line, which reads the file.
-	Imports exchange.Operations[operation.Import]
+	Imports httpapi.Operations[operation.Import]
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
 	// Outbound serves destinations, subscriptions and deliveries.
-	Outbound *outgoing.API
+	Outbound *deliveryapi.API
 	// Redactor decides what viewers see of a received body; with nil they see nothing of it.
 	Redactor Redactor
 	// Payloads is the codec endpoint for Temporal Web and the Temporal command lines.
@@ -122,14 +122,14 @@ type Statistics interface {
 
 // Redriver replays dead letters in bulk.
 type Redriver interface {
-	exchange.Operations[operation.Redrive]
+	httpapi.Operations[operation.Redrive]
 	// Plan counts the dead letters that a redrive with the filter would replay.
 	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 }
 
 // Rebuilder re-reads stored events.
 type Rebuilder interface {
-	exchange.Operations[operation.Rebuild]
+	httpapi.Operations[operation.Rebuild]
 	// Diff returns what a dry run would change in some entities; event.ErrNotFound unless it is the latest rebuild.
 	Diff(ctx context.Context, id string) ([]fold.EntityDiff, error)
 }
@@ -143,58 +143,58 @@ type Redactor interface {
 }
 
 // Routes returns the API's routes. Tests compare them with the access table and openapi.json.
-func (a *API) Routes() []exchange.Route {
-	var all []exchange.Route
-	add := func(isServed bool, routes ...exchange.Route) {
+func (a *API) Routes() []httpapi.Route {
+	var all []httpapi.Route
+	add := func(isServed bool, routes ...httpapi.Route) {
 		if isServed {
 			all = append(all, routes...)
 		}
 	}
 	add(a.Events != nil,
-		exchange.Get("/events", "events, newest first: stored ones, and those that wait for a worker", a.listEvents),
-		exchange.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))
+		httpapi.Get("/events", "events, newest first: stored ones, and those that wait for a worker", a.listEvents),
+		httpapi.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))
 	add(a.DeadLetters != nil,
-		exchange.Get("/dead-letters", "dead letters, the last failed first", a.listDeadLetters),
-		exchange.Get("/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses),
-		exchange.Get("/dead-letters/:id", "one dead letter with its body", a.showDeadLetter),
-		exchange.Post("/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter),
-		exchange.Post("/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter),
-		exchange.Delete("/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter),
-		exchange.Post("/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters))
+		httpapi.Get("/dead-letters", "dead letters, the last failed first", a.listDeadLetters),
+		httpapi.Get("/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses),
+		httpapi.Get("/dead-letters/:id", "one dead letter with its body", a.showDeadLetter),
+		httpapi.Post("/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter),
+		httpapi.Post("/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter),
+		httpapi.Delete("/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter),
+		httpapi.Post("/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters))
 	add(a.Replays != nil,
-		exchange.Post("/dead-letters/:id/replay", "run an event again", a.replayDeadLetter),
-		exchange.Post("/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter))
+		httpapi.Post("/dead-letters/:id/replay", "run an event again", a.replayDeadLetter),
+		httpapi.Post("/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter))
 	add(a.Entities != nil,
-		exchange.Get("/entities", "entities, in the order of their names", a.listEntities),
-		exchange.Get("/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity),
-		exchange.Get("/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline))
-	add(a.Audit != nil, exchange.Get("/audit", "what operators did, newest first", a.listAudit))
-	add(a.Errors != nil, exchange.Get("/errors", "errors of all phases, newest first", a.listErrors))
+		httpapi.Get("/entities", "entities, in the order of their names", a.listEntities),
+		httpapi.Get("/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity),
+		httpapi.Get("/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline))
+	add(a.Audit != nil, httpapi.Get("/audit", "what operators did, newest first", a.listAudit))
+	add(a.Errors != nil, httpapi.Get("/errors", "errors of all phases, newest first", a.listErrors))
 	add(a.Conflicts != nil,
-		exchange.Get("/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts))
+		httpapi.Get("/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts))
 	add(a.Changes != nil && a.Live != nil,
-		exchange.Get("/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges))
-	add(a.Stats != nil, exchange.Get("/stats", "what there is to do and what was done", a.showStats))
+		httpapi.Get("/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges))
+	add(a.Stats != nil, httpapi.Get("/stats", "what there is to do and what was done", a.showStats))
 	if a.Redrives != nil {
-		add(true, exchange.OperationRoutes(operation.KindRedrive, a.Redrives)...)
-		add(true, exchange.Post("/redrives", "run many dead letters again", a.startRedrive),
-			exchange.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
+		add(true, httpapi.OperationRoutes(operation.KindRedrive, a.Redrives)...)
+		add(true, httpapi.Post("/redrives", "run many dead letters again", a.startRedrive),
+			httpapi.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
 	}
 	if a.Rebuilds != nil {
-		add(true, exchange.OperationRoutes(operation.KindRebuild, a.Rebuilds)...)
-		add(true, exchange.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
-			exchange.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
+		add(true, httpapi.OperationRoutes(operation.KindRebuild, a.Rebuilds)...)
+		add(true, httpapi.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
+			httpapi.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
 	}
 	if a.Imports != nil {
-		add(true, exchange.OperationRoutes(operation.KindImport, a.Imports)...)
+		add(true, httpapi.OperationRoutes(operation.KindImport, a.Imports)...)
 	}
 	add(a.Events != nil && a.Outbound != nil,
-		exchange.Get("/events/:id/attempts", "attempts to deliver an event", a.listAttempts))
+		httpapi.Get("/events/:id/attempts", "attempts to deliver an event", a.listAttempts))
 	if a.Outbound != nil {
 		all = append(all, a.Outbound.Routes()...)
 	}
 	add(a.Payloads != nil,
-		exchange.Post("/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)),
-		exchange.Post("/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)))
+		httpapi.Post("/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)),
+		httpapi.Post("/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)))
 	return all
 }

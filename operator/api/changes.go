@@ -8,8 +8,8 @@ import (
 	"github.com/fasthttp/websocket"
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/feed"
-	"holdfast/operator/exchange"
+	"holdfast/event/feed"
+	"holdfast/operator/httpapi"
 )
 
 const eventStream = "text/event-stream"
@@ -24,13 +24,13 @@ type changePage struct {
 
 // showChanges returns a page of the feed, or streams it if the caller asks for a stream.
 func (a *API) showChanges(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "after", "provider", "subject", "kind", "limit")
-	f := feed.Filter{Provider: q.Text("provider"), Subject: exchange.Choose(q, "subject", feed.Subjects()), Kind: q.Text("kind")}
+	q := httpapi.QueryOf(c, "after", "provider", "subject", "kind", "limit")
+	f := feed.Filter{Provider: q.Text("provider"), Subject: httpapi.Choose(q, "subject", feed.Subjects()), Kind: q.Text("kind")}
 	limit := q.Limit()
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	c.Vary(fiber.HeaderAccept)
 	isSocket := websocket.FastHTTPIsWebSocketUpgrade(c.Context())
@@ -74,9 +74,9 @@ func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor,
 	if c, err := feed.ParseCursor(text); err == nil {
 		return c, nil
 	}
-	at, err := exchange.ParseTime(text)
+	at, err := httpapi.ParseTime(text)
 	if err != nil {
-		return feed.Cursor{}, exchange.Refuse(exchange.CodeBadCursor)
+		return feed.Cursor{}, httpapi.Refuse(httpapi.CodeBadCursor)
 	}
 	return a.Changes.Since(ctx, at)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // ConflictList reads events that were dropped because another one has their key.
@@ -15,22 +15,22 @@ type ConflictList interface {
 }
 
 func (a *API) listConflicts(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
 	wanted := event.ConflictQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
 		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,
 	}
-	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
+	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	rows, err := a.Conflicts.Conflicts(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(exchange.Cut(rows, wanted.Limit-1, exchange.Same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, httpapi.Same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // DeadLetterView is a dead letter in a list.
@@ -78,12 +78,12 @@ func (a *API) listDeadLetters(c *fiber.Ctx) error {
 
 // DeadLetterQuery parses the query of a list of dead letters.
 func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
-	q := exchange.QueryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key",
+	q := httpapi.QueryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key",
 		"event_id", "since", "until", "limit", "cursor")
 	wanted := event.DeadLetterQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Code: q.Text("code"),
-		State: exchange.Choose(q, "state", event.DeadLetterStates()), Class: exchange.Choose(q, "class", event.Classes()),
-		Step: exchange.Choose(q, "step", event.Steps()), Rule: q.Text("rule"), Subscription: q.Text("subscription"),
+		State: httpapi.Choose(q, "state", event.DeadLetterStates()), Class: httpapi.Choose(q, "class", event.Classes()),
+		Step: httpapi.Choose(q, "step", event.Steps()), Rule: q.Text("rule"), Subscription: q.Text("subscription"),
 		Limit: q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
@@ -99,58 +99,58 @@ func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
 		}
 		wanted.EventID = id
 	}
-	wanted.Before = exchange.CursorOf(q, func(c event.DeadLetterCursor) bool {
-		return c.ID > 0 && exchange.IsStorable(c.LastFailed)
+	wanted.Before = httpapi.CursorOf(q, func(c event.DeadLetterCursor) bool {
+		return c.ID > 0 && httpapi.IsStorable(c.LastFailed)
 	})
 	return wanted, q.Err
 }
 
 // ListDeadLetters returns one page of the matching dead letters.
-func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list exchange.List[DeadLetterView], err error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
+func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list httpapi.List[DeadLetterView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, httpapi.Timeout)
 	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.DeadLetters.DeadLetters(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	return exchange.Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
+	return httpapi.Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
 }
 
 func (a *API) listCauses(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "provider")
+	q := httpapi.QueryOf(c, "provider")
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	causes, err := a.DeadLetters.Causes(ctx, q.Text("provider"))
 	if err != nil {
 		return err
 	}
-	return c.JSON(exchange.List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
+	return c.JSON(httpapi.List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
 }
 
 func (a *API) showDeadLetter(c *fiber.Ctx) error {
-	if q := exchange.QueryOf(c); q.Err != nil {
+	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return exchange.Answer(c, a.DeadLetter)
+	return httpapi.Answer(c, a.DeadLetter)
 }
 
 // DeadLetter returns the dead letter in the request's path, with the received content that the caller may see.
 func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
-	id, err := exchange.PathNumber(c)
+	id, err := httpapi.PathNumber(c)
 	if err != nil {
 		return detail, err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	d, err := a.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
 		return detail, err
 	}
-	return a.DeadLetterDetail(d, exchange.IsViewer(c)), nil
+	return a.DeadLetterDetail(d, httpapi.IsViewer(c)), nil
 }
 
 // DeadLetterDetail adds the received content that a viewer, or a role above, may see.
@@ -162,12 +162,12 @@ func (a *API) DeadLetterDetail(d event.DeadLetter, viewer bool) DeadLetterDetail
 
 // changeOf parses the ID and the reason of a change of a dead letter.
 func changeOf(c *fiber.Ctx) (id int64, by oversight.Actor, err error) {
-	if id, err = exchange.PathNumber(c); err != nil {
+	if id, err = httpapi.PathNumber(c); err != nil {
 		return 0, by, err
 	}
-	var body exchange.Reasoned
-	err = exchange.ReadChange(c, &body)
-	return id, exchange.Actor(c, body.Reason), err
+	var body httpapi.Reasoned
+	err = httpapi.ReadChange(c, &body)
+	return id, httpapi.Actor(c, body.Reason), err
 }
 
 func (a *API) discardDeadLetter(c *fiber.Ctx) error {
@@ -176,7 +176,7 @@ func (a *API) discardDeadLetter(c *fiber.Ctx) error {
 		return err
 	}
 	if by.Reason == "" {
-		return exchange.MissingField("reason")
+		return httpapi.MissingField("reason")
 	}
 	return a.changed(c, id, by, a.DeadLetters.DiscardDeadLetter)
 }
@@ -193,7 +193,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	if err := change(ctx, id, by); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	if err := a.DeadLetters.DeleteDeadLetter(ctx, id, by); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 
 // cleanup is the body of a cleanup request.
 type cleanup struct {
-	exchange.Reasoned
+	httpapi.Reasoned
 
 	// OlderThan selects dead letters that were closed at least this long ago.
 	OlderThan event.Duration `json:"older_than"`
@@ -230,23 +230,23 @@ type cleanup struct {
 
 func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	var body cleanup
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
 	switch {
 	case body.OlderThan <= 0:
-		return exchange.MissingField("older_than")
+		return httpapi.MissingField("older_than")
 	case body.Limit < 0 || body.Limit > operation.MaxCleanup:
-		return exchange.BadField("limit")
-	case !exchange.IsText(body.Provider) || len(body.Provider) > exchange.MaxText:
-		return exchange.BadField("provider")
+		return httpapi.BadField("limit")
+	case !httpapi.IsText(body.Provider) || len(body.Provider) > httpapi.MaxText:
+		return httpapi.BadField("provider")
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
 	}
-	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, exchange.Actor(c, body.Reason))
+	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	started, err := a.Replays.Replay(ctx, id, by)
 	if err != nil {
@@ -273,7 +273,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 
 // edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.
 type edit struct {
-	exchange.Reasoned
+	httpapi.Reasoned
 
 	Body       *string `json:"body"`
 	BodyBase64 *string `json:"body_base64"`
@@ -282,17 +282,17 @@ type edit struct {
 func (e edit) bytes() ([]byte, error) {
 	switch {
 	case e.Body != nil && e.BodyBase64 != nil:
-		return nil, exchange.BadField("body_base64")
+		return nil, httpapi.BadField("body_base64")
 	case e.Body != nil:
 		return sized([]byte(*e.Body), "body")
 	case e.BodyBase64 != nil:
 		body, err := base64.StdEncoding.Strict().DecodeString(*e.BodyBase64)
 		if err != nil {
-			return nil, exchange.BadField("body_base64")
+			return nil, httpapi.BadField("body_base64")
 		}
 		return sized(body, "body_base64")
 	default:
-		return nil, exchange.MissingField("body")
+		return nil, httpapi.MissingField("body")
 	}
 }
 
@@ -301,18 +301,18 @@ const maxEdited = 1 << 20
 
 func sized(body []byte, field string) ([]byte, error) {
 	if len(body) > maxEdited {
-		return nil, &exchange.RefusalError{Code: exchange.CodeTooLarge, Field: field}
+		return nil, &httpapi.RefusalError{Code: httpapi.CodeTooLarge, Field: field}
 	}
 	return body, nil
 }
 
 func (a *API) editDeadLetter(c *fiber.Ctx) error {
-	id, err := exchange.PathNumber(c)
+	id, err := httpapi.PathNumber(c)
 	if err != nil {
 		return err
 	}
 	var body edit
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
 	edited, err := body.bytes()
@@ -323,10 +323,10 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
-	started, err := a.Replays.EditAndReplay(ctx, wanted, exchange.Actor(c, body.Reason))
+	started, err := a.Replays.EditAndReplay(ctx, wanted, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}

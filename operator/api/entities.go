@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/fold"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // EntityView is the state of an entity.
@@ -36,19 +36,19 @@ type EntityView struct {
 }
 
 func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
-	if ref.Provider, err = exchange.PathText(c, "provider"); err != nil {
+	if ref.Provider, err = httpapi.PathText(c, "provider"); err != nil {
 		return ref, err
 	}
-	if ref.Kind, err = exchange.PathText(c, "kind"); err != nil {
+	if ref.Kind, err = httpapi.PathText(c, "kind"); err != nil {
 		return ref, err
 	}
-	ref.ExternalID, err = exchange.PathText(c, "external_id")
+	ref.ExternalID, err = httpapi.PathText(c, "external_id")
 	return ref, err
 }
 
 // listedEntities is a page of entities.
 type listedEntities struct {
-	exchange.List[EntityView]
+	httpapi.List[EntityView]
 
 	// ChangedSince is later than requested if there were too many changes: the list is complete from then on.
 	ChangedSince time.Time `json:"changed_since,omitzero"`
@@ -68,7 +68,7 @@ func (a *API) listEntities(c *fiber.Ctx) error {
 
 // EntityQuery parses the query of a list of entities.
 func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
-	q := exchange.QueryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
+	q := httpapi.QueryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
 	wanted := event.EntityQuery{
 		Provider: q.Text("provider"), Kind: q.Text("kind"), Prefix: q.Text("prefix"), Since: q.Time("since"), Limit: q.Limit(),
 	}
@@ -78,8 +78,8 @@ func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
 	if wanted.Prefix != "" && wanted.Kind == "" {
 		q.Refuse("prefix") // entity IDs are per kind
 	}
-	wanted.After = exchange.CursorOf(q, func(r event.EntityRef) bool {
-		return exchange.IsText(r.Provider) && exchange.IsText(r.Kind) && exchange.IsText(r.ExternalID)
+	wanted.After = httpapi.CursorOf(q, func(r event.EntityRef) bool {
+		return httpapi.IsText(r.Provider) && httpapi.IsText(r.Kind) && httpapi.IsText(r.ExternalID)
 	})
 	return wanted, q.Err
 }
@@ -88,15 +88,15 @@ func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
 // In a search by ID prefix, a page that isn't full still has a next one while entities remain unchecked.
 func (a *API) ListEntities(
 	ctx context.Context, q event.EntityQuery,
-) (list exchange.List[EntityView], since time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
+) (list httpapi.List[EntityView], since time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, httpapi.Timeout)
 	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
 	found, err := a.Entities.EntityList(ctx, q)
 	if err != nil {
 		return list, since, err
 	}
-	list = exchange.Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
+	list = httpapi.Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
 	list.GoOn(found.LookedTo != nil, found.LookedTo)
 	return list, found.ChangedSince, nil
 }
@@ -115,7 +115,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	q := exchange.QueryOf(c, "as_of")
+	q := httpapi.QueryOf(c, "as_of")
 	at := q.Time("as_of")
 	if q.Err != nil {
 		return q.Err
@@ -129,7 +129,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 
 // Entity returns an entity as the caller may see it, at a point in time or, if that is zero, now.
 func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view EntityView, err error) {
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	var e event.Entity
 	if at.IsZero() {
@@ -143,7 +143,7 @@ func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view Enti
 	if view = ViewEntity(e); !at.IsZero() {
 		view.AsOf = &at
 	}
-	if a.hidesState(exchange.IsViewer(c), ref.Provider) {
+	if a.hidesState(httpapi.IsViewer(c), ref.Provider) {
 		view.State, view.Redacted = nil, true
 	}
 	return view, nil
@@ -155,9 +155,9 @@ func (a *API) TimelineQuery(c *fiber.Ctx) (wanted event.TimelineQuery, err error
 	if err != nil {
 		return wanted, err
 	}
-	q := exchange.QueryOf(c, "as_of", "limit", "cursor")
+	q := httpapi.QueryOf(c, "as_of", "limit", "cursor")
 	wanted = event.TimelineQuery{Entity: ref, AsOf: q.Time("as_of"), Limit: q.Limit()}
-	wanted.Before = exchange.CursorOf(q, func(c event.LinkCursor) bool {
+	wanted.Before = httpapi.CursorOf(q, func(c event.LinkCursor) bool {
 		return uuid.Validate(c.EventID) == nil && c.Position > 0 && c.Position < 1<<31
 	})
 	return wanted, q.Err
@@ -168,7 +168,7 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
@@ -178,23 +178,23 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	viewer := exchange.IsViewer(c)
+	viewer := httpapi.IsViewer(c)
 	view := func(l event.Link) Change { return a.change(viewer, l) }
-	return c.JSON(exchange.Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
+	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
 }
 
 // Effects returns a page of a timeline, with each change's effect on the entity. Callers who may not see states get only the
 // changes.
-func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[fold.Effect], err error) {
-	ctx, cancel := exchange.Within(c)
+func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list httpapi.List[fold.Effect], err error) {
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.Effects(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	hidden := a.hidesState(exchange.IsViewer(c), q.Entity.Provider)
-	return exchange.Cut(rows, q.Limit-1, func(e fold.Effect) fold.Effect {
+	hidden := a.hidesState(httpapi.IsViewer(c), q.Entity.Provider)
+	return httpapi.Cut(rows, q.Limit-1, func(e fold.Effect) fold.Effect {
 		if hidden {
 			e.State, e.Fields = nil, nil
 		}

@@ -11,8 +11,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator/api/outgoing"
-	"holdfast/operator/exchange"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 // EventView is a stored event in a list.
@@ -62,9 +62,9 @@ type EventDetail struct {
 	Verdict  *event.Decision `json:"verdict,omitempty"`
 	Entities []Change        `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, latest first, up to maxAttempts.
-	Attempts    []oversight.ErrorEntry  `json:"attempts"`
-	DeadLetters []DeadLetterView        `json:"dead_letters"`
-	Deliveries  []outgoing.DeliveryView `json:"deliveries,omitempty"`
+	Attempts    []oversight.ErrorEntry     `json:"attempts"`
+	DeadLetters []DeadLetterView           `json:"dead_letters"`
+	Deliveries  []deliveryapi.DeliveryView `json:"deliveries,omitempty"`
 	// Duplicates counts its redeliveries; nil if there were none.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
@@ -93,13 +93,13 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 
 // EventQuery parses the query of a list of events.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
-	q := exchange.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
+	q := httpapi.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
 		"possible_duplicate", "delivery_status", "limit", "cursor")
 	wanted := event.RecordQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
-		Status:             exchange.Choose(q, "status", event.Statuses()),
-		PossibleDuplicates: exchange.Choose(q, "possible_duplicate", []string{"true"}) != "",
-		DeliveryStatus:     string(exchange.Choose(q, "delivery_status", delivery.Statuses())),
+		Status:             httpapi.Choose(q, "status", event.Statuses()),
+		PossibleDuplicates: httpapi.Choose(q, "possible_duplicate", []string{"true"}) != "",
+		DeliveryStatus:     string(httpapi.Choose(q, "delivery_status", delivery.Statuses())),
 		Limit:              q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
@@ -110,26 +110,26 @@ func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 		}
 		wanted.Entity = &event.EntityRef{Provider: wanted.Provider, Kind: kind, ExternalID: id}
 	}
-	if place := exchange.CursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
+	if place := httpapi.CursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
 		wanted.Before = place.ID
 	}
-	if wanted.Text != "" && exchange.IsViewer(c) && q.Err == nil {
-		return wanted, exchange.Refuse(exchange.CodeForbidden) // the search would reveal what is in a body
+	if wanted.Text != "" && httpapi.IsViewer(c) && q.Err == nil {
+		return wanted, httpapi.Refuse(httpapi.CodeForbidden) // the search would reveal what is in a body
 	}
 	return wanted, q.Err
 }
 
 // ListEvents returns one page of the matching stored events. In a text search, a page that isn't full still has a next one while
 // events remain unchecked.
-func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchange.List[EventView], err error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
+func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list httpapi.List[EventView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, httpapi.Timeout)
 	defer cancel()
 	if q.Text != "" {
 		found, err := a.Events.SearchEvents(ctx, q)
 		if err != nil {
 			return list, err
 		}
-		list = exchange.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+		list = httpapi.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
 		return list, a.addStatuses(ctx, list.Items)
 	}
@@ -138,7 +138,7 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 	if err != nil {
 		return list, err
 	}
-	list = exchange.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+	list = httpapi.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 	list.Note = note
 	return list, a.addStatuses(ctx, list.Items)
 }
@@ -173,21 +173,21 @@ func (a *API) addStatuses(ctx context.Context, shown []EventView) error {
 }
 
 func (a *API) showEvent(c *fiber.Ctx) error {
-	if q := exchange.QueryOf(c); q.Err != nil {
+	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return exchange.Answer(c, a.Event)
+	return httpapi.Answer(c, a.Event)
 }
 
 // Event returns the event in the request's path, with all details that its caller may see.
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return detail, err
 	}
-	return a.eventDetail(ctx, id, workflowID, exchange.IsViewer(c))
+	return a.eventDetail(ctx, id, workflowID, httpapi.IsViewer(c))
 }
 
 // EventDetail returns all details of an event that a viewer, or a role above, may see.
@@ -243,7 +243,7 @@ func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
 // pathEvent returns the ID of the event in the path, which may be given by its workflow ID: a redelivery of an expunged event is
 // accepted but keeps no event ID. The workflow is "" if the path holds an event ID.
 func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID string, err error) {
-	text, err := exchange.PathText(c, "id")
+	text, err := httpapi.PathText(c, "id")
 	if err != nil {
 		return "", "", err
 	}
@@ -251,7 +251,7 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID strin
 		id, err = a.EventOfWorkflow(ctx, text)
 		return id, text, err
 	}
-	id, err = exchange.PathUUID(c)
+	id, err = httpapi.PathUUID(c)
 	return id, "", err
 }
 
@@ -294,9 +294,9 @@ func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetai
 	if err != nil {
 		return err
 	}
-	detail.DeliveryStatus, detail.Deliveries = outgoing.StatusOf(detail.Status, all), []outgoing.DeliveryView{}
+	detail.DeliveryStatus, detail.Deliveries = deliveryapi.StatusOf(detail.Status, all), []deliveryapi.DeliveryView{}
 	for _, d := range all {
-		view := outgoing.WholeDelivery(d)
+		view := deliveryapi.WholeDelivery(d)
 		if viewer {
 			view.Answer = ""
 		}
@@ -306,15 +306,15 @@ func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetai
 }
 
 func (a *API) listAttempts(c *fiber.Ctx) error {
-	if q := exchange.QueryOf(c); q.Err != nil {
+	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return exchange.Answer(c, a.attempts)
+	return httpapi.Answer(c, a.attempts)
 }
 
 // attempts lists the delivery attempts of the event in the path. If there are none, it checks that the event exists.
-func (a *API) attempts(c *fiber.Ctx) (list exchange.List[outgoing.AttemptView], err error) {
-	ctx, cancel := exchange.Within(c)
+func (a *API) attempts(c *fiber.Ctx) (list httpapi.List[deliveryapi.AttemptView], err error) {
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"holdfast/event"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // known finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged. By
@@ -26,7 +26,7 @@ func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *
 // Knows reports whether any record of an event exists, even a tombstone.
 func (a *API) Knows(ctx context.Context, id string) (bool, error) {
 	_, _, err := a.known(ctx, id, "")
-	var refused *exchange.RefusalError
+	var refused *httpapi.RefusalError
 	var verdict *event.DecisionError
 	switch {
 	case errors.As(err, &verdict):
@@ -100,8 +100,8 @@ func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
 	}
 	conflict, err := a.Events.ConflictOfEvent(ctx, id)
 	if err == nil {
-		return &exchange.RefusalError{
-			Code: exchange.CodeNoSuchThing, Detail: "it was dropped: event " + conflict.Owner + " has its key",
+		return &httpapi.RefusalError{
+			Code: httpapi.CodeNoSuchThing, Detail: "it was dropped: event " + conflict.Owner + " has its key",
 		}
 	}
 	return err

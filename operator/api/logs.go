@@ -9,7 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 type rowCursor struct {
@@ -32,55 +32,55 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 
 // AuditQuery parses the query of a list of audit entries.
 func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
-	q := exchange.QueryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := oversight.AuditQuery{
-		Actor: q.Text("actor"), Action: exchange.Choose(q, "action", oversight.AuditActions()), Object: q.Text("object"),
+		Actor: q.Text("actor"), Action: httpapi.Choose(q, "action", oversight.AuditActions()), Object: q.Text("object"),
 		Limit: q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
-	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
+	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
 	return wanted, q.Err
 }
 
 // ListAudit returns one page of the matching audit entries.
-func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list exchange.List[oversight.AuditEntry], err error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
+func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list httpapi.List[oversight.AuditEntry], err error) {
+	ctx, cancel := context.WithTimeout(ctx, httpapi.Timeout)
 	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.Audit.AuditLog(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	return exchange.Cut(rows, q.Limit-1, exchange.Same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
+	return httpapi.Cut(rows, q.Limit-1, httpapi.Same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
 	wanted := oversight.ErrorQuery{
-		Phase: exchange.Choose(q, "phase", event.Phases()), Provider: q.Text("provider"), Source: q.Source(),
+		Phase: httpapi.Choose(q, "phase", event.Phases()), Provider: q.Text("provider"), Source: q.Source(),
 		Code:    q.Text("code"),
-		Class:   exchange.Choose(q, "class", event.Classes()),
+		Class:   httpapi.Choose(q, "class", event.Classes()),
 		EventID: q.Text("event_id"), Limit: q.Limit() + 1,
 	}
 	wanted.Since, wanted.Until = q.Period()
 	if wanted.EventID != "" && uuid.Validate(wanted.EventID) != nil {
 		q.Refuse("event_id")
 	}
-	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
+	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	rows, err := a.Errors.Errors(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(exchange.Cut(rows, wanted.Limit-1, exchange.Same, func(e oversight.ErrorEntry) rowCursor {
+	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, httpapi.Same, func(e oversight.ErrorEntry) rowCursor {
 		return rowCursor{e.ID}
 	}))
 }
@@ -92,7 +92,7 @@ const (
 )
 
 func (a *API) showStats(c *fiber.Ctx) error {
-	q := exchange.QueryOf(c, "window")
+	q := httpapi.QueryOf(c, "window")
 	window := defaultWindow
 	if text := q.Text("window"); text != "" {
 		var err error
@@ -103,7 +103,7 @@ func (a *API) showStats(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	stats, err := a.Stats.Stats(ctx, window)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // PayloadCodec encrypts and decrypts Temporal payloads. Input and output are temporal.api.common.v1.Payloads as JSON, which is
@@ -20,14 +20,14 @@ type PayloadCodec interface {
 func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
-			return exchange.Refuse(exchange.CodeMediaType)
+			return httpapi.Refuse(httpapi.CodeMediaType)
 		}
-		if q := exchange.QueryOf(c); q.Err != nil {
+		if q := httpapi.QueryOf(c); q.Err != nil {
 			return q.Err
 		}
 		translated, err := by(a.Payloads, c.BodyRaw())
 		if err != nil {
-			return &exchange.RefusalError{Code: exchange.CodeBadPayload, Detail: exchange.Shortened(err.Error())}
+			return &httpapi.RefusalError{Code: httpapi.CodeBadPayload, Detail: httpapi.Shortened(err.Error())}
 		}
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(translated)

@@ -7,12 +7,12 @@ import (
 
 	"holdfast/event/fold"
 	"holdfast/event/operation"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 type rebuildRequest struct {
 	operation.RebuildFilter
-	exchange.Reasoned
+	httpapi.Reasoned
 
 	// All selects everything; an empty filter alone doesn't.
 	All    bool `json:"all"`
@@ -22,18 +22,18 @@ type rebuildRequest struct {
 }
 
 func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{"provider": body.Provider, "kind": body.Kind} {
-		if len(text) > exchange.MaxText || !exchange.IsText(text) {
-			return body, exchange.BadField(field)
+		if len(text) > httpapi.MaxText || !httpapi.IsText(text) {
+			return body, httpapi.BadField(field)
 		}
 	}
-	if body.Rate, err = exchange.Rate(body.Rate, operation.KindRebuild); err != nil {
+	if body.Rate, err = httpapi.Rate(body.Rate, operation.KindRebuild); err != nil {
 		return body, err
 	}
-	return body, exchange.CheckAll(body.All, body.IsAll())
+	return body, httpapi.CheckAll(body.All, body.IsAll())
 }
 
 func (a *API) startRebuild(c *fiber.Ctx) error {
@@ -42,12 +42,12 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 		return err
 	}
 	wanted := operation.Rebuild{Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun}
-	return exchange.StartOperation(c, a.Rebuilds, wanted, body.Reason)
+	return httpapi.StartOperation(c, a.Rebuilds, wanted, body.Reason)
 }
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
-	return exchange.SendOperation(c, func(ctx context.Context, id string) (exchange.List[fold.EntityDiff], error) {
+	return httpapi.SendOperation(c, func(ctx context.Context, id string) (httpapi.List[fold.EntityDiff], error) {
 		diffs, err := a.Rebuilds.Diff(ctx, id)
-		return exchange.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
+		return httpapi.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
 	})
 }

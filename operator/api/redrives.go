@@ -6,13 +6,13 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/word"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // redriveRequest is the body of a redrive or its plan.
 type redriveRequest struct {
 	operation.RedriveFilter
-	exchange.Reasoned
+	httpapi.Reasoned
 
 	// All selects everything; an empty filter alone doesn't.
 	All bool `json:"all"`
@@ -24,33 +24,33 @@ type redriveRequest struct {
 var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
 
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{
 		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code, "rule": body.Rule,
 		"subscription": body.Subscription,
 	} {
-		if len(text) > exchange.MaxText || !exchange.IsText(text) {
-			return body, exchange.BadField(field)
+		if len(text) > httpapi.MaxText || !httpapi.IsText(text) {
+			return body, httpapi.BadField(field)
 		}
 	}
 	if body.Source != "" && body.Provider == "" {
-		return body, exchange.MissingField("provider") // sources are per provider
+		return body, httpapi.MissingField("provider") // sources are per provider
 	}
 	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
-		return body, exchange.RefuseChoice(exchange.CodeBadField, "class", err)
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "class", err)
 	}
 	if _, err := word.Choose(string(body.Step), event.Steps()); err != nil {
-		return body, exchange.RefuseChoice(exchange.CodeBadField, "step", err)
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "step", err)
 	}
 	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
-		return body, exchange.RefuseChoice(exchange.CodeBadField, "state", err)
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "state", err)
 	}
-	if !exchange.HoldsTime(body.Since, body.Until) {
-		return body, exchange.BadField("until")
+	if !httpapi.HoldsTime(body.Since, body.Until) {
+		return body, httpapi.BadField("until")
 	}
-	body.Rate, err = exchange.Rate(body.Rate, operation.KindRedrive)
+	body.Rate, err = httpapi.Rate(body.Rate, operation.KindRedrive)
 	return body, err
 }
 
@@ -59,7 +59,7 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	plan, err := a.Redrives.Plan(ctx, body.RedriveFilter)
 	if err != nil {
@@ -73,9 +73,9 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := exchange.CheckAll(body.All, body.IsAll()); err != nil {
+	if err := httpapi.CheckAll(body.All, body.IsAll()); err != nil {
 		return err
 	}
 	wanted := operation.Redrive{Base: operation.New(body.Rate), Filter: body.RedriveFilter}
-	return exchange.StartOperation(c, a.Redrives, wanted, body.Reason)
+	return httpapi.StartOperation(c, a.Redrives, wanted, body.Reason)
 }

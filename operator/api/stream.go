@@ -15,8 +15,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"holdfast/feed"
-	"holdfast/operator/exchange"
+	"holdfast/event/feed"
+	"holdfast/operator/httpapi"
 )
 
 // gap reports to a slow follower that changes after a position were skipped.
@@ -152,7 +152,7 @@ func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 	if err != nil {
 		late.Stop()
 		who.Leave()
-		return exchange.Refuse(exchange.CodeBadRequest)
+		return httpapi.Refuse(httpapi.CodeBadRequest)
 	}
 	return nil
 }

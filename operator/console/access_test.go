@@ -9,8 +9,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
-	"holdfast/operator/exchange"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 type auditLog = interface{ api.AuditLog }
@@ -22,9 +22,9 @@ func everything() *Console {
 			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
 			Stats: struct{ api.Statistics }{}, Redrives: struct{ api.Redriver }{}, Rebuilds: struct{ api.Rebuilder }{},
 			Imports: struct {
-				exchange.Operations[operation.Import]
+				httpapi.Operations[operation.Import]
 			}{},
-			Outbound: &outgoing.API{Resends: struct{ outgoing.Resender }{}},
+			Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
 		},
 		Definitions: struct{ Definitions }{}, Receivers: struct{ Receivers }{},
 	})

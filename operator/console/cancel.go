@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const cancelPath = deliveriesPath + "/cancel"
@@ -27,7 +27,7 @@ var cancelFacts = []frame.Fact{
 func cancelPathOf(filter url.Values) string {
 	status := filter.Get("status")
 	if filter.Get("destination") == "" && filter.Get("subscription") == "" && filter.Get("event_id") == "" ||
-		status != "" && !slices.Contains(outgoing.WaitingStatuses(), delivery.Status(status)) {
+		status != "" && !slices.Contains(deliveryapi.WaitingStatuses(), delivery.Status(status)) {
 		return ""
 	}
 	kept := url.Values{}
@@ -44,7 +44,7 @@ func cancelPathOf(filter url.Values) string {
 func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	filter := frame.QueryOf(ctx)
 	if cancelPathOf(filter) == "" {
-		return exchange.MissingField("destination")
+		return httpapi.MissingField("destination")
 	}
 	wanted, err := c.API.Outbound.DeliveryQuery(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, q)
 }
 
-func cancelQuestion(found outgoing.Canceled, filter url.Values) frame.Confirm {
+func cancelQuestion(found deliveryapi.Canceled, filter url.Values) frame.Confirm {
 	what := countOf(int(found.Waiting), "delivery", "deliveries")
 	q := frame.Confirm{
 		Section: deliveries, Title: "Cancel " + what, Button: "Cancel " + what, Reason: "optional", Destroys: true,
@@ -102,7 +102,7 @@ func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 		return err
 	}
 	if wanted.Until.IsZero() {
-		return exchange.MissingField("until") // the count always has an end
+		return httpapi.MissingField("until") // the count always has an end
 	}
 	canceled, err := c.API.Outbound.CancelWaiting(ctx, wanted, counted, reason)
 	if err != nil && canceled == 0 {

@@ -14,7 +14,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // everything returns a console with all pages. Only destinations have a backend: any other change that gets through panics.
@@ -27,7 +27,7 @@ func everything(behind *destinations) console.Options {
 	shown.API.Redrives = struct{ api.Redriver }{}
 	shown.API.Rebuilds = struct{ api.Rebuilder }{}
 	shown.API.Imports = struct {
-		exchange.Operations[operation.Import]
+		httpapi.Operations[operation.Import]
 	}{}
 	shown.Definitions = struct{ console.Definitions }{}
 	return shown

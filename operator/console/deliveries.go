@@ -8,7 +8,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 )
 
@@ -36,7 +36,7 @@ type deliveryList struct {
 	Statuses []delivery.Status
 	// Subscriptions and Destinations are suggestions for the filters.
 	Subscriptions, Destinations []string
-	Rows                        []outgoing.DeliveryView
+	Rows                        []deliveryapi.DeliveryView
 	Pager                       frame.Pager
 	// Unknown reports that a filter names a subscription or a destination that doesn't exist.
 	Unknown bool

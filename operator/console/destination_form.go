@@ -8,9 +8,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It can't be changed later."
@@ -193,7 +193,7 @@ func (c *Console) newDestination(ctx *fiber.Ctx) error {
 func (c *Console) createDestination(ctx *fiber.Ctx) error {
 	f := destinationForm(delivery.Destination{}, true)
 	f.read(ctx)
-	wanted := outgoing.DestinationRequest{Destination: f.destination(delivery.Destination{}), Secret: f.text("secret")}
+	wanted := deliveryapi.DestinationRequest{Destination: f.destination(delivery.Destination{}), Secret: f.text("secret")}
 	if f.failed() {
 		return c.showForm(ctx, "New destination", f)
 	}
@@ -215,7 +215,7 @@ func (c *Console) editDestination(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) saveDestination(ctx *fiber.Ctx) error {
-	name, err := exchange.PathText(ctx, "name")
+	name, err := httpapi.PathText(ctx, "name")
 	if err != nil {
 		return err
 	}
@@ -226,11 +226,11 @@ func (c *Console) saveDestination(ctx *fiber.Ctx) error {
 	f := destinationForm(stored.Shown(), false)
 	f.read(ctx)
 	f.changedMeanwhile(ctx, stored.Version)
-	wanted := outgoing.DestinationRequest{Destination: f.destination(stored), Secret: f.text("secret")}
+	wanted := deliveryapi.DestinationRequest{Destination: f.destination(stored), Secret: f.text("secret")}
 	if f.failed() {
 		return c.showForm(ctx, "Edit "+stored.Name, f)
 	}
-	within, cancel := exchange.Within(ctx)
+	within, cancel := httpapi.Within(ctx)
 	defer cancel()
 	made, err := c.API.Outbound.ApplyDestination(within, ctx, wanted)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *Console) deleteDestination(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := c.API.Outbound.Changes.DeleteDestination(ctx.UserContext(), name, exchange.Actor(ctx, reason)); err != nil {
+	if err := c.API.Outbound.Changes.DeleteDestination(ctx.UserContext(), name, httpapi.Actor(ctx, reason)); err != nil {
 		return err
 	}
 	return c.Done(ctx, receiversPath, "Destination "+name+" is deleted.")

@@ -9,21 +9,21 @@ import (
 	"time"
 
 	"holdfast/delivery"
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console"
 )
 
 // destinations keeps destinations and subscriptions in memory, and validates them like the database's store.
 type destinations struct {
-	outgoing.DeliveryStore
-	outgoing.Resender
-	outgoing.Trier
+	deliveryapi.DeliveryStore
+	deliveryapi.Resender
+	deliveryapi.Trier
 
 	mu            sync.Mutex
 	all           map[string]delivery.Destination
@@ -47,13 +47,13 @@ func newDestinations() *destinations {
 }
 
 func (s *destinations) shown() console.Options {
-	changes := &desk.Desk{
+	changes := &admin.Desk{
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
 		CheckSignature: func(json.RawMessage) error { return nil },
 		Providers:      func() []string { return []string{"stripe"} },
 		Reserved:       handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
-	return console.Options{Receivers: s, API: &api.API{Outbound: &outgoing.API{
+	return console.Options{Receivers: s, API: &api.API{Outbound: &deliveryapi.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,
 	}}}
 }

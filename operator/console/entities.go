@@ -10,7 +10,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -112,7 +112,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 func withoutParameter(ctx *fiber.Ctx, name string) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
-		return exchange.BadField(name)
+		return httpapi.BadField(name)
 	}
 	values.Del(name)
 	ctx.Request().URI().SetQueryString(values.Encode())

@@ -15,9 +15,9 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // shownBody is how many bytes of a body a page shows unless the user asks for all.
@@ -28,7 +28,7 @@ type eventPage struct {
 	api.EventDetail
 
 	BodyView  bodyView
-	Attempted []outgoing.AttemptView
+	Attempted []deliveryapi.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
 	// Waits is the dead letter that can be replayed, or nil.
@@ -119,7 +119,7 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Confli
 
 // auditOf returns the operators' actions on the event, if the caller may read the log.
 func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditEntry, error) {
-	if !c.May(exchange.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
+	if !c.May(httpapi.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
 		return nil, nil
 	}
 	var all []oversight.AuditEntry
@@ -167,7 +167,7 @@ func (p eventPage) TookSince(at time.Time) string { return frame.ShortDuration(a
 
 // AttemptsFailed reports whether any attempt failed: then the page shows the endpoints' responses without a click.
 func (p eventPage) AttemptsFailed() bool {
-	return slices.ContainsFunc(p.Attempted, func(a outgoing.AttemptView) bool { return !a.OK })
+	return slices.ContainsFunc(p.Attempted, func(a deliveryapi.AttemptView) bool { return !a.OK })
 }
 
 // maxObjects bounds how many objects of one event are looked up in the audit log.

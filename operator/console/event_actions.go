@@ -12,7 +12,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // maxEdited is the largest body of an event, as in the API.
@@ -22,7 +22,7 @@ const maxEdited = 1 << 20
 func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 	n, err := strconv.ParseInt(ctx.FormValue(name), 10, 64)
 	if err != nil || n < 1 {
-		return 0, exchange.BadField(name)
+		return 0, httpapi.BadField(name)
 	}
 	return n, nil
 }
@@ -30,8 +30,8 @@ func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 // reasonOf returns the form's reason.
 func reasonOf(ctx *fiber.Ctx) (string, error) {
 	reason := strings.TrimSpace(ctx.FormValue("reason"))
-	if len(reason) > exchange.MaxText || !exchange.IsText(reason) {
-		return "", exchange.BadField("reason")
+	if len(reason) > httpapi.MaxText || !httpapi.IsText(reason) {
+		return "", httpapi.BadField("reason")
 	}
 	return reason, nil
 }
@@ -47,7 +47,7 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, exchange.Actor(ctx, reason))
+	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -92,16 +92,16 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	body := strings.ReplaceAll(ctx.FormValue("body"), "\r\n", "\n")
 	switch {
 	case body == "":
-		return exchange.MissingField("body")
+		return httpapi.MissingField("body")
 	case len(body) > maxEdited:
-		return exchange.BadField("body")
+		return httpapi.BadField("body")
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
 	edit := operation.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
-	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, exchange.Actor(ctx, reason))
+	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 // deliveryOf returns the delivery named in a form.
 func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 	if uuid.Validate(ctx.Params("id")) != nil {
-		return k, exchange.BadField("id")
+		return k, httpapi.BadField("id")
 	}
 	k.EventID = ctx.Params("id")
 	k.SubscriptionID, err = numberField(ctx, "subscription")
@@ -126,7 +126,7 @@ func (c *Console) sendAgain(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, exchange.Actor(ctx, ""))
+	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, httpapi.Actor(ctx, ""))
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.CancelDelivery(ctx.UserContext(), k, exchange.Actor(ctx, reason))
+	d, err := c.API.Outbound.Deliveries.CancelDelivery(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,12 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // confirmReplay asks for confirmation to deliver a processed event again.
 func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
-	id, err := exchange.PathUUID(ctx)
+	id, err := httpapi.PathUUID(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,13 +45,13 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 
 // replayDeliveries resends an event to the subscriptions that the confirmation named.
 func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
-	eventID, err := exchange.PathUUID(ctx)
+	eventID, err := httpapi.PathUUID(ctx)
 	if err != nil {
 		return err
 	}
 	values, err := url.ParseQuery(string(ctx.BodyRaw()))
 	if err != nil {
-		return exchange.BadField("id")
+		return httpapi.BadField("id")
 	}
 	ids, err := idsOf(values)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
 		_, err := c.API.Outbound.Deliveries.SendAgain(within, delivery.Key{EventID: eventID, SubscriptionID: subscription}, by)
 		return err
 	}
-	return c.Lead(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, exchange.Actor(ctx, reason)))
+	return c.Lead(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, httpapi.Actor(ctx, reason)))
 }
 
 // CanReplay reports whether the event was processed and has deliveries.

@@ -13,10 +13,10 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Finder finds events by other IDs than their own.
@@ -92,7 +92,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	}
 	data.Accepted, data.Rows = apart(list.Items)
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
-	data.CanSearch = !exchange.IsViewer(ctx)
+	data.CanSearch = !httpapi.IsViewer(ctx)
 	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
 		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()
 	}
@@ -175,7 +175,7 @@ func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	if wanted.Text != "" {
-		return exchange.BadField("text")
+		return httpapi.BadField("text")
 	}
 	came := make(chan struct{}, 1)
 	beside := func(ctx context.Context) { c.wakes(ctx, wanted.Provider, came) }

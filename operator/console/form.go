@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // field is one input of a form. Its name is the field's path in the API.
@@ -77,7 +77,7 @@ func (f *form) read(ctx *fiber.Ctx) {
 			continue
 		}
 		text := string(sent.Peek(one.Name))
-		if !exchange.IsText(text) {
+		if !httpapi.IsText(text) {
 			text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 			f.refuse(one.Name, "must be UTF-8 without NUL characters: they were removed")
 		}
@@ -191,21 +191,21 @@ func (f *form) explain(ctx *fiber.Ctx, err error) bool {
 		}
 		return true
 	}
-	shown := exchange.FailureOf(ctx, err)
+	shown := httpapi.FailureOf(ctx, err)
 	why := shown.Message
 	if shown.Detail != "" {
 		why = shown.Detail
 	}
 	switch shown.Code {
-	case exchange.CodeMissingField:
+	case httpapi.CodeMissingField:
 		f.refuse(shown.Field, "is required")
-	case exchange.CodeBadField, exchange.CodeRefused, exchange.CodeWrongState:
+	case httpapi.CodeBadField, httpapi.CodeRefused, httpapi.CodeWrongState:
 		path, text := shown.Field, why
 		if path == "" {
 			path, text = f.leadingField(why)
 		}
 		f.refuse(path, text)
-	case exchange.CodeForbidden:
+	case httpapi.CodeForbidden:
 		f.refuse("", why)
 	default:
 		return false

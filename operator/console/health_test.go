@@ -11,7 +11,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{}})
-	row := receiverRow{DestinationView: outgoing.DestinationView{
+	row := receiverRow{DestinationView: deliveryapi.DestinationView{
 		Destination: delivery.Destination{Name: "crm"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerOpen},
 	}}

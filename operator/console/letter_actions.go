@@ -12,7 +12,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
@@ -21,13 +21,13 @@ func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(
 func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
 	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
 	if err != nil || id < 1 {
-		return 0, by, exchange.BadField("id")
+		return 0, by, httpapi.BadField("id")
 	}
 	reason, err := reasonOf(ctx)
 	if err == nil && needsReason && reason == "" {
-		err = exchange.MissingField("reason")
+		err = httpapi.MissingField("reason")
 	}
-	return id, exchange.Actor(ctx, reason), err
+	return id, httpapi.Actor(ctx, reason), err
 }
 
 // replayLetter redirects to the event, which shows the outcome.
@@ -118,11 +118,11 @@ func (c *Console) deleteLetter(ctx *fiber.Ctx) error {
 // cleanupOf parses which closed dead letters to delete: their minimum age, and one provider or all.
 func cleanupOf(ctx *fiber.Ctx) (age time.Duration, provider string, err error) {
 	if age, err = time.ParseDuration(strings.TrimSpace(ctx.FormValue("older_than"))); err != nil || age <= 0 {
-		return 0, "", exchange.BadField("older_than")
+		return 0, "", httpapi.BadField("older_than")
 	}
 	provider = strings.TrimSpace(ctx.FormValue("provider"))
 	if len(provider) > 1024 || strings.Contains(provider, "\x00") {
-		return 0, "", exchange.BadField("provider")
+		return 0, "", httpapi.BadField("provider")
 	}
 	return age, provider, nil
 }
@@ -160,7 +160,7 @@ func (c *Console) cleanUp(ctx *fiber.Ctx) error {
 		return err
 	}
 	wanted := operation.Cleanup{Before: time.Now().Add(-age), Provider: provider}
-	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
+	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

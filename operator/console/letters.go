@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -197,7 +197,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 			return err
 		}
 	}
-	if c.May(exchange.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
+	if c.May(httpapi.CallerOf(ctx).Role, fiber.MethodGet, auditPath) {
 		of := oversight.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
 		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
 			return err

@@ -16,9 +16,9 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/redrive"
+	"holdfast/operator/redrive"
 )
 
 var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
@@ -39,7 +39,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 	letter := api.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
 	one.DeadLetters = []api.DeadLetterView{letter}
 	goes := delivery.Destination{Name: script, HTTP: &delivery.HTTP{URL: script}}
-	row := receiverRow{DestinationView: outgoing.DestinationView{Destination: goes}}
+	row := receiverRow{DestinationView: deliveryapi.DestinationView{Destination: goes}}
 	for name, data := range map[string]any{
 		"event": eventPage{EventDetail: one, Links: c.linksOf(one), Commands: []string{script}},
 		"letter": letterPage{

@@ -13,7 +13,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Finding is the result of one check of the installation.
@@ -103,7 +103,7 @@ func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
 	text := ctx.Query("window", "1h")
 	window, err := time.ParseDuration(text)
 	if err != nil || window < time.Minute || window > 6*time.Hour {
-		return 0, exchange.BadField("window")
+		return 0, httpapi.BadField("window")
 	}
 	return window, nil
 }

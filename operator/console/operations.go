@@ -14,7 +14,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -111,7 +111,7 @@ func (c *Console) operationKinds() (all []operationKind) {
 }
 
 func kindOf[T operation.Any](
-	kind operation.Kind, operations exchange.Operations[T], view func(T) operationView,
+	kind operation.Kind, operations httpapi.Operations[T], view func(T) operationView,
 ) operationKind {
 	return operationKind{
 		kind: kind,
@@ -233,7 +233,7 @@ func (c *Console) operationKindIn(ctx *fiber.Ctx) (k operationKind, id string, e
 	}
 	id, err = url.PathUnescape(ctx.Params("id"))
 	if err != nil {
-		return k, "", exchange.BadField("id")
+		return k, "", httpapi.BadField("id")
 	}
 	return kinds[i], id, nil
 }
@@ -261,12 +261,12 @@ func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
 // start starts an operation for the caller of a form. One that is stored counts as started, even if signaling its workflow
 // failed.
-func start[T operation.Any](ctx *fiber.Ctx, all exchange.Operations[T], wanted T) (started T, err error) {
+func start[T operation.Any](ctx *fiber.Ctx, all httpapi.Operations[T], wanted T) (started T, err error) {
 	reason, err := reasonOf(ctx)
 	if err != nil {
 		return started, err
 	}
-	started, err = all.Start(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
+	started, err = all.Start(ctx.UserContext(), wanted, httpapi.Actor(ctx, reason))
 	if started.Common().ID != "" {
 		return started, nil
 	}
@@ -300,7 +300,7 @@ func (c *Console) changeOperation(to operation.State) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := k.change(ctx.UserContext(), id, to, exchange.Actor(ctx, reason)); err != nil {
+		if err := k.change(ctx.UserContext(), id, to, httpapi.Actor(ctx, reason)); err != nil {
 			return fmt.Errorf("change %s: %w", ctx.Params("kind"), err)
 		}
 		return c.Done(ctx, operationPath(ctx.Params("kind"), id), did)

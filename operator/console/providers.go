@@ -8,7 +8,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
@@ -74,7 +74,7 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	data := providerList{
 		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Own: c.Definitions.Catalogue().OwnNames(),
 	}
-	if exchange.IsViewer(ctx) {
+	if httpapi.IsViewer(ctx) {
 		data.Loading.Rejected = nil
 	}
 	counts, err := c.eventCounts(ctx)
@@ -158,7 +158,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 
 // providerOf returns the provider in the path, or event.ErrNotFound.
 func (c *Console) providerOf(ctx *fiber.Ctx) (*providers.Provider, error) {
-	name, err := exchange.PathText(ctx, "name")
+	name, err := httpapi.PathText(ctx, "name")
 	if err != nil {
 		return nil, err
 	}

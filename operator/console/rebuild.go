@@ -11,7 +11,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -30,11 +30,11 @@ func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
 	f.Filter.Kind = strings.TrimSpace(ctx.FormValue("kind"))
 	for name, text := range map[string]string{"provider": f.Filter.Provider, "kind": f.Filter.Kind} {
 		if len(text) > 1024 || strings.Contains(text, "\x00") {
-			return f, exchange.BadField(name)
+			return f, httpapi.BadField(name)
 		}
 	}
 	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
-		return f, exchange.BadField("dry_run")
+		return f, httpapi.BadField("dry_run")
 	}
 	f.Rate, err = rateField(ctx, operation.KindRebuild)
 	return f, err
@@ -48,7 +48,7 @@ func rateField(ctx *fiber.Ctx, kind operation.Kind) (float64, error) {
 	}
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !kind.Rates().Allow(rate) {
-		return 0, exchange.BadField("rate")
+		return 0, httpapi.BadField("rate")
 	}
 	return rate, nil
 }
@@ -113,7 +113,7 @@ type diffPage struct {
 }
 
 func (c *Console) showDiff(ctx *fiber.Ctx) error {
-	id, err := exchange.PathText(ctx, "id")
+	id, err := httpapi.PathText(ctx, "id")
 	if err != nil {
 		return err
 	}

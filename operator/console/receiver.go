@@ -10,9 +10,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // receiverPage is the data of the page of one destination.
@@ -21,7 +21,7 @@ type receiverPage struct {
 
 	Subscriptions []delivery.Subscription
 	// Waiting are some open deliveries and Ended some ended ones, newest events first.
-	Waiting, Ended []outgoing.DeliveryView
+	Waiting, Ended []deliveryapi.DeliveryView
 }
 
 // Cancel returns the confirmation page for canceling all waiting deliveries.
@@ -120,18 +120,18 @@ func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
 	return page, err
 }
 
-func (c *Console) someDeliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outgoing.DeliveryView, err error) {
+func (c *Console) someDeliveries(ctx *fiber.Ctx, q delivery.Query) (shown []deliveryapi.DeliveryView, err error) {
 	q.Limit = deliveriesOnPage
 	rows, err := c.API.Outbound.Deliveries.Deliveries(ctx.UserContext(), q)
 	for _, d := range rows {
-		shown = append(shown, outgoing.ViewDelivery(ctx, d))
+		shown = append(shown, deliveryapi.ViewDelivery(ctx, d))
 	}
 	return shown, err
 }
 
 // subscriptionOf returns the destination in the path and the subscription in the form.
 func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
-	if receiver, err = exchange.PathText(ctx, "name"); err != nil {
+	if receiver, err = httpapi.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), ctx.FormValue("subscription"))

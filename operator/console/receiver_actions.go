@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/delivery"
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/event"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // stateVerb is an action that changes a destination's state.
@@ -72,7 +72,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	by := exchange.Actor(ctx, reason)
+	by := httpapi.Actor(ctx, reason)
 	if _, err := c.API.Outbound.Changes.SetDestinationState(ctx.UserContext(), name, verb.to, by); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 
 // change returns the destination that a form changes, and the reason.
 func change(ctx *fiber.Ctx) (name, reason string, err error) {
-	if name, err = exchange.PathText(ctx, "name"); err != nil {
+	if name, err = httpapi.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	reason, err = reasonOf(ctx)
@@ -103,7 +103,7 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 		return err
 	}
 	d.Rate = rate
-	if _, _, err := c.API.Outbound.Changes.Apply(ctx.UserContext(), d, "", exchange.Actor(ctx, reason)); err != nil {
+	if _, _, err := c.API.Outbound.Changes.Apply(ctx.UserContext(), d, "", httpapi.Actor(ctx, reason)); err != nil {
 		return err
 	}
 	if rate == nil {
@@ -121,11 +121,11 @@ func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
 	}
 	perSecond, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, exchange.BadField("rate")
+		return nil, httpapi.BadField("rate")
 	}
 	rate := delivery.RateOf(perSecond)
 	if rate == nil {
-		return nil, exchange.BadField("rate")
+		return nil, httpapi.BadField("rate")
 	}
 	return rate, nil
 }
@@ -138,7 +138,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "New secret for " + page.Name,
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
-			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the endpoint until then.",
+			frame.ShortDuration(deliveryapi.DefaultGrace) + ": give it to the endpoint until then.",
 		Facts:  []frame.Fact{{"Destination", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
 		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
 	})
@@ -155,12 +155,12 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", outgoing.DefaultGrace, exchange.Actor(ctx, reason))
+	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", deliveryapi.DefaultGrace, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
 	return c.Show(ctx, "rotated", frame.Page{
-		Title: "The new secret of " + name, Section: destinations, Data: rotatedPage{name, secret, outgoing.DefaultGrace},
+		Title: "The new secret of " + name, Section: destinations, Data: rotatedPage{name, secret, deliveryapi.DefaultGrace},
 	})
 }
 
@@ -181,13 +181,13 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	choice := desk.Choice{EventID: strings.TrimSpace(ctx.FormValue("event"))}
+	choice := admin.Choice{EventID: strings.TrimSpace(ctx.FormValue("event"))}
 	if choice.EventID != "" && uuid.Validate(choice.EventID) != nil {
-		return exchange.BadField("event")
+		return httpapi.BadField("event")
 	}
 	within, cancel := context.WithTimeout(ctx.UserContext(), testLimit)
 	defer cancel()
-	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, exchange.Actor(ctx, ""))
+	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, httpapi.Actor(ctx, ""))
 	if err != nil {
 		return err
 	}
@@ -205,13 +205,13 @@ type checkPage struct {
 }
 
 // choice returns no event for an empty form: then the samples are checked.
-func (p checkPage) choice() (which desk.Choice, err error) {
-	which = desk.Choice{EventID: p.Event, Provider: p.Provider}
+func (p checkPage) choice() (which admin.Choice, err error) {
+	which = admin.Choice{EventID: p.Event, Provider: p.Provider}
 	switch {
 	case p.Event != "" && uuid.Validate(p.Event) != nil:
-		err = exchange.BadField("event")
+		err = httpapi.BadField("event")
 	case p.Event != "" && p.Body != "":
-		err = exchange.BadField("body")
+		err = httpapi.BadField("body")
 	case p.Body != "":
 		which.Body = []byte(p.Body)
 	}

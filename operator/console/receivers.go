@@ -8,9 +8,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Receivers reports the health of destinations.
@@ -52,7 +52,7 @@ func (c *Console) receiverRoutes() []route {
 
 // receiverRow is a destination in the list.
 type receiverRow struct {
-	outgoing.DestinationView
+	deliveryapi.DestinationView
 
 	Recent delivery.Recent
 }
@@ -111,7 +111,7 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	}
 	data := receiverList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
 	if !slices.Contains([]string{"", onlyTroubled, onlyPaused, onlyWaiting}, data.Only) {
-		return exchange.BadParameter("only")
+		return httpapi.BadParameter("only")
 	}
 	after := ctx.Query("cursor")
 	for _, d := range all {
@@ -137,11 +137,11 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "receivers", frame.Page{Title: destinations, Section: destinations, Data: data})
 }
 
-func isTroubled(d outgoing.DestinationView) bool {
+func isTroubled(d deliveryapi.DestinationView) bool {
 	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
-func (l receiverList) wants(d outgoing.DestinationView) bool {
+func (l receiverList) wants(d deliveryapi.DestinationView) bool {
 	if !strings.Contains(d.Name, l.Name) {
 		return false
 	}

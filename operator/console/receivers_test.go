@@ -16,7 +16,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 )
 
@@ -24,7 +24,7 @@ import (
 func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
-	row := receiverRow{DestinationView: outgoing.DestinationView{
+	row := receiverRow{DestinationView: deliveryapi.DestinationView{
 		Destination: delivery.Destination{Name: "billing"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
 	}}
@@ -41,7 +41,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 
 // subscriptions has one subscription; only its lookup works.
 type subscriptions struct {
-	outgoing.SubscriptionStore
+	deliveryapi.SubscriptionStore
 
 	one delivery.Subscription
 }
@@ -56,7 +56,7 @@ func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Su
 // The page of a resend has its subscription but not the destination, so the link resolves it.
 func TestAResendLeadsToItsReceiver(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &api.API{Outbound: &outgoing.API{
+	c := New(Options{API: &api.API{Outbound: &deliveryapi.API{
 		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
 	}}})
 	app := fiber.New()

@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // redrivePage is the plan of a redrive, with the form that starts it.
@@ -42,10 +42,10 @@ func (c *Console) redriveFilter(ctx *fiber.Ctx) (f operation.RedriveFilter, err 
 		return f, err
 	}
 	if f, _ = redriveOf(q); q.EventID != "" || q.WorkflowID != "" || q.Before != nil {
-		return f, exchange.BadField("event_id")
+		return f, httpapi.BadField("event_id")
 	}
 	if f.State != "" && f.State != event.DeadLetterOpen && f.State != event.DeadLetterExhausted {
-		return f, exchange.BadField("state")
+		return f, httpapi.BadField("state")
 	}
 	return f, nil
 }
@@ -81,7 +81,7 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	}
 	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)
 	if err != nil {
-		return exchange.BadField("count")
+		return httpapi.BadField("count")
 	}
 	if _, err := reasonOf(ctx); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // grownPlan counts one dead letter more than the form showed.
@@ -32,11 +32,11 @@ func TestARedriveChecksItsFormFirst(t *testing.T) {
 		got = c.startRedrive(ctx)
 		return nil
 	})
-	form := url.Values{"count": {"1"}, "rate": {""}, "reason": {strings.Repeat("x", exchange.MaxText+1)}}
+	form := url.Values{"count": {"1"}, "rate": {""}, "reason": {strings.Repeat("x", httpapi.MaxText+1)}}
 	r := httptest.NewRequest(fiber.MethodPost, "/?state=open", strings.NewReader(form.Encode()))
 	r.Header.Set(fiber.HeaderContentType, fiber.MIMEApplicationForm)
 	response, err := app.Test(r)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	require.Equal(t, exchange.BadField("reason"), got)
+	require.Equal(t, httpapi.BadField("reason"), got)
 }

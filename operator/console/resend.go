@@ -8,7 +8,7 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const resendPath = operationsPath + "/resend"
@@ -61,20 +61,20 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 		return r, err
 	}
 	r = operation.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
-	if r.Since, err = exchange.TimeField(ctx, "since"); err != nil {
+	if r.Since, err = httpapi.TimeField(ctx, "since"); err != nil {
 		return r, err
 	}
-	if r.Until, err = exchange.TimeField(ctx, "until"); err != nil {
+	if r.Until, err = httpapi.TimeField(ctx, "until"); err != nil {
 		return r, err
 	}
 	switch {
 	case r.Since.IsZero():
-		return r, exchange.MissingField("since")
+		return r, httpapi.MissingField("since")
 	case r.Until.IsZero():
 		r.Until = time.Now()
 	}
 	if !r.Since.Before(r.Until) {
-		return r, exchange.BadField("until")
+		return r, httpapi.BadField("until")
 	}
 	rate, err := rateField(ctx, operation.KindResend)
 	r.Base = operation.New(rate)

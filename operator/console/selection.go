@@ -12,7 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // selection is a set of ticked dead letters, and the action on them.
@@ -32,14 +32,14 @@ func selectionOf(values url.Values) (s selection, err error) {
 		return s, err
 	}
 	if len(s.IDs) > maxSelected {
-		return s, exchange.BadField("id")
+		return s, httpapi.BadField("id")
 	}
 	if s.Do = values.Get("do"); s.Do != "replay" && s.Do != "discard" {
-		return s, exchange.BadField("do")
+		return s, httpapi.BadField("do")
 	}
 	list, err := url.ParseQuery(values.Get("list"))
 	if err != nil {
-		return s, exchange.BadField("list")
+		return s, httpapi.BadField("list")
 	}
 	s.List = list.Encode()
 	return s, nil
@@ -50,7 +50,7 @@ func idsOf(values url.Values) (ids []int64, err error) {
 	for _, text := range values["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || id < 1 {
-			return nil, exchange.BadField("id")
+			return nil, httpapi.BadField("id")
 		}
 		ids = append(ids, id)
 	}
@@ -63,7 +63,7 @@ func (s selection) back() string { return letterList + "?" + s.List }
 func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
-		return exchange.BadField("id")
+		return httpapi.BadField("id")
 	}
 	s, err := selectionOf(values)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 	values, err := url.ParseQuery(string(ctx.BodyRaw()))
 	if err != nil {
-		return exchange.BadField("id")
+		return httpapi.BadField("id")
 	}
 	s, err := selectionOf(values)
 	if err != nil {
@@ -109,10 +109,10 @@ func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 	change, did := c.replay, "run again"
 	if s.Do == "discard" {
 		if change, did = c.API.DeadLetters.DiscardDeadLetter, "discarded"; reason == "" {
-			return exchange.MissingField("reason")
+			return httpapi.MissingField("reason")
 		}
 	}
-	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, exchange.Actor(ctx, reason)))
+	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, httpapi.Actor(ctx, reason)))
 }
 
 func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) error {

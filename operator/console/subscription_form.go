@@ -8,9 +8,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // workflowForm describes what a subscription to a task queue starts or signals.
@@ -116,7 +116,7 @@ func (f *form) names(field string, stored []string) []string {
 
 // subscriptionAt returns the destination in the path and the subscription being edited; a new one if the path names none.
 func (c *Console) subscriptionAt(ctx *fiber.Ctx) (s delivery.Subscription, to delivery.Destination, title string, err error) {
-	name, err := exchange.PathText(ctx, "name")
+	name, err := httpapi.PathText(ctx, "name")
 	if err != nil {
 		return s, to, "", err
 	}
@@ -148,7 +148,7 @@ func (c *Console) saveSubscription(ctx *fiber.Ctx) error {
 	}
 	f := subscriptionForm(stored, to)
 	f.read(ctx)
-	wanted := outgoing.SubscriptionRequest{Subscription: f.subscription(stored)}
+	wanted := deliveryapi.SubscriptionRequest{Subscription: f.subscription(stored)}
 	if stored.ID != 0 {
 		f.changedMeanwhile(ctx, stored.Version)
 	}
@@ -162,11 +162,11 @@ func (c *Console) saveSubscription(ctx *fiber.Ctx) error {
 	return c.showMade(ctx, madePage{What: "Subscription " + made.Name, Name: to.Name, Warnings: made.Warnings})
 }
 
-func (c *Console) applySubscription(ctx *fiber.Ctx, wanted outgoing.SubscriptionRequest) (outgoing.SubscriptionView, error) {
+func (c *Console) applySubscription(ctx *fiber.Ctx, wanted deliveryapi.SubscriptionRequest) (deliveryapi.SubscriptionView, error) {
 	if wanted.ID == 0 {
 		return c.API.Outbound.CreateSubscription(ctx, wanted)
 	}
-	within, cancel := exchange.Within(ctx)
+	within, cancel := httpapi.Within(ctx)
 	defer cancel()
 	return c.API.Outbound.ApplySubscription(within, ctx, wanted)
 }
@@ -178,7 +178,7 @@ func (c *Console) setActive(ctx *fiber.Ctx) error {
 		return err
 	}
 	s.Active = ctx.FormValue("active") != ""
-	if _, err := c.applySubscription(ctx, outgoing.SubscriptionRequest{Subscription: s}); err != nil {
+	if _, err := c.applySubscription(ctx, deliveryapi.SubscriptionRequest{Subscription: s}); err != nil {
 		return err
 	}
 	if s.Active {
@@ -193,7 +193,7 @@ func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
 		return err
 	}
 	if s.ID == 0 {
-		return exchange.MissingField("subscription")
+		return httpapi.MissingField("subscription")
 	}
 	waiting, err := c.API.Outbound.Deliveries.CountCancelable(ctx.UserContext(), delivery.Query{SubscriptionID: s.ID})
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *Console) unsubscribe(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	gone, err := c.API.Outbound.Subscriptions.DeleteSubscription(ctx.UserContext(), name, exchange.Actor(ctx, reason))
+	gone, err := c.API.Outbound.Subscriptions.DeleteSubscription(ctx.UserContext(), name, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // shown is a view whose data have their type, so that a template can be checked against it.
@@ -33,7 +33,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"edit":       shown[editPage]{},
 		"entities":   shown[entityPages]{},
 		"entity":     shown[entityPage]{},
-		"error":      shown[exchange.Failure]{},
+		"error":      shown[httpapi.Failure]{},
 		"event":      shown[eventPage]{},
 		"events":     shown[eventList]{},
 		"form":       shown[*form]{},

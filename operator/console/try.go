@@ -13,7 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/operator/console/frame"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/lint"
@@ -64,7 +64,7 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 	data := tryPage{Provider: p}
 	if sample := ctx.Query("sample"); sample != "" {
 		if data.Form.Request, err = sampleText(p, sample); err != nil {
-			return exchange.BadParameter("sample")
+			return httpapi.BadParameter("sample")
 		}
 		data.Form.Sign = true
 	}
@@ -99,7 +99,7 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 		RemoteIP: strings.TrimSpace(ctx.FormValue("remote_ip")),
 	}}
 	if len(data.Form.Request) > maxPasted || !utf8.ValidString(data.Form.Request) {
-		return exchange.BadField("request")
+		return httpapi.BadField("request")
 	}
 	if data.Result, err = c.try(p, data.Form); err != nil {
 		data.Failed = err.Error()

@@ -13,8 +13,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
-	"holdfast/operator/exchange"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 // eventView is an event in the dispatcher's format: one row for all of its deliveries.
@@ -42,7 +42,7 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	attempts, err := s.API.Outbound.Deliveries.AttemptsOf(ctx, found.ID)
 	if err != nil {
@@ -53,12 +53,12 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 		return err
 	}
 	attempts = slices.DeleteFunc(attempts, func(a delivery.Attempt) bool { return !own[a.Subscription] })
-	found.Deliveries = slices.DeleteFunc(found.Deliveries, func(d outgoing.DeliveryView) bool { return !own[d.Subscription] })
+	found.Deliveries = slices.DeleteFunc(found.Deliveries, func(d deliveryapi.DeliveryView) bool { return !own[d.Subscription] })
 	var deliveries []delivery.Delivery
 	for _, d := range found.Deliveries {
 		deliveries = append(deliveries, d.Delivery)
 	}
-	found.DeliveryStatus = outgoing.StatusOf(found.Status, deliveries)
+	found.DeliveryStatus = deliveryapi.StatusOf(found.Status, deliveries)
 	most, err := s.maxAttempts(ctx, found)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	own, err := s.own(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 	return c.JSON(all)
 }
 
-func viewAttempt(eventID string, a outgoing.AttemptView) attemptView {
+func viewAttempt(eventID string, a deliveryapi.AttemptView) attemptView {
 	status, err := strconv.Atoi(a.Code)
 	text := a.Error
 	if err != nil && !a.OK { // there was no response

@@ -11,7 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const (
@@ -29,7 +29,7 @@ type recentSources struct {
 
 // add ignores a source that no request can contain.
 func (r *recentSources) add(source string) {
-	if source == "" || len(source) > exchange.MaxText || !exchange.IsText(source) {
+	if source == "" || len(source) > httpapi.MaxText || !httpapi.IsText(source) {
 		return
 	}
 	r.mu.Lock()
@@ -47,15 +47,15 @@ func (r *recentSources) list() []string {
 // event returns the event that a path names by its publisher's ID, or by Holdfast's ID if the publisher gave none. For an event
 // of another provider it returns event.ErrNotFound.
 func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
-	id, err := exchange.PathText(c, "id")
+	id, err := httpapi.PathText(c, "id")
 	if err != nil {
 		return detail, err
 	}
-	q := exchange.QueryOf(c, "source")
+	q := httpapi.QueryOf(c, "source")
 	if q.Err != nil {
 		return detail, q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	if detail, err = s.find(ctx, id, q.Text("source")); !errors.Is(err, event.ErrNotFound) {
 		return detail, err
@@ -65,7 +65,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	}
 	detail, err = s.API.EventDetail(ctx, id, false)
 	var verdict *event.DecisionError
-	var refused *exchange.RefusalError
+	var refused *httpapi.RefusalError
 	if errors.As(err, &verdict) || errors.As(err, &refused) || err == nil && detail.Provider != Provider {
 		return api.EventDetail{}, event.ErrNotFound
 	}
@@ -101,8 +101,8 @@ func (s *Server) find(ctx context.Context, id, source string) (detail api.EventD
 	case err != nil:
 		return detail, err
 	case len(found) > 1:
-		return detail, &exchange.RefusalError{
-			Code: exchange.CodeRefused, Field: "source", Detail: "several sources have published this ID: name one with ?source=",
+		return detail, &httpapi.RefusalError{
+			Code: httpapi.CodeRefused, Field: "source", Detail: "several sources have published this ID: name one with ?source=",
 		}
 	}
 	for workflow := range found {

@@ -13,7 +13,7 @@ import (
 
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Provider is the definition of the dispatcher's events.
@@ -82,24 +82,24 @@ func (s *Server) Handle(c *fasthttp.RequestCtx) { s.handle(c) }
 func (s *Server) admit(c *fiber.Ctx) error {
 	header := c.Get(fiber.HeaderAuthorization)
 	if s.Authenticate(header) == nil {
-		exchange.SetCaller(c, caller)
+		httpapi.SetCaller(c, caller)
 		return c.Next()
 	}
 	address := c.Context().RemoteIP()
 	if wait := s.lockout.Remaining(address); wait > 0 {
 		setRetryAfter(c, wait)
-		return exchange.Refuse(exchange.CodeLockedOut)
+		return httpapi.Refuse(httpapi.CodeLockedOut)
 	}
 	if header != "" && s.lockout.Fail(address) {
 		s.Log.Warn("operator.locked_out", "address", address.String())
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
-	return exchange.Refuse(exchange.CodeUnauthenticated)
+	return httpapi.Refuse(httpapi.CodeUnauthenticated)
 }
 
 // fail responds as the operator API does.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	shown := exchange.FailureOf(c, err)
+	shown := httpapi.FailureOf(c, err)
 	if shown.Status >= fiber.StatusInternalServerError {
 		s.Log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator/api/outgoing"
-	"holdfast/operator/exchange"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 // signature is the scheme that the dispatcher's destinations check, as in docs/moving/dispatcher.sql: the hex HMAC-SHA256 of the
@@ -52,10 +52,10 @@ func isOurs(s delivery.Subscription, to delivery.Destination) bool {
 }
 
 func (s *Server) listSubscriptions(c *fiber.Ctx) error {
-	if q := exchange.QueryOf(c); q.Err != nil {
+	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	all := []subscriptionView{}
 	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) {
@@ -73,7 +73,7 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 func (s *Server) each(ctx context.Context, do func(delivery.Subscription, delivery.Destination)) error {
 	after := ""
 	for {
-		page, err := s.API.Outbound.Subscriptions.SubscriptionsAfter(ctx, after, exchange.MaxLimit)
+		page, err := s.API.Outbound.Subscriptions.SubscriptionsAfter(ctx, after, httpapi.MaxLimit)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Server) each(ctx context.Context, do func(delivery.Subscription, delive
 		for _, one := range page {
 			do(one, to[one.DestinationID])
 		}
-		if len(page) < exchange.MaxLimit {
+		if len(page) < httpapi.MaxLimit {
 			return nil
 		}
 	}
@@ -110,8 +110,8 @@ func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) e
 		}
 	})
 	if err == nil && len(others) > 0 {
-		err = &exchange.RefusalError{
-			Code: exchange.CodeRefused, Detail: "another subscription uses this endpoint: change it with the operator API",
+		err = &httpapi.RefusalError{
+			Code: httpapi.CodeRefused, Detail: "another subscription uses this endpoint: change it with the operator API",
 		}
 	}
 	return err
@@ -135,7 +135,7 @@ func (s *Server) subscription(ctx context.Context, id string) (found delivery.Su
 }
 
 func (s *Server) showSubscription(c *fiber.Ctx) error {
-	return exchange.LookAt(c, "id", func(ctx context.Context, id string) error {
+	return httpapi.LookAt(c, "id", func(ctx context.Context, id string) error {
 		found, to, err := s.subscription(ctx, id)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (s *Server) showSubscription(c *fiber.Ctx) error {
 
 // subscriptionRequest is the body of a change. Missing fields stay unchanged.
 type subscriptionRequest struct {
-	exchange.Reasoned
+	httpapi.Reasoned
 
 	ID         string    `json:"id"`
 	URL        *string   `json:"url"`
@@ -159,22 +159,22 @@ type subscriptionRequest struct {
 
 func (s *Server) createSubscription(c *fiber.Ctx) error {
 	var body subscriptionRequest
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
 	if body.URL == nil {
-		return exchange.MissingField("url")
+		return httpapi.MissingField("url")
 	}
 	if err := s.mustBeFree(c, body.ID); err != nil {
 		return err
 	}
-	wanted := outgoing.SubscriptionRequest{
+	wanted := deliveryapi.SubscriptionRequest{
 		Subscription: delivery.Subscription{
 			Name: strings.ToLower(body.ID), Active: body.Active == nil || *body.Active,
 			Events: delivery.Events{Providers: []string{Provider}},
 		},
 		Reasoned: body.Reasoned,
-		Flat:     outgoing.Flat{URL: *body.URL, Secret: body.Secret, Signature: signature},
+		Flat:     deliveryapi.Flat{URL: *body.URL, Secret: body.Secret, Signature: signature},
 	}
 	if body.EventTypes != nil {
 		wanted.EventTypes = *body.EventTypes
@@ -199,9 +199,9 @@ func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 		return nil
 	}
 	if strings.HasPrefix(strings.ToLower(id), importedPrefix) {
-		return exchange.BadField("id")
+		return httpapi.BadField("id")
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	_, _, err := s.subscription(ctx, id)
 	if errors.Is(err, event.ErrNotFound) {
@@ -210,26 +210,26 @@ func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 	if err != nil {
 		return err
 	}
-	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "id", Detail: "a subscription with this ID exists"}
+	return &httpapi.RefusalError{Code: httpapi.CodeRefused, Field: "id", Detail: "a subscription with this ID exists"}
 }
 
 func (s *Server) changeSubscription(c *fiber.Ctx) error {
-	id, err := exchange.PathText(c, "id")
+	id, err := httpapi.PathText(c, "id")
 	if err != nil {
 		return err
 	}
 	var body subscriptionRequest
-	if err := exchange.ReadChange(c, &body); err != nil {
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
+	ctx, cancel := httpapi.Within(c)
 	defer cancel()
 	found, to, err := s.subscription(ctx, id)
 	if err != nil {
 		return err
 	}
 	if body.ID != "" && body.ID != id {
-		return exchange.BadField("id") // IDs are permanent
+		return httpapi.BadField("id") // IDs are permanent
 	}
 	if body.EventTypes != nil {
 		found.Events.Types = *body.EventTypes
@@ -240,10 +240,10 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	if err := found.Check(); err != nil {
 		return err
 	}
-	if to, err = s.changeDestination(ctx, found, to, body, exchange.Actor(c, body.Reason)); err != nil {
+	if to, err = s.changeDestination(ctx, found, to, body, httpapi.Actor(c, body.Reason)); err != nil {
 		return err
 	}
-	found, err = s.API.Outbound.Subscriptions.ApplySubscription(ctx, found, exchange.Actor(c, body.Reason))
+	found, err = s.API.Outbound.Subscriptions.ApplySubscription(ctx, found, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *Server) changeDestination(
 	}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil && *body.RateLimit != 0 {
-			return to, exchange.BadField("rate_limit")
+			return to, httpapi.BadField("rate_limit")
 		}
 	}
 	to, _, err := s.API.Outbound.Changes.Apply(ctx, to, body.Secret, by)
@@ -275,7 +275,7 @@ func (s *Server) changeDestination(
 }
 
 func (s *Server) deleteSubscription(c *fiber.Ctx) error {
-	return exchange.Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+	return httpapi.Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
 		found, _, err := s.subscription(ctx, id)
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/persistence/postgres"
 )
 

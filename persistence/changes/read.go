@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/persistence/postgres"
 )
 

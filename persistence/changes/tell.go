@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 )
 
 const insertChanges = `INSERT INTO changes (n, items) VALUES ($1, $2::json)`

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/persistence/postgres"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/fold"
-	"holdfast/feed"
 )
 
 // Life is an entity with the counts of the changes that it is folded from. A new change is one of these:

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/delivery"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 	"holdfast/persistence/postgres"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 	"holdfast/persistence/entities"
 )
 

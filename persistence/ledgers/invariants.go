@@ -1,6 +1,6 @@
 package ledgers
 
-import "holdfast/ledger"
+import "holdfast/internal/ledger"
 
 // countBroken counts the names that QUERY returns, and returns the first of them.
 const countBroken = `

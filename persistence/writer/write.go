@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/operation"
-	"holdfast/feed"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"

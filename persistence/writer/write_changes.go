@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/persistence/postgres"
 )
 

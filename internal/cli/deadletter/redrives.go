@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/redrive"
+	"holdfast/operator/redrive"
 )
 
 // RedriveCommand returns `holdfast redrive`.

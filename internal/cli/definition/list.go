@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
@@ -47,7 +47,7 @@ func listCommand() *cobra.Command {
 		Example: "  holdfast provider list\n" +
 			"  holdfast provider list --json | jq '.items[] | select(.secret != \"missing\")'",
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, _ []string) error {
-			var all exchange.List[listedProvider]
+			var all httpapi.List[listedProvider]
 			for _, name := range catalogue.Names() {
 				p, _ := catalogue.Lookup(name)
 				all.Items = append(all.Items, newListedProvider(p))

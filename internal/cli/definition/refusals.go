@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 func refusalsCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func refusalsCommand() *cobra.Command {
 			if len(args) > 0 {
 				query.Set("provider", args[0])
 			}
-			var found exchange.List[oversight.ProviderRefusals]
+			var found httpapi.List[oversight.ProviderRefusals]
 			if err := api.Read(c.Context(), "/refusals", query, &found); err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 type remembered []oversight.ProviderRefusals
@@ -56,7 +56,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	out, err = run(t, "", "provider", "refusals", "stripe", "--json", "--url", address)
 	require.NoError(t, err)
-	var all exchange.List[oversight.ProviderRefusals]
+	var all httpapi.List[oversight.ProviderRefusals]
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	require.Equal(t, at, all.Items[0].Last[0].At)
 	out, err = run(t, "", "provider", "refusals", "github", "--url", address)

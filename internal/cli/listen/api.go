@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/internal/cli"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/providers"

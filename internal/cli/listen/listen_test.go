@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/internal/cli"
 	"holdfast/providers"
 	"holdfast/providers/auth"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/internal/cli"
 )
 

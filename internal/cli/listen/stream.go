@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 )
 
 // message is a server-sent event; one without data only moves the position.

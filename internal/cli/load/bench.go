@@ -13,8 +13,8 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
-	"holdfast/ledger"
-	"holdfast/loadgen"
+	"holdfast/internal/ledger"
+	"holdfast/internal/loadgen"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"holdfast/internal/cli"
-	"holdfast/ledger"
-	"holdfast/loadgen"
+	"holdfast/internal/ledger"
+	"holdfast/internal/loadgen"
 )
 
 // watchLoad shows a load's progress, as a bar on a terminal and as a line every other second elsewhere, until stop is called.

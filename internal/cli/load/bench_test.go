@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
-	"holdfast/loadgen"
+	"holdfast/internal/ledger"
+	"holdfast/internal/loadgen"
 )
 
 // Without a database nothing is checked, but the ledger is kept.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"holdfast/internal/cli"
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 // brokenError lists the broken invariants; nil if there are none.

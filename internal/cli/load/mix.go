@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
-	"holdfast/loadgen"
+	"holdfast/internal/loadgen"
 	"holdfast/providers"
 )
 

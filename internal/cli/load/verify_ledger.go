@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
-	"holdfast/ledger"
-	"holdfast/ledger/visibility"
+	"holdfast/internal/ledger"
+	"holdfast/internal/ledger/visibility"
 	"holdfast/persistence"
 )
 

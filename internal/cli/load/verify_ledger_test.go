@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/ledger"
+	"holdfast/internal/ledger"
 )
 
 func TestVerifyLedgerRefusals(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // expungeEvent begins with Temporal: if it fails half-way, the database still lists the runs, and the command can be repeated.

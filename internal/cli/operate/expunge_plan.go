@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/archive"
 	"holdfast/event"
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
-	"holdfast/moving"
+	"holdfast/operator/importer"
+	"holdfast/persistence/archive"
 	"holdfast/providers"
 )
 
@@ -58,7 +58,7 @@ func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Keeper, refs []event
 		return nil, err
 	}
 	defer in.Close()
-	reader := moving.Reader{Lookup: catalogue.Lookup, Format: moving.FormatJSON}
+	reader := importer.Reader{Lookup: catalogue.Lookup, Format: importer.FormatJSON}
 	return reader.History(in, all)
 }
 

@@ -13,7 +13,7 @@ import (
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // PurgeCommand returns `holdfast purge`.

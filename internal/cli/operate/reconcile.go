@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/activities/reconcile"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/reconcile"
 )
 
 // ReconcileCommand returns `holdfast reconcile`.

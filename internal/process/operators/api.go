@@ -8,9 +8,9 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"holdfast/delivery/desk"
+	"holdfast/delivery/admin"
 	"holdfast/event"
-	"holdfast/feed"
+	"holdfast/event/feed"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/internal/payloadcodec"
@@ -18,11 +18,11 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
-	"holdfast/operator/api/outgoing"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/redrive"
 	"holdfast/persistence"
 	"holdfast/providers"
-	"holdfast/redrive"
-	"holdfast/runs"
+	"holdfast/workflows/runs"
 )
 
 // Side has the dependencies of a process's API and console.
@@ -79,10 +79,10 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	return all, closeDesk
 }
 
-func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk func()) {
-	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
+func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeDesk func()) {
+	samples := admin.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
-	return &outgoing.API{
+	return &deliveryapi.API{
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: redrive.NewResends(store.Resends, s.Starter),
 	}, d.Close

@@ -5,12 +5,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 // Fail responds with a page that says what failed without internal details. Users who aren't logged in can log in and then
 // continue, even from a locked-out address, because a valid token is accepted there.
-func (f *Frame) Fail(ctx *fiber.Ctx, why exchange.Failure) error {
+func (f *Frame) Fail(ctx *fiber.Ctx, why httpapi.Failure) error {
 	if (why.Code == "unauthenticated" || why.Code == "locked_out") && ctx.Get("Hx-Request") == "" {
 		next := url.Values{}
 		if ctx.Method() == fiber.MethodGet {

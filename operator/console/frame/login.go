@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/operator"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 const loginPath = "/console/login"
@@ -17,7 +17,7 @@ type login struct {
 	Next string
 	// Bounce reloads the page: a browser that comes from another site hasn't sent its session cookie.
 	Bounce string
-	Failed *exchange.Failure
+	Failed *httpapi.Failure
 }
 
 // showLogin also handles the link with a ticket that `holdfast dev` prints.

@@ -15,7 +15,7 @@ import (
 	"holdfast/internal/printable"
 	"holdfast/operator"
 	"holdfast/operator/access"
-	"holdfast/operator/exchange"
+	"holdfast/operator/httpapi"
 )
 
 //go:embed parts
@@ -62,7 +62,7 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 // Show responds with a whole page, or with an error if rendering fails.
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
-		Page: p, Caller: exchange.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
+		Page: p, Caller: httpapi.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
 		Flash: takeFlash(ctx, f.prefix), csrf: operator.ProofOf(ctx),
 	}
 	if v.Caller.Name != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/feed"
+	"holdfast/event/feed"
 )
 
 const (

@@ -1,0 +1,226 @@
+package importer
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// signedEndpoint checks the previous dispatcher's signature, and counts deliveries by the producer's ID.
+type signedEndpoint struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	taken map[string]int
+}
+
+func newSignedEndpoint(t *testing.T, secret string) *signedEndpoint {
+	t.Helper()
+	e := &signedEndpoint{taken: map[string]int{}}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		var published struct{ ID string }
+		_ = json.Unmarshal(body, &published)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if r.Header.Get("X-Webhook-Signature") != "sha256="+hex.EncodeToString(mac.Sum(nil)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			published.ID = "not signed"
+		}
+		e.taken[published.ID]++
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *signedEndpoint) all() map[string]int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.taken)
+}
+
+// outbound is the previous dispatcher.
+type outbound struct{ oldSystem }
+
+func (o *outbound) subscribe(t *testing.T, id, url, types, secret string, active bool) {
+	t.Helper()
+	o.exec(t, fmt.Sprintf("INSERT INTO subscriptions VALUES (%s, %s, %s, %s, 50, now(), %t)",
+		quote(id), quote(url), quote(types), quote(secret), active))
+}
+
+// event inserts an event; source is an SQL value.
+func (o *outbound) event(t *testing.T, id, source, status string, attempts int) {
+	t.Helper()
+	o.exec(t, fmt.Sprintf(`INSERT INTO events VALUES (%s, 'order.paid', %s, '{"id": "o1", "total": 7}', %s, %d, 5, NULL,
+		CASE WHEN %d > 0 AND %s <> 'delivered' THEN 'HTTP 503' END, now() - interval '1 hour', now() - interval '30 minutes',
+		CASE WHEN %s = 'delivered' THEN now() END)`, quote(id), source, quote(status), attempts, attempts, quote(status), quote(status)))
+}
+
+// exportStopped exports from a permanently stopped dispatcher, as the guide describes.
+func (o *outbound) exportStopped(t *testing.T, file string) []byte {
+	t.Helper()
+	c := exec.Command("psql", "-AtX", "-v", "ON_ERROR_STOP=1", o.url, "-f", file)
+	c.Env = append(os.Environ(), "PGOPTIONS=-c holdfast.stopped=on")
+	return output(t, c)
+}
+
+// request sends a request of a dispatcher's client, which has one base URL and one token.
+func (i *installation) request(t *testing.T, method, path, body string, into any) (status int) {
+	t.Helper()
+	request, err := http.NewRequest(method, i.ingress+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer token-of-the-dispatchers-clients")
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	if into != nil {
+		require.NoError(t, json.Unmarshal(text, into), "%s %s: %d %s", method, path, response.StatusCode, text)
+	}
+	return response.StatusCode
+}
+
+func (i *installation) publish(t *testing.T, id, source string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"id":%q,"type":"order.paid","data":{"id":"o1","total":7}}`, id)
+	if source != "" {
+		body = fmt.Sprintf(`{"id":%q,"type":"order.paid","source":%q,"data":{"id":"o1","total":7}}`, id, source)
+	}
+	require.Less(t, i.request(t, "POST", "/events", body, nil), 300)
+}
+
+// A dispatcher is migrated, with events in every status, while its publishers also publish to Holdfast:
+//   - its delivered events are identified by source and ID: nothing runs automatically, and no endpoint gets anything before
+//     the cut-over
+//   - events that it may still deliver are left out until it is stopped permanently
+//   - an event published again is a duplicate, and not delivered again; a failed one is delivered then
+//   - an operator redrives failed and waiting events: each is delivered once, with the old signature
+//   - events that it didn't deliver while Holdfast had a copy, and events published while neither delivered, are sent by name
+//     and time
+//   - its clients find events and subscriptions by their own IDs; the same file changes nothing
+func TestTheDispatcherMovesIn(t *testing.T) {
+	t.Parallel()
+	const secret = "a secret of the dispatcher before"
+	crm, erp := newSignedEndpoint(t, secret), newSignedEndpoint(t, secret)
+	old := &outbound{newOldPostgres(t, "dispatcher")}
+	old.subscribe(t, "sub_1", crm.URL, "{order.*}", secret, true)
+	old.subscribe(t, "Sub_2", erp.URL, "{order.paid}", secret, false)
+	old.event(t, "done", "'shop'", "delivered", 2)
+	old.event(t, "bare", "NULL", "delivered", 1)
+	old.event(t, "empty", "''", "delivered", 1)
+	old.event(t, "given", "'shop'", "failed", 5)
+	old.event(t, "rescued", "'shop'", "failed", 5)
+	old.event(t, "waits", "'shop'", "pending", 0)
+	old.event(t, "under way", "'erp'", "processing", 1)
+	old.event(t, "again", "'erp'", "retrying", 3)
+
+	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REDRIVE_INTERVAL=1s")
+	// The shadow phase: both get these. The dispatcher delivers one, gives up on one, and is still retrying two when the first
+	// file is exported.
+	for _, id := range []string{"both", "lost", "later", "stays"} {
+		i.publish(t, id, "shop")
+	}
+	i.settle(t)
+	old.event(t, "both", "'shop'", "delivered", 1)
+	old.event(t, "lost", "'shop'", "failed", 5)
+	old.event(t, "later", "'shop'", "retrying", 3)
+	old.event(t, "stays", "'shop'", "retrying", 3)
+
+	recipe := filepath.Join(root, "docs", "moving", "dispatcher.sql")
+	file := i.write(t, "dispatcher.ndjson", old.export(t, recipe))
+	before := i.contents(t)
+	require.Contains(t, i.mustRun(t, "import", file, "--dry-run"), "nothing is changed")
+	require.Equal(t, before, i.contents(t))
+	require.Equal(t, "event 3 new, 1 there; dead_letter 2 new, 1 there", counted(i.importFile(t, file)))
+	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM subscriptions WHERE NOT active"))
+	i.awaitRedriveLooks(t)
+	require.Equal(t, 2, i.count(t, openDeadLetters))
+	require.Equal(t, 7, i.count(t, processedEvents))
+	differences, _ := i.compare(t, file)
+	require.Equal(t, []string{`dead_letter status order.paid status "waits" "processed"`}, differences, "the one that was given up")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
+
+	// The cut-over: the dispatcher is stopped. It has delivered one more event, and given up on one. A publisher continues.
+	stopped := time.Now().UTC()
+	old.exec(t, "UPDATE events SET status = 'delivered' WHERE id = 'under way'")
+	old.exec(t, "UPDATE events SET status = 'failed' WHERE id = 'later'")
+	i.publish(t, "meanwhile", "shop")
+	i.settle(t)
+	last := i.write(t, "stopped.ndjson", old.exportStopped(t, recipe))
+	require.Equal(t, "event 1 new, 4 there; dead_letter 2 new, 5 there", counted(i.importFile(t, last)))
+	onlyProcessedHere := i.onlyProcessedHere(t, last)
+	require.ElementsMatch(t, []string{"events:shop:lost", "events:shop:later", "events:shop:stays"}, onlyProcessedHere)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_1' AND active"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_2' AND NOT active"))
+	for id, source := range map[string]string{"done": "shop", "bare": "", "empty": "", "under way": "erp", "both": "shop", "lost": "shop"} {
+		i.publish(t, id, source)
+	}
+	i.settle(t)
+	i.awaitRedriveLooks(t)
+	require.Equal(t, 9, i.count(t, processedEvents), "they were duplicates")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
+	require.Empty(t, crm.all())
+
+	i.publish(t, "rescued", "shop")
+	i.settle(t)
+	i.awaitCount(t, 3, openDeadLetters)
+	i.redrive(t, "events", 0)
+	i.send(t, onlyProcessedHere, "old-sub_1")
+	i.mustRun(t, "resend", "start", "old-sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
+	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")
+	require.Equal(t, map[string]int{
+		"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1, "later": 1, "stays": 1, "meanwhile": 1,
+	}, crm.all())
+	require.Empty(t, erp.all())
+
+	after := i.contents(t)
+	require.Equal(t, "event 0 new, 5 there; dead_letter 0 new, 7 there", counted(i.importFile(t, last)))
+	require.Equal(t, after, i.contents(t))
+	differences, _ = i.compare(t, last)
+	require.Len(t, differences, 7, "what had failed is processed here")
+	for _, difference := range differences {
+		require.Equal(t, `dead_letter status order.paid status "waits" "processed"`, difference)
+	}
+	i.requireOldIDs(t)
+}
+
+// requireOldIDs asserts that its clients can use their old IDs.
+func (i *installation) requireOldIDs(t *testing.T) {
+	t.Helper()
+	var event struct {
+		ID       string
+		Status   string
+		Attempts int
+	}
+	require.Equal(t, 200, i.request(t, "GET", "/events/done", "", &event))
+	require.Equal(t, "done delivered 2", fmt.Sprint(event.ID, " ", event.Status, " ", event.Attempts))
+	require.Equal(t, 200, i.request(t, "GET", "/events/under%20way", "", &event))
+	require.Equal(t, "under way", event.ID)
+	require.Equal(t, 200, i.request(t, "GET", "/events/again", "", &event))
+	require.Equal(t, "again delivered", event.ID+" "+event.Status)
+	var subscription struct {
+		ID     string
+		Active bool
+	}
+	require.Equal(t, 200, i.request(t, "PATCH", "/subscriptions/Sub_2", `{"active":true}`, &subscription))
+	require.Equal(t, "sub_2 true", fmt.Sprint(subscription.ID, " ", subscription.Active))
+}

@@ -1,0 +1,165 @@
+package intake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"holdfast/workflows/runs"
+)
+
+const (
+	// tripAfter is how many starts in a row must fail until Temporal counts as down.
+	tripAfter = 5
+	// breakerPause is the time for which no call goes to a store that counts as down.
+	breakerPause = time.Second
+	// leastRoom is how many events from the inbox may start at the same time whatever the live traffic, and roomGrowth how long
+	// the oldest must have waited for each additional one.
+	leastRoom  = 2
+	roomGrowth = time.Second
+)
+
+// Breaker limits the starts of one process. While Temporal is down it lets only an occasional probe through. It also bounds the
+// starts in flight, so that work that Temporal can't accept in time doesn't queue up here. The inbox gets the capacity that
+// live traffic leaves, and a share that grows with its age.
+type Breaker struct {
+	max     int
+	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
+	wakes   chan struct{}
+
+	mu        sync.Mutex
+	live      int       // starts in flight for requests
+	inbox     int       // starts in flight for events from the inbox
+	confirmed time.Time // when Temporal last confirmed a start
+}
+
+// NewBreaker returns a breaker that allows maxStarts concurrent starts.
+func NewBreaker(maxStarts int) *Breaker {
+	b := &Breaker{max: maxStarts, wakes: make(chan struct{}, 1)}
+	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:         "temporal",
+		Timeout:      breakerPause,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool { return !runs.IsOutage(err) },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateClosed {
+				b.wake()
+			}
+		},
+	})
+	return b
+}
+
+// pass permits one start. Its end must be reported once it is known.
+type pass struct {
+	breaker *Breaker
+	since   time.Time
+	report  func(error)
+	once    sync.Once
+	count   *int // the counter that includes this start
+	// probe marks a start that tests whether Temporal, which counts as down, is back.
+	probe bool
+}
+
+// enter returns a pass, or the reason why there is none. With forced there is no limit on the number: for callers without a
+// usable inbox.
+func (b *Breaker) enter(forced bool) (*pass, start) {
+	b.mu.Lock()
+	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
+		b.mu.Unlock()
+		return nil, busy
+	}
+	b.live++
+	b.mu.Unlock()
+	if p := b.ask(&b.live); p != nil {
+		return p, started
+	}
+	return nil, down
+}
+
+// follow returns a pass for an event from the inbox (the drain bounds their number itself), or nil while Temporal counts as
+// down.
+func (b *Breaker) follow() *pass {
+	b.mu.Lock()
+	b.inbox++
+	b.mu.Unlock()
+	return b.ask(&b.inbox)
+}
+
+// share is how many starts the inbox may have even if live traffic wants them.
+func (b *Breaker) share() int { return b.max / 4 }
+
+// ask turns a start that is already counted into a pass, or uncounts it and returns nil.
+func (b *Breaker) ask(count *int) *pass {
+	report, err := b.circuit.Allow()
+	if err != nil {
+		b.leave(count)
+		return nil
+	}
+	return &pass{breaker: b, since: time.Now(), report: report, count: count, probe: b.isDown()}
+}
+
+func (b *Breaker) isDown() bool { return b.circuit.State() != gobreaker.StateClosed }
+
+func (b *Breaker) leave(count *int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*count--
+}
+
+// late reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
+// start meanwhile: it is stuck rather than busy.
+func (p *pass) late() {
+	if p.breaker.confirmedSince(p.since) {
+		return
+	}
+	p.once.Do(func() { p.report(context.DeadlineExceeded) })
+}
+
+// end reports the result of the start.
+func (p *pass) end(err error) {
+	if err == nil {
+		p.breaker.confirm()
+	}
+	p.once.Do(func() { p.report(err) })
+	p.breaker.leave(p.count)
+}
+
+func (b *Breaker) confirm() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.confirmed = time.Now()
+}
+
+func (b *Breaker) confirmedSince(t time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.confirmed.After(t)
+}
+
+// room returns how many events from the inbox may start at the same time, given how long the oldest has waited: as many as live
+// traffic leaves of the half, but at least a few, so that it can't block them forever, and up to a quarter as the wait grows.
+// It is 1 while it isn't known whether Temporal is back, and 0 while it is down.
+func (b *Breaker) room(waited time.Duration) int {
+	switch b.circuit.State() {
+	case gobreaker.StateOpen:
+		return 0
+	case gobreaker.StateHalfOpen:
+		return 1
+	case gobreaker.StateClosed:
+	}
+	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(b.share(), leastRoom))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(b.max/2-b.live, least)
+}
+
+// wake makes the drain poll the inbox immediately.
+func (b *Breaker) wake() {
+	select {
+	case b.wakes <- struct{}{}:
+	default:
+	}
+}

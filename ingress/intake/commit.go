@@ -1,0 +1,247 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/event"
+	"holdfast/workflows/runs"
+)
+
+type arrival struct {
+	Event
+
+	// slowAt is the end of the request's ACK budget.
+	slowAt time.Time
+	// slots limits the concurrent starts of the request's events.
+	slots chan struct{}
+}
+
+// probeGrace is how long a request that probes two stores that count as down waits for them.
+const probeGrace = 100 * time.Millisecond
+
+var (
+	// errNoInbox is reported together with Temporal's error when no database is configured.
+	errNoInbox = errors.New("no database is configured to keep the event in")
+	errDown    = errors.New("temporal counts as down")
+)
+
+// commitment is a commit in progress. The rules table determines its next action.
+type commitment struct {
+	*Intake
+	arrival
+
+	start start
+	store store
+	clock clock
+
+	ctx      context.Context //nolint:containedctx // of the request, or of a probe
+	cancel   context.CancelFunc
+	pass     *pass
+	hasSlot  bool
+	slow     *time.Timer
+	starting *ending // nil before the start
+	writing  *ending // the commit to the inbox alongside the start; nil before that
+	kept     runs.Started
+	startErr error
+	storeErr error
+}
+
+// commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
+// down or is busy. A late start continues, and the first store to commit answers.
+func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
+	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: early}
+	if !i.inbox.isThere() {
+		c.store, c.storeErr = exhausted, errNoInbox
+	}
+	defer c.end()
+	for {
+		switch c.next() {
+		case awaitSlot:
+			c.await(c.slots)
+		case await:
+			c.await(nil)
+		case insist:
+			c.begin(true)
+		case spool:
+			c.endStore(c.spool(c.ctx, c.arrival, c.start.reason()))
+		case spoolBeside:
+			c.store, c.writing = writing, c.spoolBeside(c.ctx, c.arrival, c.starting, c.start.reason())
+		case answerStart:
+			return c.starting.started, nil
+		case answerStore:
+			return c.kept, nil
+		case giveUp:
+			return runs.Started{}, both(c.startErr, c.storeErr)
+		}
+	}
+}
+
+// next looks up the next action.
+func (c *commitment) next() action {
+	at := c.start
+	if at == started && c.clock == late && c.Breaker.isDown() {
+		at = stuck
+	}
+	return decide(at, c.store, c.clock)
+}
+
+// await records whichever result comes first. An event that waits for a slot may ask the breaker once it has one.
+func (c *commitment) await(slots chan<- struct{}) {
+	var startEnds, storeEnds <-chan struct{}
+	if c.start == started || c.start == probing {
+		startEnds = c.starting.done
+	}
+	if c.store == writing {
+		storeEnds = c.writing.done
+	}
+	select {
+	case slots <- struct{}{}:
+		c.hasSlot = true
+		c.begin(false)
+	case <-startEnds:
+		if c.start, c.startErr = confirmed, c.starting.err; c.startErr != nil {
+			c.start = failed
+		}
+	case <-storeEnds:
+		c.endStore(c.writing.started, c.writing.err)
+	case <-c.budget():
+		c.clock = late
+		if c.pass != nil {
+			c.pass.late()
+		}
+	case <-c.ctx.Done():
+		c.clock, c.storeErr = over, both(c.storeErr, context.Cause(c.ctx))
+	}
+}
+
+// begin starts the event if the breaker permits it; with forced, also beyond the limit on starts in flight.
+func (c *commitment) begin(forced bool) {
+	if c.pass, c.start = c.Breaker.enter(forced); c.pass == nil {
+		if c.start == down {
+			c.startErr = errDown
+		}
+		return
+	}
+	if c.pass.probe && c.inbox.isDown() {
+		c.start = probing
+		c.ctx, c.cancel = runs.WithTimeout(c.ctx, probeGrace)
+	}
+	c.starting = c.startEvent(c.ctx, c.arrival, c.pass)
+}
+
+func (c *commitment) endStore(kept runs.Started, err error) {
+	if c.store, c.kept, c.storeErr = stored, kept, err; err != nil {
+		c.store = exhausted
+	}
+}
+
+// budget fires at the end of the ACK budget, as long as the inbox hasn't been asked.
+func (c *commitment) budget() <-chan time.Time {
+	if c.store != unasked || c.clock != early {
+		return nil
+	}
+	if c.slow == nil {
+		c.slow = time.NewTimer(time.Until(c.slowAt))
+	}
+	return c.slow.C
+}
+
+func (c *commitment) end() {
+	if c.hasSlot {
+		<-c.slots
+	}
+	if c.slow != nil {
+		c.slow.Stop()
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// ending is the result of a start or of a commit to the inbox, readable once done is closed.
+type ending struct {
+	done    chan struct{}
+	started runs.Started
+	err     error
+}
+
+func newEnding() *ending { return &ending{done: make(chan struct{})} }
+
+func (e *ending) end(started runs.Started, err error) {
+	e.started, e.err = started, err
+	close(e.done)
+}
+
+// startEvent begins a start that continues, up to its own timeout, even if the request has stopped waiting.
+func (i *Intake) startEvent(ctx context.Context, a arrival, pass *pass) *ending {
+	ending := newEnding()
+	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
+	go func() {
+		defer cancel()
+		started, err := safely("start workflow "+a.Receipt.WorkflowID(), func() (runs.Started, error) {
+			return i.Starter.Start(ctx, a.Receipt, a.Body, a.Reject)
+		})
+		pass.end(err)
+		ending.end(started, err)
+	}()
+	return ending
+}
+
+// spool commits the event to the inbox and counts the reason.
+func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Started, error) {
+	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.Reject)
+	if err != nil {
+		return started, err
+	}
+	i.countSpooled(ctx, a.Receipt.Provider, reason)
+	if reason != down.reason() { // when Temporal is back, the breaker wakes the drain
+		i.Breaker.wake()
+	}
+	return started, nil
+}
+
+// spoolBeside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
+// take, and the row is removed once the start is confirmed, even if the write was canceled: it may have committed.
+func (i *Intake) spoolBeside(ctx context.Context, a arrival, starting *ending, reason string) *ending {
+	writing := newEnding()
+	go func() {
+		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
+		if err == nil {
+			i.countSpooled(ctx, a.Receipt.Provider, reason)
+		}
+		writing.end(kept, err)
+		if err == nil && kept.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
+			return
+		}
+		if <-starting.done; starting.err == nil {
+			i.late.add(a.Receipt)
+		}
+	}()
+	return writing
+}
+
+// safely turns a panic of call into an error, because a goroutine of our own has no recovering caller. The panic's value is
+// left out: it may contain a piece of a payload.
+func safely[T any](doing string, call func() (T, error)) (result T, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%s: panicked with a %T", doing, value)
+		}
+	}()
+	return call()
+}
+
+// both joins the errors of the two stores on one line.
+func both(start, store error) error {
+	switch {
+	case start == nil:
+		return store
+	case store == nil:
+		return start
+	default:
+		return fmt.Errorf("%w; %w", start, store)
+	}
+}

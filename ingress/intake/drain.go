@@ -1,0 +1,252 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/workflows/runs"
+)
+
+const (
+	// drainPoll is the pause after finding the inbox empty: other processes fill it, too.
+	drainPoll = 2 * time.Second
+	// drainRetry is the pause after a failed poll, or while Temporal is down.
+	drainRetry = 500 * time.Millisecond
+	// rowsPerStart is how many rows are claimed for each permitted start.
+	rowsPerStart = 2
+	// The bounds of the pause before an event that couldn't be started is retried. The pause doubles each time.
+	minPostpone = time.Second
+	maxPostpone = 15 * time.Second
+	// The event itself is at fault if Temporal has refused it buryAfter times, which takes a minute, and has accepted another
+	// event between the last two refusals. If Temporal accepts no event, its setup may be at fault, which an operator fixes.
+	buryAfter = 8
+	// takesFor is how recently Temporal must have accepted another event: the pause before the last refusal.
+	takesFor = maxPostpone
+	// refusedPrefix marks the last error of a row as a refusal.
+	refusedPrefix = "Temporal refuses it: "
+)
+
+// InboxQueue claims events from the inbox.
+type InboxQueue interface {
+	// DrainInbox calls settle with up to limit locked events and returns their number.
+	DrainInbox(ctx context.Context, lane event.Lane, limit int,
+		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
+}
+
+// Drain starts the workflows of the events in the inbox. Several processes may drain the same inbox, and each may die at any
+// time: an event leaves the inbox only after its start is confirmed.
+type Drain struct {
+	// Errors receives what operators should see; nil without an error log. Set it before Run.
+	Errors ErrorSink
+	// Duplicates counts events that were redelivered while the first delivery waited; nil without a database. Set it before Run.
+	Duplicates DuplicateCounter
+
+	queue   InboxQueue
+	starter EventStarter
+	breaker *Breaker
+	limit   time.Duration // for one start
+	metrics drainMetrics
+	// conflicts reports events that were acknowledged before their key turned out to be another event's.
+	conflicts conflicts
+	waited    time.Duration // the age of the oldest event of the last page
+
+	stop, stopped chan struct{}
+	stopOnce      sync.Once
+}
+
+// NewDrain returns a drain whose starts go through the breaker and time out after startTimeout.
+func NewDrain(
+	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
+) (*Drain, error) {
+	metrics, err := newDrainMetrics()
+	return &Drain{
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts{book},
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}, err
+}
+
+// Run drains until Stop.
+func (d *Drain) Run() {
+	defer close(d.stopped)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-d.stop
+		cancel()
+	}()
+	for ctx.Err() == nil {
+		rest(ctx, d.round(ctx), d.breaker.wakes)
+	}
+}
+
+// Stop ends the drain. Rows it has claimed stay in the inbox.
+func (d *Drain) Stop(ctx context.Context) error {
+	d.stopOnce.Do(func() { close(d.stop) })
+	select {
+	case <-d.stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest waits for d, the signal (may be nil) or the end of the context.
+func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-signal:
+	case <-ctx.Done():
+	}
+}
+
+// round processes one page of the inbox and returns the pause before the next.
+func (d *Drain) round(ctx context.Context) time.Duration {
+	room := d.breaker.room(d.waited)
+	if room == 0 {
+		return drainRetry
+	}
+	claim := room * rowsPerStart
+	if room == 1 { // tests whether Temporal is back
+		claim = 1
+	}
+	d.waited = 0
+	n, err := d.take(ctx, claim, room)
+	switch {
+	case ctx.Err() != nil:
+		return drainRetry
+	case err != nil:
+		slog.WarnContext(ctx, "inbox.drain_failed", "error", err.Error())
+		return drainRetry
+	case n < claim:
+		return drainPoll
+	default:
+		return 0
+	}
+}
+
+func (d *Drain) take(ctx context.Context, claim, room int) (int, error) {
+	return safely("drain the inbox", func() (int, error) {
+		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+			func(ctx context.Context, rows []event.Waiting) []event.Settled {
+				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+				return d.settle(ctx, rows, room)
+			})
+	})
+}
+
+// settle starts the workflows of the rows, at most room at the same time.
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []event.Settled {
+	settled := make([]event.Settled, len(rows))
+	var group errgroup.Group
+	group.SetLimit(room)
+	for i, row := range rows {
+		group.Go(func() error {
+			settled[i] = d.settleOne(ctx, row)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+	return settled
+}
+
+func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
+	pass := d.breaker.follow()
+	if pass == nil {
+		return s // Temporal has gone down meanwhile
+	}
+	ctx, cancel := runs.WithTimeout(ctx, d.limit)
+	defer cancel()
+	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
+		return startApart(ctx, d.starter, row)
+	})
+	pass.end(err)
+	switch {
+	case err == nil:
+		s.Started = true
+		d.conflicts.report(ctx, started.Conflict)
+		countRepeat(ctx, d.Duplicates, row.Receipt, started)
+		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
+	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
+		s.Dead = whyRefused(row, err)
+		d.metrics.count(ctx, row.Receipt.Provider, "dead")
+		event.LogDeadLetter(event.ContextLogger{Context: ctx}, row.Receipt, *s.Dead, time.Since(row.Receipt.ReceivedAt))
+	default:
+		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
+		if runs.IsRefused(err) {
+			s.Error = refusedPrefix + s.Error
+			d.reportRefused(row, s.Error)
+		}
+		d.metrics.count(ctx, row.Receipt.Provider, "failed")
+	}
+	return s
+}
+
+// startApart starts an event. If another event has its certain key, the event gets a separate key.
+func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
+	started, err := starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+	if err != nil || !row.Receipt.IsConflict(started.Conflict) {
+		return started, err
+	}
+	found := started.Conflict
+	started, err = starter.Start(ctx, row.Receipt.WithConflictKey(found.Owner), row.Body, row.Reject)
+	started.Conflict = found
+	return started, err
+}
+
+// isAtFault reports whether the event itself is the cause of repeated refusals.
+func (d *Drain) isAtFault(row event.Waiting) bool {
+	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
+		d.breaker.confirmedSince(time.Now().Add(-takesFor))
+}
+
+// reportRefused reports, once per event, an event that Temporal refuses while it answers. If Temporal's setup is at fault, this
+// is the only report.
+func (d *Drain) reportRefused(row event.Waiting, why string) {
+	if d.Errors == nil || row.Attempts+1 != buryAfter {
+		return
+	}
+	d.Errors.Record(oversight.ErrorEntry{
+		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
+		Message: why, EventID: row.Receipt.ID, Alert: true, Meta: map[string]string{"source": row.Receipt.Source},
+	})
+}
+
+func resultOf(s runs.Started) string {
+	if s.State == runs.StateAccepted {
+		return "started"
+	}
+	return "duplicate"
+}
+
+// whyRefused returns the failure of an event that can't be started: another workflow has its ID, or Temporal refuses it with a
+// reason.
+func whyRefused(row event.Waiting, err error) *event.Failure {
+	code, message := "not_startable", "Temporal refuses to start it"
+	var taken *runs.IDTakenError
+	if errors.As(err, &taken) {
+		code, message = "workflow_id_taken", taken.Error()
+	} else if why := runs.WhyRefused(err); why != "" {
+		message += ": " + why
+	}
+	return &event.Failure{
+		Step: event.StepStart, Class: event.ClassRejected, Code: code, Message: message,
+		Attempts: row.Attempts + 1, At: time.Now().UTC(),
+	}
+}
+
+func postpone(attempts int) time.Duration {
+	return min(minPostpone<<min(attempts, 10), maxPostpone)
+}

@@ -1,0 +1,80 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"holdfast/event"
+	"holdfast/workflows/runs"
+)
+
+// Spooler stores acknowledged events until they are processed. A nil error means that the event is committed. stored is false
+// if an event with the same workflow ID already waits: this one is its duplicate. An *event.ConflictError means that the
+// waiting event is a different one.
+type Spooler interface {
+	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
+	// SpoolLate is Spool to the overflow lane for an event whose start is in flight: the drain skips it for a while.
+	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
+}
+
+// inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
+type inbox struct {
+	spooler Spooler // nil where there is none
+	breaker *gobreaker.CircuitBreaker[bool]
+}
+
+func newInbox(s Spooler) *inbox {
+	return &inbox{spooler: s, breaker: gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
+		Name:         "inbox",
+		Timeout:      breakerPause,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool { return err == nil || event.ClassOf(err) == event.ClassRejected },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the start came first
+	})}
+}
+
+// isThere reports whether an inbox is configured.
+func (b *inbox) isThere() bool { return b.spooler != nil }
+
+// isDown reports whether there is no inbox or its database counts as down.
+func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
+
+// spool commits the event to a lane of the inbox.
+func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (runs.Started, error) {
+	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, reject) })
+}
+
+// spoolLate commits to the inbox an event whose start is in flight.
+func (b *inbox) spoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (runs.Started, error) {
+	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, reject, leave) })
+}
+
+func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
+	var conflict *event.Conflict
+	stored, err := b.breaker.Execute(func() (bool, error) {
+		var refused *event.ConflictError
+		stored, err := safely("spool event "+r.ID, spool)
+		if errors.As(err, &refused) {
+			conflict, err = &refused.Conflict, nil
+		}
+		return stored, err
+	})
+	switch {
+	case err != nil:
+		return s, err
+	case stored:
+		return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled, Fingerprint: r.Fingerprint}, nil
+	case conflict != nil:
+		return runs.Started{
+			WorkflowID: r.WorkflowID(), EventID: conflict.Owner, State: runs.StateProcessing, Fingerprint: conflict.OwnerFingerprint,
+			Conflict: conflict,
+		}, nil
+	default:
+		return runs.Started{WorkflowID: r.WorkflowID(), State: runs.StateProcessing}, nil
+	}
+}

@@ -1,0 +1,185 @@
+package intake
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/workflows/runs"
+)
+
+// Options configure an Intake. All durations must be positive.
+type Options struct {
+	Starter EventStarter
+	// Inbox stores what Temporal can't accept; nil if no database is configured.
+	Inbox Spooler
+	// Remover removes events that Temporal has confirmed late from the inbox; nil if there is no inbox.
+	Remover InboxRemover
+	// Conflicts stores events whose key belongs to another event; nil if no database is configured.
+	Conflicts ConflictBook
+	// Duplicates counts redelivered events; nil if no database is configured.
+	Duplicates DuplicateCounter
+	// Breaker limits starts. Everything in the process that starts events shares it.
+	Breaker *Breaker
+	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
+	BulkStarter *BulkStarter
+	// Budget bounds the commit of a request's events, StartTimeout one start. Events that Temporal hasn't confirmed within
+	// AckBudget go to the inbox as well.
+	Budget       time.Duration
+	StartTimeout time.Duration
+	AckBudget    time.Duration
+}
+
+// EventStarter makes an event durable: a nil error means that it is committed.
+type EventStarter interface {
+	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (runs.Started, error)
+}
+
+// ErrorSink adds entries to the error log. Record neither blocks nor fails.
+type ErrorSink interface {
+	Record(e oversight.ErrorEntry)
+}
+
+// DuplicateCounter counts redelivered events. Count neither blocks nor fails.
+type DuplicateCounter interface {
+	Count(d event.Duplicate)
+}
+
+// Intake makes events durable.
+type Intake struct {
+	Options
+
+	starts singleflight.Group // by workflow ID
+	inbox  *inbox
+	late   *lateConfirmations
+	// conflicts reports events whose key belongs to another event.
+	conflicts conflicts
+	spools    metric.Int64Counter
+}
+
+// New creates an Intake.
+func New(o Options) (i *Intake, err error) {
+	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
+	if i.late, err = newLateConfirmations(o.Remover); err != nil {
+		return nil, err
+	}
+	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
+		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
+	return i, err
+}
+
+// Close waits until late confirmed events have left the inbox.
+func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
+
+func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
+	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
+}
+
+// StateSpooled is the state of an accepted event that waits in the inbox for Temporal.
+const StateSpooled runs.State = "spooled"
+
+// IsNew reports whether the event is the first with its key. All others are duplicates.
+func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpooled }
+
+// Event is an event to commit.
+type Event struct {
+	Receipt event.Receipt
+	Body    []byte
+	// Reject makes a redelivery a duplicate even if the event has failed.
+	Reject bool
+	// Bulk sends the event to the bulk lane, if there is an inbox.
+	Bulk bool
+}
+
+const (
+	// maxConcurrentStarts bounds the concurrent starts of one batch, and maxConcurrentCommits its concurrent commits to either
+	// store.
+	maxConcurrentStarts  = 16
+	maxConcurrentCommits = 256
+)
+
+// Commit commits every event of a request, or fails as a whole: the sender then retries the whole request, and the events
+// already committed count as duplicates. Events of a large batch that can't be started within the ACK budget go to the inbox,
+// by the hundred.
+func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
+	started, err := i.commitAll(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	for n, e := range started {
+		i.conflicts.report(ctx, e.Conflict)
+		countRepeat(ctx, i.Duplicates, events[n].Receipt, e)
+	}
+	return started, nil
+}
+
+// commitAll starts no goroutine for a single event, which would be a tenth of its cost.
+func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
+	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
+	defer cancel()
+	slowAt := time.Now().Add(i.AckBudget)
+	slots := make(chan struct{}, maxConcurrentStarts)
+	started := make([]runs.Started, len(events))
+	if len(events) == 1 {
+		var err error
+		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, slots})
+		return started, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentCommits)
+	for n, e := range events {
+		group.Go(func() (err error) {
+			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, slots})
+			return err
+		})
+	}
+	return started, group.Wait()
+}
+
+// commitOnce commits an event. If its certain key belongs to an event with other content, it gets a separate key, and its run
+// makes it a dead letter.
+func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
+	started, err := i.commitShared(ctx, a)
+	if err != nil || !a.Receipt.IsConflict(started.Conflict) {
+		return started, err
+	}
+	found := started.Conflict
+	a.Receipt = a.Receipt.WithConflictKey(found.Owner)
+	started, err = i.commitShared(ctx, a)
+	started.Conflict = found
+	return started, err
+}
+
+// commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, and
+// a storm of them costs a store one call.
+func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, error) {
+	first := false
+	id := a.Receipt.WorkflowID()
+	result, err, _ := i.starts.Do(id, func() (any, error) {
+		first = true
+		return safely("commit event of workflow "+id, func() (runs.Started, error) {
+			if a.Bulk && i.inbox.isThere() {
+				return i.commitBulk(ctx, a)
+			}
+			return i.commit(ctx, a)
+		})
+	})
+	if err != nil {
+		return runs.Started{}, err
+	}
+	started := result.(runs.Started)
+	if first {
+		return started, nil
+	}
+	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); IsNew(started.State) {
+		started.State = runs.StateProcessing
+	}
+	return started, nil
+}

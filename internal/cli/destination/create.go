@@ -1,0 +1,154 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/operator/api/deliveryapi"
+)
+
+func createCommand() *cobra.Command {
+	o := createOptions{}
+	command := named("name", "create", "Create a subscription, and its destination where need be",
+		"  holdfast subscription create crm --url https://crm.example.com/hooks \\\n"+
+			"    --types 'customer.*'\n"+
+			"  holdfast subscription create orders --task-queue orders \\\n"+
+			"    --start OrderWorkflow --workflow-id '\"order:\" + .body.id'\n"+
+			"  holdfast subscription create invoices --to crm --types 'invoice.*' --body raw",
+		o.run)
+	command.Long = "Create a subscription; with --url or --task-queue its destination as well, of the\n" +
+		"same name. Everything else that a destination or a subscription can say stands in a\n" +
+		"file: holdfast subscription apply."
+	flags := command.Flags()
+	flags.StringVar(&o.to, "to", "", "a destination that is there")
+	flags.StringVar(&o.url, "url", "", "the URL to send to (an HTTP endpoint)")
+	flags.StringVar(&o.queue, "task-queue", "", "a task queue of a Temporal")
+	flags.StringVar(&o.profile, "profile", "", "a profile of TEMPORAL_CONFIG_FILE (default: Holdfast's own Temporal)")
+	flags.StringSliceVar(&o.events.Providers, "providers", nil, "only events of these providers")
+	flags.StringSliceVar(&o.events.Types, "types", nil, "only events of these types, which may be globs: customer.*")
+	flags.StringVar(&o.events.Filter, "filter", "", "only events for which this jq gives true")
+	flags.StringVar(&o.body, "body", "", "to an endpoint: raw (default), envelope, or jq")
+	flags.StringVar(&o.start, "start", "", "to a task queue: start a workflow of this type")
+	flags.StringVar(&o.signal, "signal", "", "to a task queue: signal by this name (with --start it is started if need be)")
+	flags.StringVar(&o.workflowID, "workflow-id", "", "to a task queue: jq that gives the workflow ID")
+	flags.StringVar(&o.input, "input", delivery.BodyEnvelope, "to a task queue: what workflow and signal get, envelope or jq")
+	cli.AddRateFlag(command, &o.rate, "rate", "attempts")
+	flags.BoolVar(&o.secretStdin, "secret-stdin", false, secretUsage)
+	cli.AddReasonFlag(command)
+	return command
+}
+
+type createOptions struct {
+	to, url, queue, profile                string
+	body, start, signal, workflowID, input string
+	events                                 delivery.Events
+	rate                                   float64
+	secretStdin                            bool
+}
+
+func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
+	s, to, err := o.declare(name)
+	if err != nil {
+		return cli.Misuse(c, err)
+	}
+	if err := mustBeNew(c.Context(), t, s, to); err != nil {
+		return err
+	}
+	s.Version = delivery.MustBeNew
+	if to != nil {
+		to.Version = delivery.MustBeNew
+	}
+	secret, err := secretFrom(c, o.secretStdin)
+	if err != nil {
+		return err
+	}
+	by := cli.ActorOf(c)
+	var made deliveryapi.SubscriptionView
+	if to != nil {
+		if _, made.Secret, err = t.Apply(c.Context(), *to, secret, by); err != nil {
+			return err
+		}
+	} else {
+		there, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
+		if err != nil {
+			return notFound(err, kindDestination, s.To)
+		}
+		to = &there
+	}
+	if made.Subscription, err = t.Store.Subscriptions.ApplySubscription(c.Context(), s, by); err != nil {
+		return notFound(err, kindDestination, s.To)
+	}
+	if made.Condition, err = t.Store.Subscriptions.Condition(c.Context(), made.DestinationID); err != nil {
+		return err
+	}
+	made.Warnings = t.Warnings(to, &s)
+	return cli.Print(c, made, func(w io.Writer) error {
+		fmt.Fprintf(w, "subscription %s goes to %s\n", s.Name, s.To)
+		writeWarnings(w, "", made.Warnings)
+		tellSecret(w, s.To, made.Secret)
+		_, err := fmt.Fprintf(w, "try it: holdfast subscription test %s\n", s.Name)
+		return err
+	})
+}
+
+// declare returns what the flags declare; to is nil if the destination exists.
+func (o *createOptions) declare(name string) (s delivery.Subscription, to *delivery.Destination, err error) {
+	given := 0
+	for _, text := range []string{o.to, o.url, o.queue} {
+		if text != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return s, nil, errors.New("say where events go: one of --to, --url and --task-queue")
+	}
+	s = delivery.Subscription{Name: name, To: o.to, Events: o.events, Active: true, Body: o.body}
+	o.declareForm(&s)
+	switch {
+	case o.url != "":
+		to = &delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: o.url}}
+	case o.queue != "":
+		to = &delivery.Destination{Name: name, Temporal: &delivery.Temporal{Profile: o.profile, TaskQueue: o.queue}}
+	case o.rate > 0 || o.secretStdin:
+		return s, nil, errors.New("--rate and --secret-stdin are for a new destination")
+	default:
+		return s, nil, s.Check()
+	}
+	s.To, to.Rate = name, delivery.RateOf(o.rate)
+	return s, to, errors.Join(to.Check(), s.CheckFor(*to))
+}
+
+// declareForm sets what is started or signaled.
+func (o *createOptions) declareForm(s *delivery.Subscription) {
+	id, input := delivery.JQ(o.workflowID), []delivery.JQ{delivery.JQ(o.input)}
+	start := delivery.Start{WorkflowID: id, Type: o.start, Input: input}
+	switch {
+	case o.start != "" && o.signal != "":
+		s.SignalWithStart = &delivery.SignalWithStart{Start: start, SignalName: o.signal, SignalInput: input}
+	case o.start != "":
+		s.Start = &start
+	case o.signal != "":
+		s.Signal = &delivery.Signal{WorkflowID: id, SignalName: o.signal, SignalInput: input}
+	}
+}
+
+// mustBeNew refuses names that are taken: to change existing objects, apply a file.
+func mustBeNew(ctx context.Context, t *tools, s delivery.Subscription, to *delivery.Destination) error {
+	if _, err := t.Store.Subscriptions.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
+		return errors.Join(err, fmt.Errorf("there is a subscription %s: holdfast subscription apply changes it", s.Name))
+	}
+	if to == nil {
+		return nil
+	}
+	if _, err := t.Store.Subscriptions.Destination(ctx, to.Name); !errors.Is(err, event.ErrNotFound) {
+		return errors.Join(err, fmt.Errorf("there is a destination %s: name it by --to", to.Name))
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package destination
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/operator/api/deliveryapi"
+)
+
+// DestinationCommand returns `holdfast destination`.
+func DestinationCommand() *cobra.Command {
+	return cli.Group("destination", "Where events are delivered: see, pause, delete, rotate secrets",
+		"  holdfast destination list\n  holdfast destination pause crm --reason 'they deploy'",
+		listDestinationsCommand(), showDestinationCommand(),
+		stateCommand(kindDestination, "pause", delivery.DestinationPaused),
+		stateCommand(kindDestination, "resume", delivery.DestinationReady),
+		stateCommand(kindDestination, "disable", delivery.DestinationDisabled),
+		rotateCommand(kindDestination), deleteDestinationCommand())
+}
+
+func listDestinationsCommand() *cobra.Command {
+	return cli.Listing[deliveryapi.DestinationView, string]{
+		Short: "List destinations, and how they do",
+		Example: "  holdfast destination list\n" +
+			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.DestinationView, error) {
+			all, err := t.Store.Subscriptions.Destinations(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			how, err := conditionsOf(c, t, all, func(d delivery.Destination) int64 { return d.ID })
+			if err != nil {
+				return nil, err
+			}
+			shown := make([]deliveryapi.DestinationView, 0, len(all))
+			for _, d := range all {
+				shown = append(shown, deliveryapi.DestinationView{Destination: d.Redacted(), Condition: how[d.ID]})
+			}
+			return shown, nil
+		},
+		Heading: []string{"NAME!", "KIND+", "HEALTH", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
+		Cells: func(d deliveryapi.DestinationView) []string {
+			how := d.Condition
+			return []string{
+				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
+				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
+			}
+		},
+	}.Command()
+}
+
+// conditionsOf reads the health of a list's destinations.
+func conditionsOf[T any](
+	c *cobra.Command, t *cli.Tools, all []T, id func(T) int64,
+) (map[int64]delivery.Condition, error) {
+	ids := make([]int64, len(all))
+	for i, one := range all {
+		ids[i] = id(one)
+	}
+	return t.Store.Subscriptions.Conditions(c.Context(), ids)
+}
+
+func kindOf(d delivery.Destination) string {
+	if d.HTTP != nil {
+		return "http"
+	}
+	return "temporal"
+}
+
+func showDestinationCommand() *cobra.Command {
+	return named(kindDestination, "show", "Show one destination: what it is, and how it does",
+		"  holdfast destination show crm",
+		func(c *cobra.Command, t *tools, name string) error {
+			shown, err := readDestination(c, t, name)
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, shown, func(w io.Writer) error { return writeDestination(w, shown) })
+		})
+}
+
+func readDestination(c *cobra.Command, t *tools, name string) (shown deliveryapi.DestinationView, err error) {
+	ctx := c.Context()
+	if shown.Destination, err = t.Store.Subscriptions.Destination(ctx, name); err != nil {
+		return shown, notFound(err, kindDestination, name)
+	}
+	if shown.Condition, err = t.Store.Subscriptions.Condition(ctx, shown.ID); err != nil {
+		return shown, err
+	}
+	shown.Destination = shown.Shown()
+	secrets, err := t.Store.Subscriptions.SecretsOf(ctx, shown.ID)
+	for _, s := range secrets {
+		shown.Secrets = append(shown.Secrets, deliveryapi.SecretView{Fingerprint: admin.Fingerprint(s), Until: s.Until})
+	}
+	return shown, err
+}
+
+func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
+	var more []string
+	fields, err := fieldsOf(settingsOfDestination(d.Destination))
+	if err != nil {
+		return err
+	}
+	for _, f := range sorted(fields) {
+		more = append(more, f, string(fields[f]))
+	}
+	how := d.Condition
+	more = append(more, conditionFields(how)...)
+	more = append(more, "next step", how.NextStep(delivery.Commands(d.Name)))
+	for _, s := range d.Secrets {
+		mark := s.Fingerprint
+		if s.Until != nil {
+			mark += " until " + cli.MomentTextOf(s.Until)
+		}
+		more = append(more, "secret", mark)
+	}
+	return cli.WriteFields(w, append([]string{"destination", d.Name + " (" + strconv.FormatInt(d.ID, 10) + ")"}, more...)...)
+}
+
+func conditionFields(how delivery.Condition) []string {
+	state := string(how.State)
+	if how.By != "" {
+		state += " since " + how.StateAt.Format(time.RFC3339) + " by " + how.By
+	}
+	var trouble string
+	if how.TroubleSince != nil {
+		trouble = how.Trouble + " since " + cli.MomentTextOf(how.TroubleSince)
+	}
+	return []string{
+		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
+		"asked for a pause until", cli.MomentTextOf(how.ResumeAt),
+		"trouble", trouble,
+		"waiting", cli.Number(how.Waiting), "retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
+		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
+	}
+}
+
+// stateCommand pauses, resumes or disables a destination, also by the name of a subscription.
+func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Command {
+	short := map[delivery.DestinationState]string{
+		delivery.DestinationPaused:   "Send nothing for a while; what matches is kept",
+		delivery.DestinationReady:    "Send what waits, at once; also where it was disabled",
+		delivery.DestinationDisabled: "Send nothing until somebody resumes it; what matches is kept",
+	}[to]
+	long := ""
+	if kind == kindSubscription {
+		long = short + ".\nThis acts on the destination of the subscription, and so on every other\nsubscription that goes there."
+	}
+	command := named(kind, verb, short, "  holdfast "+kind+" "+verb+" crm --reason 'INC-42'",
+		func(c *cobra.Command, t *tools, name string) error {
+			destination, others, err := targetOf(c, t, kind, name)
+			if err != nil {
+				return err
+			}
+			how, err := t.SetDestinationState(c.Context(), destination, to, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindDestination, destination)
+			}
+			shown, err := readDestination(c, t, destination)
+			if err != nil {
+				return err
+			}
+			return done(c, shown, "destination %s is %s: %s%s", destination, how.State, waits(how), others)
+		})
+	command.Long = long
+	cli.AddReasonFlag(command)
+	return command
+}
+
+// waits counts the unfinished deliveries, attempted or not.
+func waits(c delivery.Condition) string {
+	switch n := c.Waits(); {
+	case c.AtLeast:
+		return fmt.Sprintf("at least %d deliveries wait", n)
+	case n == 1:
+		return "1 delivery waits"
+	default:
+		return fmt.Sprintf("%d deliveries wait", n)
+	}
+}
+
+// targetOf returns the destination that a name refers to, and the other subscriptions to it.
+func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, others string, err error) {
+	if kind == kindDestination {
+		return name, "", nil
+	}
+	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
+	if err != nil {
+		return "", "", notFound(err, kindSubscription, name)
+	}
+	all, err := t.Store.Subscriptions.Subscriptions(c.Context())
+	var names []string
+	for _, other := range all {
+		if other.DestinationID == s.DestinationID && other.ID != s.ID {
+			names = append(names, other.Name)
+		}
+	}
+	if len(names) > 0 {
+		others = "; it is also that of " + someOf(names)
+	}
+	return s.To, others, err
+}
+
+// someOf returns as many names as fit on a line.
+func someOf(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], " "), len(names)-most)
+}
+
+// rotateCommand gives a destination a new secret.
+func rotateCommand(kind string) *cobra.Command {
+	grace := deliveryapi.DefaultGrace
+	var given bool
+	command := named(kind, "rotate-secret", "Give it a new secret; the old one signs as well for a while",
+		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",
+		func(c *cobra.Command, t *tools, name string) error {
+			destination, _, err := targetOf(c, t, kind, name)
+			if err != nil {
+				return err
+			}
+			secret, err := secretFrom(c, given)
+			if err != nil {
+				return err
+			}
+			if grace < 0 || grace > admin.MaxGrace {
+				return cli.Misuse(c, fmt.Errorf("--grace is %s: want 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
+			}
+			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindDestination, destination)
+			}
+			shown, err := readDestination(c, t, destination)
+			if err != nil {
+				return err
+			}
+			shown.Secret = made
+			return cli.Print(c, shown, func(w io.Writer) error {
+				tellSecret(w, destination, made)
+				_, err := fmt.Fprintf(w, "requests are signed with the one before as well for %s\n", event.Duration(grace))
+				return err
+			})
+		})
+	command.Flags().DurationVar(&grace, "grace", grace, "for how long the secret before is used as well, at most 168h")
+	command.Flags().BoolVar(&given, "secret-stdin", false, secretUsage)
+	cli.AddReasonFlag(command)
+	return command
+}
+
+const secretUsage = "read the secret from standard input (without it one is made)"
+
+// maxSecretInput is in bytes.
+const maxSecretInput = 4 << 10
+
+// secretFrom reads a secret from standard input, which process lists don't show.
+func secretFrom(c *cobra.Command, given bool) (string, error) {
+	if !given {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxSecretInput))
+	if err != nil {
+		return "", err
+	}
+	secret := strings.TrimRight(string(text), "\r\n")
+	if secret == "" {
+		return "", errors.New("standard input has no secret")
+	}
+	return secret, nil
+}
+
+func deleteDestinationCommand() *cobra.Command {
+	command := named(kindDestination, "delete", "Delete a destination that no subscription needs",
+		"  holdfast destination delete crm --reason 'gone'",
+		func(c *cobra.Command, t *tools, name string) error {
+			if err := t.DeleteDestination(c.Context(), name, cli.ActorOf(c)); err != nil {
+				return notFound(err, kindDestination, name)
+			}
+			return done(c, map[string]string{"deleted": name}, "deleted destination %s", name)
+		})
+	cli.AddReasonFlag(command)
+	return command
+}

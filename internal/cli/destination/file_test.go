@@ -1,0 +1,200 @@
+package destination
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/delivery/handoff"
+	"holdfast/delivery/webhook"
+	"holdfast/event"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func exampleFile(t *testing.T) file {
+	t.Helper()
+	text, err := os.ReadFile("testdata/subscriptions.yaml")
+	require.NoError(t, err)
+	f, err := readFile(text)
+	require.NoError(t, err)
+	return f
+}
+
+// A file describes the desired state: days are valid durations, subscriptions default to active, and any signature can be
+// declared.
+func TestAFileIsRead(t *testing.T) {
+	t.Parallel()
+	f := exampleFile(t)
+	require.NoError(t, f.check(stored{}, webhook.CheckSignature))
+	crm := f.Destinations["crm"]
+	require.Equal(t, "crm", crm.Name)
+	require.Equal(t, event.Duration(7*24*time.Hour), crm.Keep)
+	require.Equal(t, &delivery.Rate{Requests: 50, Per: event.Duration(time.Second)}, crm.Rate)
+	require.Zero(t, *crm.Retry.Jitter)
+	require.JSONEq(t, `{"hmac":{"signed":"{timestamp}.{body}","signature":{"header":"x-signature","grammar":"pairs","separator":",",
+		"field":"v1"},"timestamp":{"field":"t","unit":"s"}}}`, string(f.Destinations["legacy"].HTTP.Signature))
+	settle := f.Subscriptions["settle-order"]
+	require.Equal(t, "OrderWorkflow", settle.SignalWithStart.Type)
+	require.Equal(t, []delivery.JQ{"envelope"}, settle.SignalWithStart.SignalInput)
+	require.True(t, settle.Active)
+	require.False(t, f.Subscriptions["old-orders"].Active)
+
+	empty, err := readFile(nil)
+	require.NoError(t, err)
+	require.Empty(t, empty.Destinations)
+}
+
+// An empty file, as a broken template may produce, deletes nothing.
+func TestAnEmptyFilePrunesNothing(t *testing.T) {
+	t.Parallel()
+	_, err := planOf(file{}, stored{}, true)
+	require.ErrorContains(t, err, "names nothing")
+	_, err = planOf(file{}, stored{}, false)
+	require.NoError(t, err)
+}
+
+// Errors have their line or field, and those that need a check are reported together.
+func TestMistakesInAFile(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"destinations:\n  crm:\n    http: {uri: x}\n":                           `[3:12] unknown field "uri"`,
+		"destinations:\n  crm:\n    colour: blue\n":                             `[3:5] unknown field "colour"`,
+		"subscription: {}\n":                                                    `[1:1] unknown field "subscription"`,
+		"destinations:\n  crm: {}\n  crm: {}\n":                                 `[3:3] mapping key "crm" already defined at [2:3]`,
+		"destinations:\n  crm: {keep: 7x}\n":                                    `[2:15] "7x" is not a duration: want 30s, 2h or 7d`,
+		"destinations:\n  crm: {keep: forever}\n":                               `[2:15] "forever" is not a duration`,
+		"destinations:\n  1x: {rate: {requests: 5, per: \"1x\"}}\n":             `[2:33] "1x" is not a duration`,
+		"destinations:\n  crm: {in_flight: many}\n":                             `[2:20] cannot unmarshal string`,
+		"destinations:\n  crm: {id: 7}\n":                                       `destinations.crm: id, name and version are not for a file`,
+		"subscriptions:\n  a:\n    start: {workflow: x}\n":                      `[3:13] unknown field "workflow"`,
+		"subscriptions:\n  a:\n    signal_with_start: {workflow_id: x, y: 1}\n": `unknown field "y"`,
+		"destinations: {}\n---\ndestinations: {}\n":                             `more than one document`,
+		"- 1\n": `[1:1]`,
+	} {
+		_, err := readFile([]byte(text))
+		require.ErrorContains(t, err, wanted, text)
+	}
+
+	_, err := readFile([]byte("destinations:\n  a: {colour: blue}\n  b: {keep: 7x}\nsubscriptions:\n  c: {too: a}\n"))
+	for _, wanted := range []string{`[2:7] unknown field "colour"`, `[3:13] "7x" is not a duration`, `[5:7] unknown field "too"`} {
+		require.ErrorContains(t, err, wanted, "all at once")
+	}
+
+	f, err := readFile([]byte(strings.ReplaceAll(`destinations:
+	crm: {http: {url: ftp://x}}
+	own: {http: {url: https://own.example.com, signature: {rot13: {}}}}
+	queue: {temporal: {task_queue: q}}
+subscriptions:
+	a: {to: nowhere}
+	b: {to: queue}
+	c: {to: known, events: {filter: ".body ="}}
+	`, "\t", "  ")))
+	require.NoError(t, err)
+	there := stored{destinations: map[string]delivery.Destination{"known": {Name: "known", HTTP: &delivery.HTTP{URL: "https://k"}}}}
+	err = f.check(there, webhook.CheckSignature)
+	for _, wanted := range []string{
+		"[2:16] destinations.crm: http.url must be a URL with http or https",
+		"[3:46] destinations.own: http.signature",
+		`[6:7] subscriptions.a: to: there is no destination "nowhere"`,
+		"[7:3] subscriptions.b: start or signal or signal_with_start is missing: queue is a task queue",
+		"[8:27] subscriptions.c: events.filter",
+	} {
+		require.ErrorContains(t, err, wanted)
+	}
+}
+
+// A plan shows what is created, changed field by field, deleted and left alone.
+func TestAPlan(t *testing.T) {
+	t.Parallel()
+	f := exampleFile(t)
+	orders, crm := f.Destinations["orders"], f.Destinations["crm"]
+	orders.ID, orders.Version, crm.ID = 1, 7, 2
+	crm.Keep, crm.Rate = 0, nil
+	crm.HTTP = &delivery.HTTP{URL: "https://old.example.com", Secrets: "CRM_SECRET", Headers: map[string]string{"X-Tenant": "hunter1"}}
+	settle := f.Subscriptions["settle-order"].Subscription
+	settle.ID, settle.DestinationID = 1, 1
+	settle.Events.Types, settle.Events.Filter = []string{"payment_intent.succeeded"}, ""
+	there := stored{
+		destinations:  map[string]delivery.Destination{"orders": orders, "crm": crm, "gone": {Name: "gone"}},
+		subscriptions: map[string]delivery.Subscription{"settle-order": settle, "gone": {Name: "gone", To: "gone"}},
+	}
+	for name, prune := range map[string]bool{"plan": false, "prune": true} {
+		p, err := planOf(f, there, prune)
+		require.NoError(t, err)
+		p.hide()
+		for i, c := range p.Changes {
+			if c.Op == opDelete && c.Kind == kindSubscription {
+				p.Changes[i].Canceled = 412
+			}
+		}
+		p.warn(f, there, (&admin.Desk{
+			CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"github"} },
+			Reserved: handoff.Reserved{}.Conflicts,
+		}).Warnings)
+		var out strings.Builder
+		require.NoError(t, writePlan(&out, p))
+		require.NotContains(t, out.String(), "hunter")
+		requireGolden(t, "testdata/"+name+".golden.txt", out.String())
+		asJSON, err := json.Marshal(p)
+		require.NoError(t, err)
+		require.NotContains(t, string(asJSON), "hunter")
+	}
+
+	same, err := planOf(f, stored{
+		destinations: f.Destinations, subscriptions: map[string]delivery.Subscription{"settle-order": f.Subscriptions["settle-order"].Subscription},
+	}, true)
+	require.NoError(t, err)
+	require.Equal(t, 4, same.Same)
+	require.Len(t, same.Changes, 2)
+}
+
+// A plan warns of names that Holdfast reserves, once for each change that must be corrected: of a destination's queue at the
+// destination, of what a subscription starts at the subscription, also if the destination is stored already.
+func TestAPlanWarnsOfReservedNames(t *testing.T) {
+	t.Parallel()
+	f, err := readFile([]byte(`destinations:
+  own: {temporal: {task_queue: events}}
+  team: {temporal: {task_queue: events, profile: team}}
+subscriptions:
+  a: {to: own, start: {workflow_id: '"stripe:" + .body.id', type: ProcessEvent}}
+  b: {to: team, start: {workflow_id: '"stripe:" + .body.id', type: ProcessEvent}}
+  c: {to: there, signal: {workflow_id: '"order:" + .body.id', signal_name: paid}}
+`))
+	require.NoError(t, err)
+	there := stored{destinations: map[string]delivery.Destination{
+		"there": {Name: "there", Temporal: &delivery.Temporal{TaskQueue: "events"}},
+	}}
+	require.NoError(t, f.check(there, webhook.CheckSignature))
+	p, err := planOf(f, there, false)
+	require.NoError(t, err)
+	p.warn(f, there, (&admin.Desk{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
+		TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: func() []string { return []string{"stripe"} },
+	}.Conflicts}).Warnings)
+	warned := map[string][]string{}
+	for _, c := range p.Changes {
+		for _, text := range c.Warnings {
+			require.Contains(t, text, "reserved in Holdfast's own namespace")
+			require.Contains(t, text, "every delivery fails")
+			warned[c.Name] = append(warned[c.Name], text[:strings.Index(text, " ")])
+		}
+	}
+	require.Equal(t, map[string][]string{"own": {"task"}, "a": {"workflow", "workflow"}, "c": {"task"}}, warned)
+}
+
+func requireGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run go test -update and read what it writes")
+	require.Equal(t, string(want), got)
+}

@@ -1,0 +1,48 @@
+package destination
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/webhook"
+	"holdfast/operator/importer"
+)
+
+// Subscriptions of a dispatcher become the equivalent of subscriptions.yaml: a destination each, with its signature and its
+// secret, which the plan doesn't show. Existing ones stay.
+func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
+	t.Parallel()
+	rate := 50.0
+	old := importer.Subscription{
+		Line: 1, Name: "crm", URL: "https://crm.example.com/hooks", EventTypes: []string{"order.*"}, Secret: "a secret of theirs",
+		RateLimit: &rate, Active: true,
+		Signature: json.RawMessage(`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`),
+	}
+	f, err := fileOfMoved([]importer.Subscription{old})
+	require.NoError(t, err)
+	require.NoError(t, f.check(stored{}, webhook.CheckSignature))
+	require.Equal(t, "a secret of theirs", f.secrets["crm"])
+	to := f.Destinations["crm"]
+	require.Equal(t, &delivery.Rate{Requests: 50, Per: to.Rate.Per}, to.Rate)
+	p, err := planOf(f, stored{}, false)
+	require.NoError(t, err)
+	require.Equal(t, 2, p.count(opCreate))
+	shown, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.NotContains(t, string(shown), "a secret of theirs")
+
+	again, err := planOf(f, storedOf([]delivery.Destination{to}, []delivery.Subscription{f.Subscriptions["crm"].Subscription}), false)
+	require.NoError(t, err)
+	require.Empty(t, again.Changes)
+
+	wrong := old
+	wrong.Line, wrong.Name, wrong.Signature = 2, "erp", json.RawMessage(`{"hmac":{}}`)
+	f, err = fileOfMoved([]importer.Subscription{old, wrong})
+	require.NoError(t, err)
+	require.Error(t, f.check(stored{}, webhook.CheckSignature))
+	_, err = fileOfMoved([]importer.Subscription{old, old})
+	require.ErrorContains(t, err, "line 1: name: another subscription has it")
+}

@@ -1,0 +1,151 @@
+package destination
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/event/operation"
+	"holdfast/internal/cli"
+	"holdfast/operator/redrive"
+)
+
+// ResendCommand returns `holdfast resend`.
+func ResendCommand() *cobra.Command {
+	return cli.Group("resend", "Send the events of a time to a subscription, once more",
+		"  holdfast resend plan customers-to-crm --since 6h\n"+
+			"  holdfast resend start customers-to-crm --since 6h --rate 50/s",
+		append(resends().Commands(), planResendCommand(), startResendCommand())...)
+}
+
+func resends() cli.Operations[operation.Resend] {
+	return cli.Operations[operation.Resend]{
+		Kind:    operation.KindResend,
+		Of:      func(t *cli.Tools) *redrive.Operations[operation.Resend] { return &t.Resends().Operations },
+		Heading: []string{"SUBSCRIPTION", "SINCE+", "UNTIL+", "READ", "QUEUED"},
+		Cells: func(r operation.Resend) []string {
+			return []string{
+				r.Subscription, r.Since.Format(time.RFC3339), r.Until.Format(time.RFC3339), cli.Number(r.Read), cli.Number(r.Queued),
+			}
+		},
+		Write: writeResend,
+		Line: func(r operation.Resend) string {
+			return fmt.Sprintf("%d events read: %d deliveries queued (%s)", r.Read, r.Queued, r.State)
+		},
+	}
+}
+
+func writeResend(w io.Writer, r operation.Resend) error {
+	what := "what has no delivery"
+	if r.Everything {
+		what = "everything, also what was delivered"
+	}
+	return cli.WriteFields(w,
+		"resend", r.ID,
+		"state", string(r.State),
+		"subscription", r.Subscription,
+		"events", r.Since.Format(time.RFC3339)+" to "+r.Until.Format(time.RFC3339),
+		"sends", what,
+		"rate", cli.RateText(r.Rate),
+		"events read", cli.Number(r.Read),
+		"deliveries queued", cli.Number(r.Queued),
+		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
+		"ended", cli.MomentTextOf(r.EndedAt),
+	)
+}
+
+// resendOptions select the events to resend.
+type resendOptions struct {
+	since, until time.Time
+	everything   bool
+	rate         float64
+	dryRun       bool
+}
+
+func (o *resendOptions) addFlags(c *cobra.Command) {
+	cli.AddPeriodFlags(c, &o.since, &o.until)
+	_ = c.MarkFlagRequired("since")
+	c.Flags().BoolVar(&o.everything, "everything", false, "also what was delivered, with a new ID")
+	cli.AddRateFlag(c, &o.rate, "rate", "deliveries to queue")
+}
+
+func planResendCommand() *cobra.Command {
+	o := resendOptions{rate: operation.KindResend.Rates().Default, dryRun: true}
+	command := named(kindSubscription, "plan", "Count what a resend would do, and do nothing",
+		"  holdfast resend plan customers-to-crm --since 6h",
+		o.run)
+	o.addFlags(command)
+	return command
+}
+
+func startResendCommand() *cobra.Command {
+	o := resendOptions{rate: operation.KindResend.Rates().Default}
+	command := named(kindSubscription, "start", "Send what matches now and has no delivery",
+		"  holdfast resend start customers-to-crm --since 6h --rate 50/s --reason INC-42\n"+
+			"  holdfast resend start crm --since 2026-11-20 --until 2026-11-21 --everything",
+		o.run)
+	o.addFlags(command)
+	cli.AddStartFlags(command, nil)
+	cli.AddReasonFlag(command)
+	return command
+}
+
+func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
+	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
+	if err != nil {
+		return notFound(err, kindSubscription, name)
+	}
+	if o.until.IsZero() {
+		o.until = time.Now()
+	}
+	plan, err := t.Tools.Resends().Plan(c.Context(), s.Name, o.since, o.until)
+	if err != nil {
+		return err
+	}
+	shown := func(w io.Writer) error { return o.writePlan(w, plan) }
+	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)
+	if ok, err := cli.Agree(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
+		return err
+	}
+	return o.start(c, t, s)
+}
+
+// queues returns how many deliveries a plan makes.
+func (o *resendOptions) queues(p operation.ResendPlan) int64 {
+	if o.everything {
+		return p.Missing + p.Delivered + p.Failed
+	}
+	return p.Missing
+}
+
+func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
+	matching := cli.Number(p.Matching)
+	if p.Sampled {
+		matching = "about " + matching
+	}
+	takes := time.Duration(float64(o.queues(p)) / o.rate * float64(time.Second)).Round(time.Second)
+	return cli.WriteFields(w,
+		"events of that time", cli.Number(p.Events),
+		"of them matching", matching,
+		"delivered already", cli.Number(p.Delivered),
+		"on their way", cli.Number(p.Open),
+		"failed", cli.Number(p.Failed),
+		"never queued", cli.Number(p.Missing),
+		"to be sent", cli.Number(o.queues(p)),
+		"takes", takes.String()+" or more, at "+cli.RateText(o.rate),
+	)
+}
+
+func (o *resendOptions) start(c *cobra.Command, t *tools, s delivery.Subscription) error {
+	r, err := resends().Start(c, t.Tools, operation.Resend{
+		Base: operation.New(o.rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Since: o.since,
+		Until: o.until,
+	})
+	if r.ID == "" {
+		return err
+	}
+	return cli.Report(c, r, nil, err)
+}

@@ -1,0 +1,268 @@
+package destination
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/internal/cli"
+	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
+)
+
+// SubscriptionCommand returns `holdfast subscription`.
+func SubscriptionCommand() *cobra.Command {
+	return cli.Group("subscription", "Which events go where: create, see, test, pause, delete",
+		"  holdfast subscription apply -f subscriptions.yaml --dry-run\n  holdfast subscription test customers-to-crm",
+		listSubscriptionsCommand(), showSubscriptionCommand(), createCommand(), applyCommand(),
+		stateCommand(kindSubscription, "pause", delivery.DestinationPaused),
+		stateCommand(kindSubscription, "resume", delivery.DestinationReady),
+		stateCommand(kindSubscription, "disable", delivery.DestinationDisabled),
+		rotateCommand(kindSubscription), testCommand(), checkCommand(), deleteSubscriptionCommand())
+}
+
+func listSubscriptionsCommand() *cobra.Command {
+	return cli.Listing[deliveryapi.SubscriptionView, string]{
+		Short: "List subscriptions, and how their destinations do", Example: "  holdfast subscription list",
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.SubscriptionView, error) {
+			all, err := t.Store.Subscriptions.Subscriptions(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			how, err := conditionsOf(c, t, all, func(s delivery.Subscription) int64 { return s.DestinationID })
+			if err != nil {
+				return nil, err
+			}
+			return viewsOf(c, t, all, how)
+		},
+		Heading: []string{
+			"NAME!", "TO!", "URL+", "RATE/S", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+",
+		},
+		Cells: func(s deliveryapi.SubscriptionView) []string {
+			return []string{
+				s.Name, s.To, s.URL, rateText(s.RateLimit), formOf(s.Subscription), strconv.FormatBool(s.Active),
+				string(s.Condition.State), string(s.Condition.Breaker),
+				cmp.Or(strings.Join(s.Events.Providers, " "), "all"), cmp.Or(strings.Join(s.Events.Types, " "), "all"),
+				cli.Shorten(s.Events.Filter),
+			}
+		},
+	}.Command()
+}
+
+// viewsOf adds each subscription's endpoint, rate limit and health.
+func viewsOf(
+	c *cobra.Command, t *cli.Tools, all []delivery.Subscription, how map[int64]delivery.Condition,
+) ([]deliveryapi.SubscriptionView, error) {
+	ids := make([]int64, len(all))
+	for i, s := range all {
+		ids[i] = s.DestinationID
+	}
+	to, err := t.Store.Subscriptions.DestinationsOf(c.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]deliveryapi.SubscriptionView, 0, len(all))
+	for _, s := range all {
+		shown = append(shown, deliveryapi.ViewSubscription(s, to[s.DestinationID].Redacted(), how[s.DestinationID]))
+	}
+	return shown, nil
+}
+
+func rateText(perSecond float64) string {
+	if perSecond == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(perSecond, 'g', 4, 64)
+}
+
+// formOf names the format in which events are delivered.
+func formOf(s delivery.Subscription) string {
+	switch {
+	case s.Start != nil:
+		return "start"
+	case s.Signal != nil:
+		return "signal"
+	case s.SignalWithStart != nil:
+		return "signal_with_start"
+	case s.Body == "" || s.Body == delivery.BodyRaw || s.Body == delivery.BodyEnvelope:
+		return cmp.Or(s.Body, delivery.BodyRaw)
+	}
+	return "jq"
+}
+
+func showSubscriptionCommand() *cobra.Command {
+	return named(kindSubscription, "show", "Show one subscription, and how its destination does",
+		"  holdfast subscription show customers-to-crm",
+		func(c *cobra.Command, t *tools, name string) error {
+			s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			to, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
+			if err != nil {
+				return err
+			}
+			how, err := t.Store.Subscriptions.Condition(c.Context(), s.DestinationID)
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, deliveryapi.ViewSubscription(s, to.Redacted(), how), func(w io.Writer) error {
+				return writeSubscription(w, s, how)
+			})
+		})
+}
+
+func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condition) error {
+	fields, err := fieldsOf(settingsOfSubscription(s))
+	if err != nil {
+		return err
+	}
+	lines := []string{"subscription", s.Name + " (" + strconv.FormatInt(s.ID, 10) + ")"}
+	for _, f := range sorted(fields) {
+		lines = append(lines, f, string(fields[f]))
+	}
+	return cli.WriteFields(w, append(lines, conditionFields(how)...)...)
+}
+
+func deleteSubscriptionCommand() *cobra.Command {
+	command := named(kindSubscription, "delete", "Delete a subscription, and a destination of its name",
+		"  holdfast subscription delete customers-to-crm --reason 'gone'",
+		func(c *cobra.Command, t *tools, name string) error {
+			gone, err := t.Store.Subscriptions.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			its := ""
+			if gone.Destination != "" {
+				its = " and its destination"
+			}
+			return done(c, struct {
+				Deleted string `json:"deleted"`
+				delivery.Removed
+			}{name, gone}, "deleted subscription %s%s: %d deliveries were canceled", name, its, gone.Canceled)
+		})
+	command.Long = "Delete a subscription. What waits for it is canceled, and a destination of its name\ngoes with it."
+	cli.AddReasonFlag(command)
+	return command
+}
+
+func testCommand() *cobra.Command {
+	var which admin.Choice
+	var about, sample string
+	command := named(kindSubscription, "test", "Send one event now, and show what the receiver answers",
+		"  holdfast subscription test customers-to-crm\n"+
+			"  holdfast subscription test customers-to-crm --event stripe:evt_123\n"+
+			"  holdfast subscription test customers-to-crm --sample stripe:customer.updated",
+		func(c *cobra.Command, t *tools, name string) (err error) {
+			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return err
+			}
+			which.Provider, which.Type, _ = strings.Cut(sample, ":")
+			tried, err := t.Trials.Try(c.Context(), name, which, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			shown := deliveryapi.ViewTrial(tried)
+			if err := cli.Print(c, shown, func(w io.Writer) error { return writeTrial(w, shown) }); err != nil {
+				return err
+			}
+			if !tried.OK {
+				return fmt.Errorf("the receiver did not accept it: %s", tried.Code)
+			}
+			return nil
+		})
+	command.Long = "Send one event to a subscription now, once, whatever state its destination is in.\n" +
+		"The receiver does with it what it does with events: a workflow is started, a\n" +
+		"customer is told. It has an ID of its own. Without a flag it is the first sample\n" +
+		"that the subscription wants; samples that it wants and can't send are listed, too."
+	cli.AddEventFlag(command, &about, "send it")
+	command.Flags().StringVar(&sample, "sample", "", "send a sample: PROVIDER or PROVIDER:TYPE")
+	cli.AddReasonFlag(command)
+	return command
+}
+
+func writeTrial(w io.Writer, t deliveryapi.TrialView) error {
+	taken := "not taken"
+	if t.OK {
+		taken = "taken"
+	}
+	matches := "yes"
+	if !t.Matches {
+		matches = "no: by itself the subscription would not have sent it"
+	}
+	err := cli.WriteFields(w,
+		"result", fmt.Sprintf("%s: %s in %d ms", taken, t.Code, t.MS),
+		"because", t.Error,
+		"sent", t.Of+": "+t.Provider+" "+t.Type,
+		"as event", t.EventID,
+		"matches", matches,
+	)
+	if err != nil {
+		return err
+	}
+	if len(t.Answer) > 0 {
+		fmt.Fprintf(w, "answer:\n%s\n", cli.Printable(t.Answer))
+	}
+	return writeFindings(w, t.Findings)
+}
+
+func checkCommand() *cobra.Command {
+	var which admin.Choice
+	var about, file string
+	command := named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
+		"  holdfast subscription check settle-order\n"+
+			"  holdfast subscription check settle-order --file order.json --sender events\n"+
+			"  holdfast subscription check settle-order --event stripe:evt_123",
+		func(c *cobra.Command, t *tools, name string) (err error) {
+			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return err
+			}
+			if file != "" {
+				if which.Body, err = cli.ReadBody(c.InOrStdin(), file); err != nil {
+					return err
+				}
+			}
+			found, err := t.Trials.Check(c.Context(), name, which)
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			if err := cli.Print(c, httpapi.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
+				func(w io.Writer) error { return writeFindings(w, found) }); err != nil {
+				return err
+			}
+			for _, f := range found {
+				if !f.OK {
+					return fmt.Errorf("subscription %s has mistakes: see the lines marked BAD", name)
+				}
+			}
+			return nil
+		})
+	command.Long = "Look for mistakes in a subscription, and send nothing: which samples it wants,\n" +
+		"whether they can be put into its form, and what its destination lacks. Types of\n" +
+		"your own have no samples: give an event with --file or --event instead."
+	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
+	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
+	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of --file; the subscription's, if it names one")
+	command.MarkFlagsMutuallyExclusive("event", "file")
+	return command
+}
+
+func writeFindings(w io.Writer, found []delivery.Finding) error {
+	for _, f := range found {
+		mark := "ok  "
+		if !f.OK {
+			mark = "BAD "
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", mark, f.About, cli.Printable(f.Text))
+		if f.Command != "" {
+			fmt.Fprintf(w, "       %s\n", cli.Printable(f.Command))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/operator/api"
+	"holdfast/providers"
+)
+
+// EntityCommand returns `holdfast entity`.
+func EntityCommand() *cobra.Command {
+	return cli.Group("entity", "List and show entities; rebuild them with today's definitions",
+		"  holdfast entity list --provider stripe --kind customer\n  holdfast entity show stripe customer cus_123",
+		entityListCommand(), entityShowCommand(), entityRebuildCommand())
+}
+
+func entityShowCommand() *cobra.Command {
+	var at time.Time
+	command := &cobra.Command{
+		Use:   "show PROVIDER KIND ID",
+		Short: "Show the folded state of one entity, and the changes that made it",
+		Example: "  holdfast entity show stripe customer cus_123\n" +
+			"  holdfast entity show stripe customer cus_123 --as-of 7d\n" +
+			"  holdfast entity show stripe customer cus_123 --json | jq .state",
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
+			entity, timeline, err := readEntity(c.Context(), t, ref, at)
+			if errors.Is(err, event.ErrNotFound) && at.IsZero() {
+				return cli.Missing("there is no %s %q of %s: `holdfast entity list --provider %s --kind %s` has them",
+					ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
+			}
+			if err != nil {
+				return err
+			}
+			related, err := readRelated(c.Context(), t, entity, at)
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, shownEntity(entity, related, timeline, at), func(w io.Writer) error {
+				return writeEntity(w, entity, related, timeline)
+			})
+		}),
+	}
+	cli.AddTimeFlag(command, &at, nil, "as-of", "as it was then")
+	cli.AddJSONFlag(command)
+	return command
+}
+
+// entityShown is an entity as the API shows it, with the results of its routes for related entities and the timeline.
+type entityShown struct {
+	api.EntityView
+
+	Related  []api.EntityView `json:"related,omitempty"`
+	Timeline []event.Link     `json:"timeline"`
+}
+
+func shownEntity(e event.Entity, related []event.Entity, timeline []event.Link, at time.Time) entityShown {
+	shown := entityShown{EntityView: api.ViewEntity(e), Timeline: append([]event.Link{}, timeline...)}
+	if !at.IsZero() {
+		shown.AsOf = &at
+	}
+	for _, one := range related {
+		shown.Related = append(shown.Related, api.ViewEntity(one))
+	}
+	return shown
+}
+
+// readEntity reads an entity's state and changes, at a point in time or, if that is zero, now.
+func readEntity(
+	ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time,
+) (entity event.Entity, timeline []event.Link, err error) {
+	if entity, err = readState(ctx, t, ref, at); err != nil {
+		return entity, nil, err
+	}
+	timeline, err = t.Store.Read.Timeline(ctx, ref)
+	return entity, slices.DeleteFunc(timeline, func(l event.Link) bool {
+		return !at.IsZero() && l.OccurredAt.After(at)
+	}), err
+}
+
+func readState(ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	if at.IsZero() {
+		return t.Store.Read.Entity(ctx, ref)
+	}
+	return t.Store.Entities.EntityAsOf(ctx, ref, at)
+}
+
+// readRelated reads the related entities that the definition names. Those that don't exist, or didn't yet, are left out.
+func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time) (related []event.Entity, err error) {
+	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the entity itself can be shown without definitions
+	}
+	p, ok := catalogue.Lookup(e.Provider)
+	if !ok {
+		return nil, nil
+	}
+	for _, ref := range p.Related(e) {
+		one, err := readState(ctx, t, ref, at)
+		switch {
+		case errors.Is(err, event.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			related = append(related, one)
+		}
+	}
+	return related, nil
+}
+
+func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline []event.Link) error {
+	if err := writeState(w, e); err != nil {
+		return err
+	}
+	if e.CollapsedUntil != nil {
+		fmt.Fprintf(w, "the state is known from %s on: earlier changes are not kept\n\n",
+			e.CollapsedUntil.Format(time.RFC3339))
+	}
+	for _, one := range related {
+		if err := writeState(w, one); err != nil {
+			return err
+		}
+	}
+	table := cli.NewTable(w, "OCCURRED/AGE~", "EVENT!", "TYPE", "CHANGE", "STATE")
+	for _, l := range timeline {
+		op := string(l.Op)
+		if l.WithoutEffect {
+			op += " (no effect)"
+		}
+		table.Row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, op, cli.Shorten(string(l.State)))
+	}
+	return table.Flush()
+}
+
+// incomplete explains an incomplete entity.
+const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be\n" +
+	"folded from. It lacks what other events did, or may still hold what the expunged event did.\n" +
+	"The next snapshot or delete makes it complete."
+
+func writeState(w io.Writer, e event.Entity) error {
+	title := e.Provider + " " + e.Kind + " " + e.ExternalID
+	if e.Deleted {
+		title += " (deleted)"
+	}
+	if e.Incomplete {
+		title += " (incomplete)"
+	}
+	if len(e.Names) > 0 {
+		title += ", also " + strings.Join(e.Names, ", ")
+	}
+	var state bytes.Buffer
+	if err := json.Indent(&state, e.State, "", "  "); err != nil {
+		return fmt.Errorf("indent state: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String())); err != nil || !e.Incomplete {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s\n\n", incomplete)
+	return err
+}

@@ -1,0 +1,221 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/deadletter"
+	"holdfast/internal/cli/destination"
+	"holdfast/operator/api"
+	"holdfast/operator/api/deliveryapi"
+)
+
+func eventShowCommand() *cobra.Command {
+	return cli.WithJSON(&cobra.Command{
+		Use:   "show ID",
+		Short: "Show one event: where it stands, its entities, its body",
+		Long: "Show one event: where it stands, its entities, its body. ID is its own, that of its\n" +
+			"workflow (provider:key), its key, the number of its dead letter, or the ID of its\n" +
+			"request.",
+		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			ids, err := t.FindEvents(c.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 1:
+				return printRequest(c, args[0], ids)
+			}
+			return showEvent(c, t, ids[0])
+		}),
+	})
+}
+
+// printRequest lists the events of a request with several events, or those of a key that several providers have.
+func printRequest(c *cobra.Command, name string, events []string) error {
+	brought := struct {
+		RequestID string   `json:"request_id"`
+		EventIDs  []string `json:"event_ids"`
+	}{name, events}
+	return cli.Print(c, brought, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s names %d events:\n", cli.Printable(name), len(events))
+		for _, e := range events {
+			fmt.Fprintln(w, e)
+		}
+		return nil
+	})
+}
+
+// reader returns an API that reads events as the operator API does.
+func reader(t *cli.Tools) *api.API {
+	a := &api.API{
+		Events: t.Store.EventView(), Accepted: t.Runs(), DeadLetters: t.Store.DeadLetters, Errors: t.Store.Errors,
+		Outbound: &deliveryapi.API{Deliveries: t.Store.Outbox},
+	}
+	if web := t.Cfg.Operator.TemporalWeb; len(web) > 0 {
+		a.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], t.Cfg.Temporal.Namespace, run) }
+	}
+	return a
+}
+
+// showEvent prints an event wherever it is: stored, in the inbox, waiting for a worker, failed before it had a row, or deleted
+// except for an operator's decision.
+func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
+	detail, err := reader(t).EventDetail(c.Context(), id, false)
+	if err != nil {
+		return showRest(c, t, id, err)
+	}
+	return cli.Print(c, detail, func(w io.Writer) error {
+		if waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id); err == nil {
+			return writeWaiting(w, waiting)
+		}
+		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
+			return deadletter.WriteWhole(c.Context(), w, t, detail.DeadLetters[0].ID)
+		}
+		return writeEvent(w, detail)
+	})
+}
+
+// showRest prints the remaining records of a deleted event.
+func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
+	var verdict *event.DecisionError
+	if errors.As(err, &verdict) {
+		return cli.Print(c, verdict.Decision, func(w io.Writer) error { return writeVerdict(w, verdict.Decision) })
+	}
+	if conflict, err := t.Store.Read.ConflictOfEvent(c.Context(), id); err == nil {
+		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
+	}
+	if !errors.Is(err, event.ErrNotFound) {
+		return err
+	}
+	return cli.Missing("there is no event %s: it may have been sent again and dropped, for which no row is kept; "+
+		"by its workflow (provider:key) you see the one that counts", id)
+}
+
+func writeDropped(w io.Writer, c event.Conflict) error {
+	return cli.WriteFields(w,
+		"event", c.EventID,
+		"status", "dropped: another event has its key",
+		"provider", c.Provider,
+		"source", c.Source,
+		"key", c.Key,
+		"owner of the key", c.Owner,
+		"received", c.LastSeen.Format(time.RFC3339Nano),
+	)
+}
+
+func writeVerdict(w io.Writer, v event.Decision) error {
+	return cli.WriteFields(w,
+		"event", v.EventID,
+		"status", string(v.Outcome),
+		"by", v.By,
+		"at", v.At.Format(time.RFC3339Nano),
+		"because", v.Reason,
+		"replaced by event", v.ReplacedBy,
+	)
+}
+
+func writeEvent(w io.Writer, e api.EventDetail) error {
+	var processed string
+	if e.ProcessedAt != nil {
+		processed = fmt.Sprintf("%s (%s after receipt)",
+			e.ProcessedAt.Format(time.RFC3339Nano), e.ProcessedAt.Sub(e.ReceivedAt).Round(time.Millisecond))
+	}
+	status := string(e.Status)
+	if e.Outcome != "" {
+		status += " (" + string(e.Outcome) + ")"
+	}
+	var advice string
+	if e.Wait != nil {
+		status, advice = status+", "+e.Wait.Reason, e.Wait.Advice
+	}
+	err := cli.WriteFields(w,
+		"event", e.ID,
+		"status", status,
+		"provider", e.Provider,
+		"source", e.Source,
+		"type", e.Type,
+		"key", fmt.Sprintf("%s (from %s)", e.Key, e.Receipt.KeyFrom),
+		"workflow", e.Run.WorkflowID,
+		"run", e.Run.RunID,
+		"Temporal Web", e.TemporalWeb,
+		"to do", advice,
+		"occurred", occurred(e),
+		"received", e.ReceivedAt.Format(time.RFC3339Nano),
+		"processed", processed,
+		"came again", cameAgain(e.Duplicates),
+		"possible duplicate of", possibleDuplicate(e.PossibleDuplicateOf),
+		"request", e.Receipt.RequestID,
+		"correlation", e.Receipt.CorrelationID,
+		"projection", e.PayloadNote,
+		"replaces event", e.Replaces,
+	)
+	if err != nil {
+		return err
+	}
+	if v := e.Verdict; v != nil {
+		err := cli.WriteFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
+			"replaced by event", v.ReplacedBy)
+		if err != nil {
+			return err
+		}
+	}
+	if err := deadletter.WriteShort(w, e.DeadLetters); err != nil {
+		return err
+	}
+	if err := writeLinks(w, e.Entities); err != nil {
+		return err
+	}
+	var deliveries []delivery.Delivery
+	for _, d := range e.Deliveries {
+		deliveries = append(deliveries, d.Delivery)
+	}
+	if err := destination.WriteDeliveries(w, deliveries); err != nil {
+		return err
+	}
+	return cli.WriteBody(w, e.Body.Raw)
+}
+
+// occurred returns "" for an event that hasn't been parsed yet.
+func occurred(e api.EventDetail) string {
+	if e.Wait != nil {
+		return ""
+	}
+	return e.OccurredAt.Format(time.RFC3339Nano)
+}
+
+// cameAgain describes an event's redeliveries; "" for none.
+func cameAgain(d *event.Duplicates) string {
+	if d == nil {
+		return ""
+	}
+	first, last := d.FirstSeen.Format(time.RFC3339Nano), d.LastSeen.Format(time.RFC3339Nano)
+	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+}
+
+// possibleDuplicate names an event with the same content, and how to compare the two.
+func possibleDuplicate(of string) string {
+	if of == "" {
+		return ""
+	}
+	return of + " (same content; to compare: holdfast event show " + of + ")"
+}
+
+func writeLinks(w io.Writer, links []api.Change) error {
+	if len(links) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := cli.NewTable(w, "ENTITY!", "CHANGE", "STATE")
+	for _, l := range links {
+		table.Row(l.Kind+" "+l.ExternalID, string(l.Op), cli.Shorten(string(l.State)))
+	}
+	return table.Flush()
+}

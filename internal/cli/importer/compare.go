@@ -1,0 +1,125 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event/operation"
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/destination"
+	"holdfast/operator/importer"
+)
+
+// CompareCommand returns `holdfast compare`.
+func CompareCommand() *cobra.Command {
+	var o compareOptions
+	command := &cobra.Command{
+		Use:   "compare FILE",
+		Short: "Tell what differs between another system and this one",
+		Long: "Tell what differs between what another system has, in the form of\n" +
+			"`holdfast import`, and what is here. Events are found by key, entities by any\n" +
+			"of their names. Of an entity the fields are compared that FILE names. Events\n" +
+			"that are here and not in FILE are told as well, of the time and the providers\n" +
+			"of its events. Nothing is changed. Where an event, a\n" +
+			"key, a dead letter or an entity differs the exit code is 1; what differs in\n" +
+			"subscriptions is only told.",
+		Example: "  holdfast compare old.ndjson\n" +
+			"  psql … | holdfast compare - --limit 500 --json",
+		Args:    cobra.ExactArgs(1),
+		GroupID: cli.GroupOperate,
+		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
+	}
+	o.addFlags(command)
+	cli.AddLimitFlag(command, &o.limit, 100)
+	cli.AddJSONFlag(command)
+	return command
+}
+
+type compareOptions struct {
+	source
+	limit int
+}
+
+type comparison struct {
+	Lines    int64                                             `json:"lines"`
+	Mistaken int64                                             `json:"mistaken"`
+	Counts   map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
+	// Differing counts all differences, of which the first are listed.
+	Differing   int64                        `json:"differing"`
+	Differences []operation.ImportDifference `json:"differences"`
+	// NotLookedFor reports that the search for events missing in the file was skipped: the file is too large.
+	NotLookedFor bool `json:"extras_not_looked_for,omitempty"`
+}
+
+func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
+	found := comparison{Differences: []operation.ImportDifference{}}
+	with := importer.Comparison{Shelf: t.Store.Imports, Differs: func(d operation.ImportDifference) {
+		if found.Differing++; len(found.Differences) < o.limit {
+			found.Differences = append(found.Differences, d)
+		}
+	}}
+	r := &reading{store: t.Store.Imports, page: with.Add}
+	if err := o.read(c, t, file, r); err != nil {
+		return err
+	}
+	looked, err := with.Extras(c.Context())
+	if err != nil {
+		return err
+	}
+	found.Lines, found.Mistaken, found.Counts, found.NotLookedFor = r.lines, r.mistaken, with.Counts, !looked
+	if err := cli.Print(c, found, func(w io.Writer) error { return writeComparison(w, found) }); err != nil {
+		return err
+	}
+	if err := destination.ApplyMoved(c, t, r.subscriptions, true); err != nil {
+		return err
+	}
+	switch {
+	case r.mistaken > 0:
+		return fmt.Errorf("%d of %d lines have mistakes, and were not compared", r.mistaken, r.lines)
+	case found.Differing > 0:
+		return errors.New("they differ")
+	}
+	return nil
+}
+
+func writeComparison(w io.Writer, f comparison) error {
+	for _, d := range f.Differences {
+		fmt.Fprintln(w, cli.Printable(textOf(d)))
+	}
+	if more := f.Differing - int64(len(f.Differences)); more > 0 {
+		fmt.Fprintf(w, "… and %d more (--limit)\n", more)
+	}
+	if f.NotLookedFor {
+		fmt.Fprintf(w, "events that are only here were not looked for: FILE has more than %d\n", importer.MaxCompared)
+	}
+	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "ONLY HERE")
+	for _, record := range operation.ImportRecords() {
+		if n, ok := f.Counts[record]; ok {
+			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(n.Extra))
+		}
+	}
+	return table.Flush()
+}
+
+// textOf formats a difference as one line.
+func textOf(d operation.ImportDifference) string {
+	name := fmt.Sprintf("%s %s %s", d.Record, d.Provider, d.Name)
+	switch d.Differ {
+	case operation.DiffersMissing:
+		return fmt.Sprintf("line %d: %s is not here", d.Line, name)
+	case operation.DiffersExtra:
+		return fmt.Sprintf("%s is only here (%s)", name, d.EventID)
+	}
+	return fmt.Sprintf("line %d: %s: %s: %s there, %s here", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))
+}
+
+// valueText formats a value; "nothing" for none.
+func valueText(v []byte) string {
+	if v == nil {
+		return "nothing"
+	}
+	return cli.Shorten(string(v))
+}

@@ -1,4 +1,0 @@
-// Package moving has the commands that import another system's data and compare it.
-//
-// It must not parse or apply lines itself.
-package moving

@@ -1,4 +1,0 @@
-// Package outbound has the commands for destinations, subscriptions, deliveries and resends.
-//
-// It must not make attempts or access the store itself: it calls package desk and prints.
-package outbound

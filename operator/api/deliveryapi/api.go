@@ -1,0 +1,139 @@
+package deliveryapi
+
+import (
+	"context"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/operator/httpapi"
+)
+
+// API holds what the operator API reads and changes about deliveries. No field is nil.
+type API struct {
+	Destinations  DestinationStore
+	Changes       DestinationChanger
+	Subscriptions SubscriptionStore
+	Trials        Trier
+	Deliveries    DeliveryStore
+	Resends       Resender
+}
+
+// DestinationStore reads destinations and their health. A name may also be the row's ID.
+type DestinationStore interface {
+	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
+	// DestinationsAfter returns destinations by name, after the given name, up to limit.
+	DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error)
+	// DestinationsOf returns destinations by ID, without deleted ones.
+	DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error)
+	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
+	// Conditions returns each destination's health by ID.
+	Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error)
+	SecretsOf(ctx context.Context, destinationID int64) ([]delivery.Secret, error)
+}
+
+// DestinationChanger changes destinations. Each change writes one audit entry in its transaction.
+type DestinationChanger interface {
+	// Apply creates a destination or replaces the one of its name. It returns the secret that was generated or given.
+	Apply(ctx context.Context, d delivery.Destination, secret string, by oversight.Actor) (delivery.Destination, string, error)
+	// Rotate sets a new secret and returns it; the previous one stays in use until the grace period ends.
+	Rotate(ctx context.Context, nameOrID, secret string, grace time.Duration, by oversight.Actor) (string, error)
+	SetDestinationState(
+		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
+	) (delivery.Condition, error)
+	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
+	// Warnings lists likely mistakes in a destination and in a subscription to it. Either can be nil.
+	Warnings(d *delivery.Destination, s *delivery.Subscription) []string
+}
+
+// SubscriptionStore reads and changes subscriptions. Each change writes one audit entry in its transaction.
+type SubscriptionStore interface {
+	Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error)
+	// SubscriptionsAfter returns subscriptions by name, after the given name, up to limit.
+	SubscriptionsAfter(ctx context.Context, name string, limit int) ([]delivery.Subscription, error)
+	// ApplySubscription creates a subscription or replaces the one of its name.
+	ApplySubscription(ctx context.Context, s delivery.Subscription, by oversight.Actor) (delivery.Subscription, error)
+	DeleteSubscription(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Removed, error)
+}
+
+// Trier tries and checks subscriptions.
+type Trier interface {
+	Try(ctx context.Context, subscription string, which admin.Choice, by oversight.Actor) (delivery.Trial, error)
+	Check(ctx context.Context, subscription string, which admin.Choice) ([]delivery.Finding, error)
+}
+
+// DeliveryStore reads, resends and cancels deliveries. Each change writes one audit entry in its transaction.
+type DeliveryStore interface {
+	// DeliveriesOf returns an event's deliveries by subscription.
+	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
+	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
+	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
+	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
+	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
+	SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	// CountCancelable counts what CancelWaiting would cancel, up to delivery.MaxCanceled + 1.
+	CountCancelable(ctx context.Context, q delivery.Query) (int64, error)
+	// CancelWaiting cancels waiting deliveries that match a query, at most the given number and delivery.MaxCanceled. It commits in
+	// batches, each with its own audit entry.
+	CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error)
+}
+
+// Resender resends the events of a time range.
+type Resender interface {
+	httpapi.Operations[operation.Resend]
+	// Plan counts what a resend to a subscription would send.
+	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+}
+
+// Routes returns the API's routes. Tests compare them with the access table and openapi.json.
+func (o *API) Routes() []httpapi.Route {
+	all := []httpapi.Route{
+		httpapi.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),
+		httpapi.Post("/deliveries/cancel", "cancel deliveries that wait", o.cancelDeliveries),
+		httpapi.Get("/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery),
+		httpapi.Post("/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)),
+		httpapi.Post("/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)),
+		httpapi.Post("/resends", "send the events of a time again", o.startResend),
+		httpapi.Post("/resends/plan", "what a resend would do", o.planResend),
+	}
+	all = append(all, httpapi.OperationRoutes(operation.KindResend, o.Resends)...)
+	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
+}
+
+func (o *API) destinationRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("/destinations", "destinations, and how they do", o.listDestinations),
+		httpapi.Post("/destinations", "make a destination", o.createDestination),
+		httpapi.Get("/destinations/:name", "one destination", o.showDestination),
+		httpapi.Put("/destinations/:name", "replace a destination, or make it", o.replaceDestination),
+		httpapi.Patch("/destinations/:name", "change fields of a destination", o.patchDestination),
+		httpapi.Delete("/destinations/:name", "delete a destination that no subscription needs", o.deleteDestination),
+		httpapi.Post("/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)),
+		httpapi.Post("/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)),
+		httpapi.Post("/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)),
+		httpapi.Post("/destinations/:name/disable", "keep what comes, until somebody resumes it",
+			o.setState(itself, delivery.DestinationDisabled)),
+	}
+}
+
+func (o *API) subscriptionRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("/subscriptions", "subscriptions, and how their destinations do", o.listSubscriptions),
+		httpapi.Post("/subscriptions", "make a subscription, in the flat form its destination as well", o.createSubscription),
+		httpapi.Get("/subscriptions/:name", "one subscription", o.showSubscription),
+		httpapi.Put("/subscriptions/:name", "replace a subscription, or make it", o.replaceSubscription),
+		httpapi.Patch("/subscriptions/:name", "change fields of a subscription", o.patchSubscription),
+		httpapi.Delete("/subscriptions/:name", "delete a subscription, and cancel what waits for it", o.deleteSubscription),
+		httpapi.Post("/subscriptions/:name/rotate-secret", "give its destination a new secret, shown once",
+			o.rotateSecret(o.targetOf)),
+		httpapi.Post("/subscriptions/:name/pause", "pause its destination", o.setState(o.targetOf, delivery.DestinationPaused)),
+		httpapi.Post("/subscriptions/:name/resume", "resume its destination", o.setState(o.targetOf, delivery.DestinationReady)),
+		httpapi.Post("/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)),
+		httpapi.Post("/subscriptions/:name/test", "send one event to it now", o.trySubscription),
+		httpapi.Get("/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription),
+		httpapi.Post("/subscriptions/:name/check", "look for mistakes with an event, and send nothing", o.checkSubscription),
+	}
+}

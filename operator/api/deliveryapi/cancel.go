@@ -1,0 +1,133 @@
+package deliveryapi
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/operator/httpapi"
+)
+
+// cancelRequest is the body of a request to cancel waiting deliveries. One of the first three fields is required.
+type cancelRequest struct {
+	httpapi.Reasoned
+
+	Subscription string          `json:"subscription"`
+	Destination  string          `json:"destination"`
+	EventID      string          `json:"event_id"`
+	Status       delivery.Status `json:"status"`
+	Since        time.Time       `json:"since"`
+	Until        time.Time       `json:"until"`
+	// DryRun counts without canceling.
+	DryRun bool `json:"dry_run"`
+	// Count is the result of a dry run and caps how many are canceled; nil means no cap.
+	Count *int64 `json:"count"`
+}
+
+// Canceled is the result of a request to cancel deliveries.
+type Canceled struct {
+	// Waiting counts the deliveries that matched, up to delivery.MaxCanceled; AtLeast reports that there are more.
+	Waiting int64 `json:"waiting"`
+	AtLeast bool  `json:"at_least,omitempty"`
+	// Canceled counts the canceled deliveries; 0 for a dry run.
+	Canceled int64 `json:"canceled"`
+	// Until bounds when events were accepted: deliveries of later events were neither counted nor canceled.
+	Until time.Time `json:"until"`
+}
+
+// NewCanceled returns the result of a count.
+func NewCanceled(n int64, until time.Time) Canceled {
+	return Canceled{Waiting: min(n, delivery.MaxCanceled), AtLeast: n > delivery.MaxCanceled, Until: until.UTC()}
+}
+
+func (o *API) cancelDeliveries(c *fiber.Ctx) error {
+	var body cancelRequest
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	wanted, err := o.cancelQuery(c, body)
+	if err != nil {
+		return err
+	}
+	found, err := o.CountCancelable(c, &wanted)
+	if err != nil || body.DryRun {
+		return answerOr(c, found, err)
+	}
+	most := found.Waiting
+	if body.Count != nil {
+		most = *body.Count
+	}
+	if found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason); found.Canceled > 0 {
+		err = nil // fewer than counted: a repeated request cancels the rest or returns the error
+	}
+	return answerOr(c, found, err)
+}
+
+func answerOr(c *fiber.Ctx, body any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.JSON(body)
+}
+
+func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, err error) {
+	q = delivery.Query{EventID: body.EventID, Status: body.Status, Since: body.Since, Until: body.Until}
+	switch {
+	case body.EventID != "" && !isUUID(body.EventID):
+		return q, httpapi.BadField("event_id")
+	case body.Status != "" && !slices.Contains(WaitingStatuses(), body.Status):
+		return q, httpapi.BadField("status")
+	case !body.Since.IsZero() && !httpapi.IsStorable(body.Since):
+		return q, httpapi.BadField("since")
+	case !body.Until.IsZero() && !httpapi.IsStorable(body.Until), !httpapi.HoldsTime(body.Since, body.Until):
+		return q, httpapi.BadField("until")
+	case body.Count != nil && *body.Count < 0:
+		return q, httpapi.BadField("count")
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	err = o.resolve(ctx, body.Subscription, body.Destination, &q)
+	return q, err
+}
+
+// WaitingStatuses returns the statuses of waiting deliveries.
+func WaitingStatuses() []delivery.Status {
+	return []delivery.Status{delivery.Pending, delivery.Retrying}
+}
+
+// CountCancelable counts what CancelWaiting would cancel. It bounds a query without an end to now, so that a later CancelWaiting
+// leaves out newer events.
+func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, err error) {
+	if err := checkCancelable(*q); err != nil {
+		return found, err
+	}
+	if q.Until.IsZero() {
+		q.Until = time.Now()
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	n, err := o.Deliveries.CountCancelable(ctx, *q)
+	return NewCanceled(n, q.Until), err
+}
+
+// CancelWaiting cancels the waiting deliveries that match a query, oldest events first, up to the given number.
+func (o *API) CancelWaiting(c *fiber.Ctx, q delivery.Query, most int64, reason string) (canceled int64, err error) {
+	if err := checkCancelable(q); err != nil {
+		return 0, err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	return o.Deliveries.CancelWaiting(ctx, q, most, httpapi.Actor(c, reason))
+}
+
+// checkCancelable refuses a query without filters, which would cancel all deliveries.
+func checkCancelable(q delivery.Query) error {
+	if q.EventID == "" && q.SubscriptionID == 0 && q.DestinationID == 0 {
+		return &httpapi.RefusalError{
+			Code: httpapi.CodeMissingField, Field: "destination", Detail: "name a destination, a subscription or an event",
+		}
+	}
+	return nil
+}

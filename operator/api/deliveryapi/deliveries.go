@@ -1,0 +1,300 @@
+package deliveryapi
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/operator/httpapi"
+)
+
+// DeliveryView is a delivery as the caller may see it. A response can repeat what was sent, so viewers don't see it.
+type DeliveryView struct {
+	delivery.Delivery
+
+	Answer string `json:"answer,omitempty"`
+}
+
+// ViewDelivery returns a delivery as the caller of a request may see it.
+func ViewDelivery(c *fiber.Ctx, d delivery.Delivery) DeliveryView { return viewDelivery(c)(d) }
+
+func viewDelivery(c *fiber.Ctx) func(delivery.Delivery) DeliveryView {
+	if httpapi.IsViewer(c) {
+		return func(d delivery.Delivery) DeliveryView { return DeliveryView{Delivery: d} }
+	}
+	return WholeDelivery
+}
+
+// WholeDelivery returns a delivery with its response.
+func WholeDelivery(d delivery.Delivery) DeliveryView {
+	return DeliveryView{Delivery: d, Answer: textOf(d.Answer)}
+}
+
+// AttemptView is an attempt as the caller may see it.
+type AttemptView struct {
+	delivery.Attempt
+
+	Answer string `json:"answer,omitempty"`
+}
+
+func viewAttempt(c *fiber.Ctx, a delivery.Attempt) AttemptView {
+	if httpapi.IsViewer(c) {
+		return AttemptView{Attempt: a}
+	}
+	return WholeAttempt(a)
+}
+
+// WholeAttempt returns an attempt with its response.
+func WholeAttempt(a delivery.Attempt) AttemptView {
+	return AttemptView{Attempt: a, Answer: textOf(a.Answer)}
+}
+
+// textOf returns the beginning of a response as text, with U+FFFD for invalid UTF-8.
+func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "�") }
+
+func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
+
+// StatusOf summarizes the statuses of an event's deliveries; "" before the event is processed.
+func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
+	var statuses []delivery.Status
+	for _, d := range all {
+		statuses = append(statuses, d.Status)
+	}
+	switch {
+	case len(all) > 0 || status == event.StatusProcessed:
+		return delivery.Summary(statuses)
+	case status == event.StatusDead:
+		return delivery.Failed
+	}
+	return delivery.Pending
+}
+
+// Attempts lists an event's delivery attempts as the caller of a request may see them.
+func (o *API) Attempts(c *fiber.Ctx, eventID string) (list httpapi.List[AttemptView], err error) {
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	all, err := o.Deliveries.AttemptsOf(ctx, eventID)
+	return httpapi.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
+}
+
+// attemptsOf returns the attempts for one subscription, or for all if it is 0.
+func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []AttemptView {
+	shown := make([]AttemptView, 0, len(all))
+	for _, a := range all {
+		if subscription == 0 || a.SubscriptionID == subscription {
+			shown = append(shown, viewAttempt(c, a))
+		}
+	}
+	return shown
+}
+
+// selection names a group of statuses.
+type selection string
+
+const (
+	selectOpen        selection = "open"
+	selectUndelivered selection = "undelivered"
+)
+
+func (o *API) listDeliveries(c *fiber.Ctx) error {
+	return httpapi.Answer(c, o.ListDeliveries)
+}
+
+// DeliveryQuery parses the filters of a list of deliveries. It returns event.ErrNotFound for an unknown subscription or
+// destination.
+func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
+	q := httpapi.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
+	only := httpapi.Choose(q, "only", []selection{selectOpen, selectUndelivered})
+	wanted := delivery.Query{
+		EventID: q.Text("event_id"), Status: httpapi.Choose(q, "status", delivery.Statuses()),
+		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.Limit(),
+	}
+	if wanted.EventID != "" && !isUUID(wanted.EventID) {
+		q.Refuse("event_id")
+	}
+	if only != "" && wanted.Status != "" {
+		q.Refuse("only") // a status already selects
+	}
+	wanted.Since, wanted.Until = q.Period()
+	wanted.Before = httpapi.CursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
+	if q.Err != nil {
+		return wanted, q.Err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	err := o.resolve(ctx, q.Text("subscription"), q.Text("destination"), &wanted)
+	return wanted, err
+}
+
+// ListDeliveries returns the page of deliveries that a request asks for, the newest event first.
+func (o *API) ListDeliveries(c *fiber.Ctx) (list httpapi.List[DeliveryView], err error) {
+	wanted, err := o.DeliveryQuery(c)
+	if err != nil {
+		return list, err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	limit := wanted.Limit
+	wanted.Limit++ // one more shows whether there is a next page
+	rows, err := o.Deliveries.Deliveries(ctx, wanted)
+	return httpapi.Cut(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
+		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
+	}), err
+}
+
+// resolve resolves the names in a query to IDs; "" doesn't restrict it.
+func (o *API) resolve(ctx context.Context, subscription, destination string, wanted *delivery.Query) error {
+	if subscription != "" {
+		s, err := o.Subscriptions.Subscription(ctx, subscription)
+		if err != nil {
+			return err
+		}
+		wanted.SubscriptionID = s.ID
+	}
+	if destination != "" {
+		d, err := o.Destinations.Destination(ctx, destination)
+		if err != nil {
+			return err
+		}
+		wanted.DestinationID = d.ID
+	}
+	return nil
+}
+
+// keyOf returns the delivery in the path: an event and a subscription.
+func (o *API) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
+	if k.EventID, err = httpapi.PathUUID(c); err != nil {
+		return k, err
+	}
+	name, err := httpapi.PathText(c, "subscription")
+	if err != nil {
+		return k, err
+	}
+	s, err := o.Subscriptions.Subscription(ctx, name)
+	k.SubscriptionID = s.ID
+	return k, err
+}
+
+func (o *API) showDelivery(c *fiber.Ctx) error {
+	if q := httpapi.QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	k, err := o.keyOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	all, err := o.Deliveries.DeliveriesOf(ctx, k.EventID)
+	if err != nil {
+		return err
+	}
+	attempts, err := o.Deliveries.AttemptsOf(ctx, k.EventID)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.SubscriptionID == k.SubscriptionID {
+			return c.JSON(struct {
+				DeliveryView
+				Log []AttemptView `json:"log"`
+			}{viewDelivery(c)(d), attemptsOf(c, attempts, k.SubscriptionID)})
+		}
+	}
+	return event.ErrNotFound
+}
+
+func (o *API) changeDelivery(
+	change func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error),
+) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		var body httpapi.Reasoned
+		if err := httpapi.ReadChange(c, &body); err != nil {
+			return err
+		}
+		ctx, cancel := httpapi.Within(c)
+		defer cancel()
+		k, err := o.keyOf(ctx, c)
+		if err != nil {
+			return err
+		}
+		d, err := change(ctx, k, httpapi.Actor(c, body.Reason))
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewDelivery(c)(d))
+	}
+}
+
+// resendRequest is the body of a resend or its plan.
+type resendRequest struct {
+	httpapi.Reasoned
+
+	Subscription string    `json:"subscription"`
+	Since        time.Time `json:"since"`
+	Until        time.Time `json:"until"`
+	// Everything resends delivered events too.
+	Everything bool `json:"everything"`
+	// Rate is in deliveries per second; 0 is the default.
+	Rate float64 `json:"rate"`
+}
+
+func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return body, err
+	}
+	switch {
+	case body.Subscription == "":
+		return body, httpapi.MissingField("subscription")
+	case body.Since.IsZero():
+		return body, httpapi.MissingField("since")
+	case !httpapi.IsStorable(body.Since):
+		return body, httpapi.BadField("since")
+	}
+	if body.Until.IsZero() {
+		body.Until = time.Now()
+	}
+	if !httpapi.IsStorable(body.Until) || !httpapi.HoldsTime(body.Since, body.Until) {
+		return body, httpapi.BadField("until")
+	}
+	body.Rate, err = httpapi.Rate(body.Rate, operation.KindResend)
+	return body, err
+}
+
+func (o *API) planResend(c *fiber.Ctx) error {
+	body, err := resendOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	plan, err := o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
+	if err != nil {
+		return err
+	}
+	return c.JSON(plan)
+}
+
+func (o *API) startResend(c *fiber.Ctx) error {
+	body, err := resendOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
+	if err != nil {
+		return err
+	}
+	return httpapi.StartOperation(c, o.Resends, operation.Resend{
+		Base: operation.New(body.Rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything,
+		Since: body.Since, Until: body.Until,
+	}, body.Reason)
+}

@@ -1,0 +1,358 @@
+package deliveryapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/operator/httpapi"
+)
+
+// DestinationView is a destination as the caller may see it, never with its secrets or the values of its headers.
+type DestinationView struct {
+	delivery.Destination
+
+	Condition delivery.Condition `json:"condition"`
+	// Secrets are the fingerprints of the signing secrets, newest first; not in lists.
+	Secrets []SecretView `json:"secrets,omitempty"`
+	// Secret is the secret that this request generated or set. It is never shown again.
+	Secret string `json:"secret,omitempty"`
+	// Warnings are likely mistakes in the applied request.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// SecretView is a secret's fingerprint and, if it was replaced, the end of its use.
+type SecretView struct {
+	Fingerprint string     `json:"fingerprint"`
+	Until       *time.Time `json:"until,omitempty"`
+}
+
+// viewDestination hides header values from everyone, and from viewers anything else that can be a secret.
+func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Condition) DestinationView {
+	if httpapi.IsViewer(c) {
+		d = d.Redacted()
+	}
+	return DestinationView{Destination: d.Shown(), Condition: how}
+}
+
+func (o *API) listDestinations(c *fiber.Ctx) error {
+	after, limit, err := afterName(c)
+	if err != nil {
+		return err
+	}
+	shown, err := o.destinationsAfter(c, after, limit+1)
+	if err != nil {
+		return err
+	}
+	return c.JSON(httpapi.Cut(shown, limit, httpapi.Same[DestinationView], func(d DestinationView) nameCursor {
+		return nameCursor{d.Name}
+	}))
+}
+
+// ListDestinations lists the destinations by name, as the caller of a request may see them, with their health.
+func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
+	after := ""
+	for {
+		some, err := o.destinationsAfter(c, after, httpapi.MaxLimit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if len(some) < httpapi.MaxLimit {
+			return all, nil
+		}
+		after = some[len(some)-1].Name
+	}
+}
+
+func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(some))
+	for i, d := range some {
+		ids[i] = d.ID
+	}
+	how, err := o.Destinations.Conditions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]DestinationView, len(some))
+	for i, d := range some {
+		shown[i] = viewDestination(c, d, how[d.ID])
+	}
+	return shown, nil
+}
+
+// nameCursor is a position in a list by name.
+type nameCursor struct {
+	Name string `json:"name"`
+}
+
+// afterName parses the parameters of a list by name.
+func afterName(c *fiber.Ctx) (after string, limit int, err error) {
+	q := httpapi.QueryOf(c, "limit", "cursor")
+	limit = q.Limit()
+	if place := httpapi.CursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
+		after = place.Name
+	}
+	return after, limit, q.Err
+}
+
+func (o *API) showDestination(c *fiber.Ctx) error {
+	if q := httpapi.QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	return httpapi.Answer(c, o.ShowDestination)
+}
+
+// ShowDestination returns the destination in the request's path, as its caller may see it.
+func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return view, err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	d, err := o.Destinations.Destination(ctx, name)
+	if err != nil {
+		return view, err
+	}
+	return o.viewOf(ctx, c, d)
+}
+
+// viewOf returns the view of a destination with the fingerprints of its secrets.
+func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
+	how, err := o.Destinations.Condition(ctx, d.ID)
+	if err != nil {
+		return view, err
+	}
+	secrets, err := o.Destinations.SecretsOf(ctx, d.ID)
+	if err != nil {
+		return view, err
+	}
+	view = viewDestination(c, d, how)
+	for _, s := range secrets {
+		view.Secrets = append(view.Secrets, SecretView{Fingerprint: admin.Fingerprint(s), Until: s.Until})
+	}
+	return view, nil
+}
+
+// sendDestination responds with a destination, and with its secret if this request set one.
+func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
+	view, err := o.viewChanged(ctx, c, d, secret)
+	if err != nil {
+		return err
+	}
+	return c.JSON(view)
+}
+
+const conditionUnknown = "the change is saved, but its condition can't be read now"
+
+// viewChanged is viewOf after a change. It shows a new secret even if reads fail: no other response ever has it.
+func (o *API) viewChanged(
+	ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string,
+) (view DestinationView, err error) {
+	view, err = o.viewOf(ctx, c, d)
+	if err != nil && secret != "" {
+		view, err = viewDestination(c, d, delivery.Condition{}), nil
+		view.Warnings = []string{conditionUnknown}
+	}
+	view.Secret = secret
+	return view, err
+}
+
+// DestinationRequest is the body of a destination change.
+type DestinationRequest struct {
+	delivery.Destination
+	httpapi.Reasoned
+
+	// Secret replaces all existing secrets; "" keeps them, or generates one if needed.
+	Secret string `json:"secret"`
+}
+
+func (o *API) createDestination(c *fiber.Ctx) error {
+	body := DestinationRequest{}
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	view, err := o.CreateDestination(c, body)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusCreated).JSON(view)
+}
+
+// CreateDestination creates a destination for the caller of a request. It refuses a name that is taken.
+func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
+		return view, err
+	}
+	body.ID, body.Version = 0, delivery.MustBeNew
+	return o.ApplyDestination(ctx, c, body)
+}
+
+// mustBeNew refuses a name that is taken.
+func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.Context, string) (T, error)) error {
+	if name == "" {
+		return httpapi.MissingField("name")
+	}
+	_, err := read(ctx, name)
+	switch {
+	case errors.Is(err, event.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	detail := fmt.Sprintf("there is a %s %s: PATCH /%ss/%s changes it", kind, name, kind, name)
+	if kind == "destination" {
+		detail += `, and a subscription names it by "to"`
+	}
+	return &httpapi.RefusalError{Code: httpapi.CodeRefused, Field: "name", Detail: detail}
+}
+
+// ApplyDestination creates or replaces a destination as requested. The view has the secret that this set, and warnings.
+func (o *API) ApplyDestination(ctx context.Context, c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
+	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, httpapi.Actor(c, body.Reason))
+	if err != nil {
+		return view, err
+	}
+	if view, err = o.viewChanged(ctx, c, applied, secret); err != nil {
+		return view, err
+	}
+	view.Warnings = append(view.Warnings, o.Changes.Warnings(&applied, nil)...)
+	return view, nil
+}
+
+// replaceDestination replaces the whole destination: fields missing in the body get their defaults.
+func (o *API) replaceDestination(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
+}
+
+// patchDestination changes only the fields in the body.
+func (o *API) patchDestination(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	stored, err := o.Destinations.Destination(ctx, name)
+	if err != nil {
+		return err
+	}
+	return o.changeDestination(ctx, c, stored)
+}
+
+func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
+	body := DestinationRequest{Destination: before}
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	if body.Name != before.Name {
+		return httpapi.BadField("name") // names are permanent
+	}
+	body.ID, body.Version = before.ID, before.Version
+	view, err := o.ApplyDestination(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	return c.JSON(view)
+}
+
+func (o *API) deleteDestination(c *fiber.Ctx) error {
+	return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
+			return err
+		}
+		return c.SendStatus(fiber.StatusNoContent)
+	})
+}
+
+// named returns the destination that a path refers to.
+type named func(ctx context.Context, name string) (destination string, err error)
+
+func itself(_ context.Context, name string) (string, error) { return name, nil }
+
+// setState pauses, resumes or disables a destination.
+func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+			destination, err := of(ctx, name)
+			if err != nil {
+				return err
+			}
+			if _, err := o.Changes.SetDestinationState(ctx, destination, to, by); err != nil {
+				return err
+			}
+			d, err := o.Destinations.Destination(ctx, destination)
+			if err != nil {
+				return err
+			}
+			return o.sendDestination(ctx, c, d, "")
+		})
+	}
+}
+
+// rotation is the body of a rotation request.
+type rotation struct {
+	httpapi.Reasoned
+
+	// Secret is the new secret; "" generates one.
+	Secret string `json:"secret"`
+	// Grace is how long requests are also signed with the previous secret.
+	Grace *event.Duration `json:"grace"`
+}
+
+// DefaultGrace is long enough to deploy the new secret.
+const DefaultGrace = 24 * time.Hour
+
+func (o *API) rotateSecret(of named) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		name, err := httpapi.PathText(c, "name")
+		if err != nil {
+			return err
+		}
+		var body rotation
+		if err := httpapi.ReadChange(c, &body); err != nil {
+			return err
+		}
+		grace := DefaultGrace
+		if body.Grace != nil {
+			grace = time.Duration(*body.Grace)
+		}
+		ctx, cancel := httpapi.Within(c)
+		defer cancel()
+		destination, err := of(ctx, name)
+		if err != nil {
+			return err
+		}
+		d, err := o.Destinations.Destination(ctx, destination)
+		if err != nil {
+			return err
+		}
+		secret, err := o.Changes.Rotate(ctx, d.Name, body.Secret, grace, httpapi.Actor(c, body.Reason))
+		if err != nil {
+			return err
+		}
+		return o.sendDestination(ctx, c, d, secret)
+	}
+}

@@ -1,0 +1,4 @@
+package deliveryapi
+
+// NameFor exports nameFor for tests.
+var NameFor = nameFor

@@ -1,0 +1,376 @@
+package deliveryapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/delivery/admin"
+	"holdfast/event/oversight"
+	"holdfast/operator/httpapi"
+)
+
+// SubscriptionView is a subscription with its destination's health.
+type SubscriptionView struct {
+	delivery.Subscription
+
+	// URL is its destination's endpoint, of which viewers see only the host. RateLimit is the destination's, in requests per
+	// second.
+	URL       string             `json:"url,omitempty"`
+	RateLimit float64            `json:"rate_limit,omitempty"`
+	Condition delivery.Condition `json:"condition"`
+	// Secret is the destination's secret if this request set it. It is never shown again.
+	Secret string `json:"secret,omitempty"`
+	// Warnings are likely mistakes in the applied request.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ViewSubscription returns the view of a subscription to a destination.
+func ViewSubscription(s delivery.Subscription, to delivery.Destination, how delivery.Condition) SubscriptionView {
+	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.PerSecond()}
+	if to.HTTP != nil {
+		view.URL = to.HTTP.URL
+	}
+	return view
+}
+
+func viewSubscription(
+	c *fiber.Ctx, s delivery.Subscription, to delivery.Destination, how delivery.Condition,
+) SubscriptionView {
+	return ViewSubscription(s, viewDestination(c, to, how).Destination, how)
+}
+
+func (o *API) listSubscriptions(c *fiber.Ctx) error {
+	after, limit, err := afterName(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	all, err := o.Subscriptions.SubscriptionsAfter(ctx, after, limit+1)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(all))
+	for i, s := range all {
+		ids[i] = s.DestinationID
+	}
+	how, err := o.Destinations.Conditions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	to, err := o.Destinations.DestinationsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return c.JSON(httpapi.Cut(all, limit,
+		func(s delivery.Subscription) SubscriptionView {
+			return viewSubscription(c, s, to[s.DestinationID], how[s.DestinationID])
+		},
+		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
+}
+
+func (o *API) showSubscription(c *fiber.Ctx) error {
+	return httpapi.LookAt(c, "name", func(ctx context.Context, name string) error {
+		s, err := o.Subscriptions.Subscription(ctx, name)
+		if err != nil {
+			return err
+		}
+		to, err := o.Destinations.Destination(ctx, s.To)
+		if err != nil {
+			return err
+		}
+		how, err := o.Destinations.Condition(ctx, s.DestinationID)
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewSubscription(c, s, to, how))
+	})
+}
+
+func (o *API) targetOf(ctx context.Context, subscription string) (string, error) {
+	s, err := o.Subscriptions.Subscription(ctx, subscription)
+	return s.To, err
+}
+
+// SubscriptionRequest is the body of a subscription change.
+type SubscriptionRequest struct {
+	delivery.Subscription
+	httpapi.Reasoned
+	Flat
+}
+
+// Flat has fields that create a subscription and its destination together, for clients without a notion of destinations.
+type Flat struct {
+	URL        string   `json:"url"`
+	EventTypes []string `json:"event_types"`
+	Secret     string   `json:"secret"`
+	// RateLimit is in requests per second.
+	RateLimit *float64 `json:"rate_limit"`
+	// Signature is how the destination signs; nil is Standard Webhooks. Requests can't set it.
+	Signature json.RawMessage `json:"-"`
+}
+
+func (f Flat) isFlat() bool {
+	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
+}
+
+func (o *API) createSubscription(c *fiber.Ctx) error {
+	body := SubscriptionRequest{Subscription: delivery.Subscription{Active: true}}
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	view, err := o.CreateSubscription(c, body)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusCreated).JSON(view)
+}
+
+// CreateSubscription creates a subscription for the caller of a request and, in the flat form, its destination. It refuses a
+// name that is taken.
+func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	if body.isFlat() {
+		return o.createFlat(ctx, c, body)
+	}
+	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
+		return view, err
+	}
+	body.ID, body.DestinationID, body.Version = 0, 0, delivery.MustBeNew
+	return o.ApplySubscription(ctx, c, body)
+}
+
+// ApplySubscription creates or replaces a subscription as requested. The view has warnings.
+func (o *API) ApplySubscription(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (SubscriptionView, error) {
+	return o.applySubscription(ctx, c, body, nil, "")
+}
+
+// applySubscription also returns the destination and its secret if the request created them.
+func (o *API) applySubscription(
+	ctx context.Context, c *fiber.Ctx, body SubscriptionRequest, to *delivery.Destination, secret string,
+) (view SubscriptionView, err error) {
+	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, httpapi.Actor(c, body.Reason))
+	if err != nil {
+		return view, err
+	}
+	if to == nil {
+		stored, err := o.Destinations.Destination(ctx, s.To)
+		if err != nil {
+			return view, err
+		}
+		to = &stored
+	}
+	how, err := o.Destinations.Condition(ctx, s.DestinationID)
+	view = viewSubscription(c, s, *to, how)
+	view.Secret, view.Warnings = secret, o.Changes.Warnings(to, &s)
+	if err != nil && secret != "" { // no other response ever has the secret
+		view.Warnings, err = append(view.Warnings, conditionUnknown), nil
+	}
+	return view, err
+}
+
+// createFlat creates a destination and its only subscription under one name. If the second step fails, the destination stays and
+// can be deleted or subscribed to.
+func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
+	switch {
+	case body.URL == "":
+		return view, httpapi.MissingField("url")
+	case body.To != "":
+		return view, httpapi.BadField("to") // the flat form creates its own destination
+	case body.EventTypes != nil && body.Events.Types != nil:
+		return view, httpapi.BadField("event_types")
+	}
+	if body.EventTypes != nil {
+		body.Events.Types = body.EventTypes
+	}
+	if body.Name == "" {
+		body.Name = nameFor(body.URL, body.Events)
+	}
+	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, delivery.MustBeNew
+	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
+		return view, err
+	}
+	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
+		return view, err
+	}
+	to := delivery.Destination{
+		Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL, Signature: body.Signature},
+	}
+	if body.RateLimit != nil {
+		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
+			return view, httpapi.BadField("rate_limit")
+		}
+	}
+	if err := body.CheckFor(to); err != nil {
+		return view, err // fail before creating a destination whose secret would be lost
+	}
+	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, httpapi.Actor(c, body.Reason))
+	if err != nil {
+		return view, err
+	}
+	return o.applySubscription(ctx, c, body, &to, secret)
+}
+
+var notForNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameFor derives a name for a request without one: the host, plus a suffix that distinguishes requests to the same host. Equal
+// requests get equal names, so a repeated request is refused and nothing is delivered twice.
+func nameFor(address string, events delivery.Events) string {
+	host := "endpoint"
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		host = strings.Trim(notForNames.ReplaceAllString(strings.ToLower(u.Hostname()), "-"), "-")
+	}
+	const most = 40
+	mark := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", address, events.Providers, events.Types, events.Filter))
+	return strings.TrimRight(host[:min(len(host), most)], "-") + "-" + hex.EncodeToString(mark[:4])
+}
+
+// replaceSubscription replaces the whole subscription: fields missing in the body get their defaults.
+func (o *API) replaceSubscription(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
+}
+
+// patchSubscription changes only the fields in the body.
+func (o *API) patchSubscription(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	stored, err := o.Subscriptions.Subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	return o.changeSubscription(ctx, c, stored)
+}
+
+func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
+	body := SubscriptionRequest{Subscription: before}
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.Name != before.Name:
+		return httpapi.BadField("name") // names are permanent
+	case body.isFlat():
+		return httpapi.BadField("url") // change the destination itself
+	}
+	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
+	view, err := o.ApplySubscription(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	return c.JSON(view)
+}
+
+func (o *API) deleteSubscription(c *fiber.Ctx) error {
+	return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
+		if err != nil {
+			return err
+		}
+		return c.JSON(gone)
+	})
+}
+
+// trialTimeout bounds a trial: an attempt may take longer than other requests.
+const trialTimeout = 25 * time.Second
+
+type trialRequest struct {
+	admin.Choice
+	httpapi.Reasoned
+}
+
+func (o *API) trySubscription(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	var body trialRequest
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	if body.EventID != "" && !isUUID(body.EventID) {
+		return httpapi.BadField("event_id")
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), trialTimeout)
+	defer cancel()
+	result, err := o.Trials.Try(ctx, name, body.Choice, httpapi.Actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return c.JSON(ViewTrial(result))
+}
+
+// TrialView is a trial with its response as text.
+type TrialView struct {
+	delivery.Trial
+
+	Answer string `json:"answer,omitempty"`
+}
+
+// ViewTrial converts a trial to its view.
+func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
+
+// checkRequest is the body of a check: an event to use instead of the samples.
+type checkRequest struct {
+	httpapi.Reasoned
+
+	// EventID is a stored event. Body is a provider's event; Provider defaults to the subscription's, if it names one.
+	EventID  string  `json:"event_id"`
+	Provider string  `json:"provider"`
+	Body     *string `json:"body"`
+}
+
+func (r checkRequest) choice() (admin.Choice, error) {
+	which := admin.Choice{EventID: r.EventID, Provider: r.Provider}
+	switch {
+	case r.EventID != "" && !isUUID(r.EventID):
+		return which, httpapi.BadField("event_id")
+	case r.EventID != "" && r.Body != nil:
+		return which, httpapi.BadField("body")
+	case r.Body != nil:
+		which.Body = []byte(*r.Body)
+	}
+	return which, nil
+}
+
+func (o *API) checkSubscription(c *fiber.Ctx) error {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	var body checkRequest
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	which, err := body.choice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := httpapi.Within(c)
+	defer cancel()
+	found, err := o.Trials.Check(ctx, name, which)
+	if err != nil {
+		return err
+	}
+	return c.JSON(httpapi.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+}

@@ -1,4 +1,0 @@
-package outgoing
-
-// NameFor exports nameFor for tests.
-var NameFor = nameFor

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Reasoned is the body of a change that takes a reason.
+type Reasoned struct {
+	Reason string `json:"reason"`
+}
+
+// CheckReason refuses a reason that can't be stored.
+func (r Reasoned) CheckReason() error {
+	if len(r.Reason) > MaxText || !IsText(r.Reason) {
+		return BadField("reason")
+	}
+	return nil
+}
+
+// ReadChange decodes the body of a change with its reason, keeping the values of missing fields.
+func ReadChange(c *fiber.Ctx, body interface{ CheckReason() error }) error {
+	if q := QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	if err := decode(c, body); err != nil {
+		return err
+	}
+	return body.CheckReason()
+}
+
+// decode decodes the body, a single JSON object, into a struct. An empty body leaves the struct unchanged.
+func decode(c *fiber.Ctx, into any) error {
+	body := c.BodyRaw()
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
+		return Refuse(CodeMediaType)
+	}
+	if !utf8.Valid(body) || bytes.TrimSpace(body)[0] != '{' {
+		return Refuse(CodeMalformedJSON)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return decodeFailure(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Refuse(CodeMalformedJSON)
+	}
+	return nil
+}
+
+// decodeFailure explains an invalid body. The decoder reports an unknown field only as text.
+func decodeFailure(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if unquoted, err := strconv.Unquote(name); err == nil {
+			name = unquoted
+		}
+		return refuseField(CodeUnknownField, Shortened(name))
+	}
+	if errors.As(err, &wrongType) {
+		return BadField(Shortened(asWritten(wrongType.Field)))
+	}
+	var invalid *json.SyntaxError
+	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return Refuse(CodeMalformedJSON)
+	}
+	var noTime *time.ParseError
+	if errors.As(err, &noTime) {
+		return &RefusalError{Code: CodeBadField, Detail: "use RFC 3339 for times (2026-01-02T15:04:05Z)"}
+	}
+	return Refuse(CodeBadField) // a type with its own decoder
+}
+
+// asWritten returns a field's path as in the body: the decoder puts the Go names of embedded structs in front. They begin with a
+// capital letter, unlike the fields of bodies.
+func asWritten(field string) string {
+	isEmbedded := func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) }
+	return strings.Join(slices.DeleteFunc(strings.Split(field, "."), isEmbedded), ".")
+}

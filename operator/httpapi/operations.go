@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+)
+
+// Operations starts, changes and reads the operations of one kind. Each change writes one audit entry in its transaction. An
+// operation returned with an error is stored, and its workflow will see it a little later.
+type Operations[T operation.Any] interface {
+	// Start stores an operation, which has an ID and a rate, and starts it.
+	Start(ctx context.Context, wanted T, by oversight.Actor) (T, error)
+	// Read returns an operation with its progress.
+	Read(ctx context.Context, id string) (T, error)
+	// Latest returns the latest operations, newest first.
+	Latest(ctx context.Context, limit int) ([]T, error)
+	// Change pauses, resumes (running) or cancels an operation that hasn't ended.
+	Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (T, error)
+}
+
+// OperationRoutes returns the routes of a kind of operations.
+func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []Route {
+	noun, path := string(kind), "/"+kind.Plural()
+	change := func(to operation.State) fiber.Handler {
+		return func(c *fiber.Ctx) error { return sendChanged(c, all, to) }
+	}
+	return []Route{
+		Get(path, "the latest "+kind.Plural(), func(c *fiber.Ctx) error { return sendLatest(c, all) }),
+		Get(path+"/:id", "one "+noun, func(c *fiber.Ctx) error { return SendOperation(c, all.Read) }),
+		Post(path+"/:id/pause", "pause one "+noun, change(operation.Paused)),
+		Post(path+"/:id/resume", "resume one "+noun, change(operation.Running)),
+		Post(path+"/:id/cancel", "cancel one "+noun, change(operation.Canceled)),
+	}
+}
+
+func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
+	q := QueryOf(c, "limit")
+	limit := q.Limit()
+	if q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := Within(c)
+	defer cancel()
+	rows, err := all.Latest(ctx, limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(List[T]{Items: append([]T{}, rows...)})
+}
+
+// SendOperation responds with what read returns for the ID in the path.
+func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
+	return LookAt(c, "id", func(ctx context.Context, id string) error {
+		r, err := read(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.JSON(r)
+	})
+}
+
+func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.State) error {
+	return Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+		changed, err := all.Change(ctx, id, to, by)
+		if err != nil && changed.Common().ID == "" {
+			return err
+		}
+		return c.JSON(changed)
+	})
+}
+
+// StartOperation starts an operation and responds with it.
+func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
+	ctx, cancel := Within(c)
+	defer cancel()
+	started, err := all.Start(ctx, wanted, Actor(c, reason))
+	if err != nil && started.Common().ID == "" {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+// Rate returns the rate in a body, or the default of the kind.
+func Rate(rate float64, kind operation.Kind) (float64, error) {
+	rates := kind.Rates()
+	if rate == 0 {
+		rate = rates.Default
+	}
+	if !rates.Allow(rate) {
+		return 0, BadField("rate")
+	}
+	return rate, nil
+}
+
+// CheckAll refuses an empty filter unless the body has "all", and "all" together with a filter.
+func CheckAll(all, restrictsNothing bool) error {
+	switch {
+	case restrictsNothing && !all:
+		return MissingField("all")
+	case all && !restrictsNothing:
+		return BadField("all")
+	}
+	return nil
+}

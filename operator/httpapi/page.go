@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// List is one page of a list.
+type List[T any] struct {
+	Items []T `json:"items"`
+	// Next is the cursor of the next page; empty on the last page.
+	Next string `json:"next,omitempty"`
+	// Note says what is missing from the page.
+	Note string `json:"note,omitempty"`
+}
+
+// Cut makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a position
+// in the list's order rather than a row count, so new rows shift nothing.
+func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
+	p := List[V]{Items: make([]V, 0, len(rows))}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		p.Next = encodeCursor(cursor(rows[limit-1]))
+	}
+	for _, row := range rows {
+		p.Items = append(p.Items, view(row))
+	}
+	return p
+}
+
+// GoOn sets the page's cursor to a place if more follows.
+func (l *List[T]) GoOn(isMore bool, place any) {
+	if isMore {
+		l.Next = encodeCursor(place)
+	}
+}
+
+func encodeCursor(place any) string {
+	text, err := json.Marshal(place)
+	if err != nil {
+		panic(err) // marshaling text, numbers and times never fails
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// CursorOf parses the cursor of a request; nil without one.
+func CursorOf[C any](q *Query, valid func(C) bool) *C {
+	text := q.Text("cursor")
+	if text == "" || q.Err != nil {
+		return nil
+	}
+	place, err := DecodeCursor[C](text)
+	if err != nil || !valid(*place) {
+		q.Err = Refuse(CodeBadCursor)
+		return nil
+	}
+	return place
+}
+
+// DecodeCursor decodes the cursor of a page.
+func DecodeCursor[C any](text string) (*C, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	place := new(C)
+	return place, json.Unmarshal(raw, place)
+}
+
+// Answer responds with the read value as JSON.
+func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
+	shown, err := read(c)
+	if err != nil {
+		return err
+	}
+	return c.JSON(shown)
+}
+
+// Same returns the row unchanged, as its own view.
+func Same[T any](v T) T { return v }

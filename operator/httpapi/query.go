@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/internal/word"
+)
+
+// Query are the parameters of a request, each given at most once.
+type Query struct {
+	values url.Values
+	// Err is the first error in the parameters.
+	Err error
+}
+
+// QueryOf parses the parameters and refuses unknown ones.
+func QueryOf(c *fiber.Ctx, known ...string) *Query {
+	values, err := url.ParseQuery(string(c.Request().URI().QueryString()))
+	if err != nil {
+		return &Query{Err: Refuse(CodeBadRequest)}
+	}
+	q := &Query{values: values}
+	for name, all := range values {
+		switch {
+		case !slices.Contains(known, name) || len(all) > 1:
+			q.Err = refuseField(CodeUnknownParameter, Shortened(name))
+		case len(all[0]) > MaxText || !IsText(all[0]):
+			q.Err = BadParameter(name)
+		}
+	}
+	return q
+}
+
+// Refuse records an invalid value of a parameter, unless there was an earlier error.
+func (q *Query) Refuse(name string) {
+	if q.Err == nil {
+		q.Err = BadParameter(name)
+	}
+}
+
+// Text returns a parameter unchanged, or "".
+func (q *Query) Text(name string) string { return q.values.Get(name) }
+
+// Source returns a source within the "provider" parameter, or "".
+func (q *Query) Source() string {
+	source := q.Text("source")
+	if source != "" && q.Text("provider") == "" {
+		q.Refuse("source")
+	}
+	return source
+}
+
+// Choose returns a value out of a closed set, or "".
+func Choose[T ~string](q *Query, name string, all []T) T {
+	value, err := word.Choose(q.values.Get(name), all)
+	if err != nil && q.Err == nil {
+		q.Err = RefuseChoice(CodeBadParameter, name, err)
+	}
+	return value
+}
+
+// Time parses an RFC 3339 time or a duration that counts back from now ("24h", "7d"). It returns zero without one.
+func (q *Query) Time(name string) time.Time {
+	text := q.values.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	at, err := ParseTime(text)
+	if err != nil && q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: name, Detail: err.Error()}
+	}
+	return at
+}
+
+// Period parses a time range, which must not be empty.
+func (q *Query) Period() (since, until time.Time) {
+	since, until = q.Time("since"), q.Time("until")
+	if !HoldsTime(since, until) && q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: "until", Detail: "must be later than since"}
+	}
+	return since, until
+}
+
+const defaultLimit = 50
+
+// MaxLimit is the maximum number of rows on a page.
+const MaxLimit = 200
+
+// Limit returns the page size.
+func (q *Query) Limit() int {
+	text := q.values.Get("limit")
+	if text == "" {
+		return defaultLimit
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > MaxLimit {
+		q.Refuse("limit")
+	}
+	return n
+}

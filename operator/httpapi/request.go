@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event/oversight"
+	"holdfast/internal/word"
+)
+
+// Timeout bounds the work on one request to the API.
+const Timeout = 10 * time.Second
+
+// MaxText bounds a parameter or a short field of a body, in bytes.
+const MaxText = 1024
+
+const deadlineKey = "deadline"
+
+// Within returns the context for a request's work. The first call sets the deadline for all calls of a request.
+func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	deadline, ok := c.Locals(deadlineKey).(time.Time)
+	if !ok {
+		deadline = time.Now().Add(Timeout)
+		c.Locals(deadlineKey, deadline)
+	}
+	return context.WithDeadline(c.UserContext(), deadline)
+}
+
+// LookAt responds with the object that the named path parameter identifies.
+func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
+	text, err := PathText(c, name)
+	if err != nil {
+		return err
+	}
+	if q := QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := Within(c)
+	defer cancel()
+	return answer(ctx, text)
+}
+
+// Decide is LookAt for an operator's decision about the object, with a reason in the body.
+func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
+	text, err := PathText(c, name)
+	if err != nil {
+		return err
+	}
+	var body Reasoned
+	if err := ReadChange(c, &body); err != nil {
+		return err
+	}
+	ctx, cancel := Within(c)
+	defer cancel()
+	return answer(ctx, text, Actor(c, body.Reason))
+}
+
+// Shortened returns the beginning of a client's text, to be shown in the response.
+func Shortened(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// IsText reports whether PostgreSQL can store the text.
+func IsText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+// ParseTime parses an RFC 3339 time or a duration that counts back from now ("24h", "7d").
+func ParseTime(text string) (time.Time, error) {
+	at, err := word.ParseTime(text, time.Now())
+	if err == nil && !IsStorable(at) {
+		err = errUnstorable
+	}
+	return at, err
+}
+
+var errUnstorable = errors.New("use a time between the years 1970 and 9998")
+
+// TimeField parses a form's time, or a duration back from now; zero if the field is empty.
+func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
+	text := strings.TrimSpace(c.FormValue(name))
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := ParseTime(text)
+	if err != nil {
+		return at, &RefusalError{Code: CodeBadField, Field: name, Detail: err.Error()}
+	}
+	return at, nil
+}
+
+// HoldsTime reports whether the range isn't empty. A zero time is no bound.
+func HoldsTime(since, until time.Time) bool {
+	return since.IsZero() || until.IsZero() || since.Before(until)
+}
+
+// IsStorable limits times to what both a timestamptz and an ID can hold.
+func IsStorable(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 9999 }
+
+// PathText returns a decoded path parameter.
+func PathText(c *fiber.Ctx, name string) (string, error) {
+	value, err := url.PathUnescape(c.Params(name))
+	if err != nil || value == "" || len(value) > MaxText || !IsText(value) {
+		return "", BadParameter(name)
+	}
+	return value, nil
+}
+
+// PathNumber returns the row ID in the path.
+func PathNumber(c *fiber.Ctx) (int64, error) {
+	n, err := strconv.ParseInt(c.Params("id"), 10, 64)
+	if err != nil || n < 1 {
+		return 0, BadParameter("id")
+	}
+	return n, nil
+}
+
+// PathUUID returns the ID in the path, as written.
+func PathUUID(c *fiber.Ctx) (string, error) {
+	id, err := uuid.Parse(c.Params("id"))
+	if err != nil || len(c.Params("id")) != len(id.String()) {
+		return "", BadParameter("id")
+	}
+	return id.String(), nil
+}

@@ -1,0 +1,282 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Format is the file format of records.
+type Format string
+
+const (
+	// FormatJSON is newline-delimited JSON: one object per line.
+	FormatJSON Format = "ndjson"
+	// FormatCSV has a heading with the names of the fields, as in RFC 4180. An empty cell is a missing field.
+	FormatCSV Format = "csv"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{FormatJSON, FormatCSV} }
+
+// FormatOf returns the format of a file by its name; the default is JSON.
+func FormatOf(name string) Format {
+	if strings.HasSuffix(strings.ToLower(name), ".csv") {
+		return FormatCSV
+	}
+	return FormatJSON
+}
+
+// maxLine bounds a line, in bytes: a body may have 16 MiB, and a third more in base64.
+const maxLine = 24 << 20
+
+// Mistake describes what is wrong with a line. It repeats no value.
+type Mistake struct {
+	Line int64 `json:"line"`
+	// Field is "" if the mistake is about the line as a whole.
+	Field  string `json:"field,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// String returns "line 12: received_at: is missing".
+func (m Mistake) String() string {
+	if m.Field == "" {
+		return fmt.Sprintf("line %d: %s", m.Line, m.Reason)
+	}
+	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Field, m.Reason)
+}
+
+// errLine is returned for a line that isn't a record.
+var errLine = errors.New("malformed line")
+
+// byteOrderMark is what spreadsheets write before a file in UTF-8.
+const byteOrderMark = "\ufeff"
+
+// eachRecord reads the records of a file one by one. A malformed line is a record with a mistake. The error is that of the
+// file, or of each.
+func eachRecord(in io.Reader, format Format, each func(*record) error) error {
+	lines := bufio.NewReaderSize(in, 64<<10)
+	if mark, err := lines.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = lines.Discard(len(byteOrderMark)) // just peeked
+	}
+	if format == FormatCSV {
+		return eachRow(lines, each)
+	}
+	for n := int64(1); ; n++ {
+		text, err := readLine(lines)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLine) {
+			return fmt.Errorf("read line %d: %w", n, err)
+		}
+		if len(bytes.TrimSpace(text)) > 0 || errors.Is(err, errLine) {
+			if err := each(recordOf(n, text, err)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+	}
+}
+
+// readLine returns the next line. If it is too long, it reads the rest and returns errLine.
+func readLine(lines *bufio.Reader) (text []byte, err error) {
+	for isTooLong := false; ; {
+		part, err := lines.ReadSlice('\n')
+		if isTooLong = isTooLong || len(text)+len(part) > maxLine; !isTooLong {
+			text = append(text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil && isTooLong:
+			return nil, errLine
+		default:
+			return text, err
+		}
+	}
+}
+
+func recordOf(n int64, text []byte, err error) *record {
+	r := newRecord(n)
+	if errors.Is(err, errLine) {
+		r.wrong("", "is longer than %d bytes", maxLine)
+		return r
+	}
+	switch {
+	case !utf8.Valid(text): // a decoder would replace the invalid bytes
+		r.wrong("", "is no UTF-8: give a body in body_base64")
+	case json.Unmarshal(text, &r.values) != nil || r.values == nil:
+		r.wrong("", "is no JSON object")
+	default:
+		r.checkRepeats(text)
+	}
+	return r
+}
+
+// checkRepeats refuses an object with a repeated field, because it is ambiguous.
+func (r *record) checkRepeats(text []byte) {
+	fields := json.NewDecoder(bytes.NewReader(text))
+	_, _ = fields.Token() // the brace of an object that was read before
+	seen := map[string]bool{}
+	for fields.More() {
+		token, err := fields.Token()
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err != nil || fields.Decode(&value) != nil {
+			return // it was read before
+		}
+		if seen[name] {
+			r.wrong(shown(name), "stands there twice")
+		}
+		seen[name] = true
+	}
+}
+
+// eachRow reads CSV. The number of a record is that of its first line.
+func eachRow(in io.Reader, each func(*record) error) error {
+	bounded := &rowReader{in: in, left: maxLine}
+	rows := csv.NewReader(bounded)
+	rows.ReuseRecord = true
+	heading, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the heading: %w", err)
+	}
+	names := slices.Clone(heading)
+	if err := checkHeading(names); err != nil {
+		return fmt.Errorf("read the heading: %w", err)
+	}
+	for {
+		bounded.left = maxLine
+		row, err := rows.Read()
+		var malformed *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.As(err, &malformed): // there may be a partial row
+			return fmt.Errorf("read CSV: %w", err)
+		}
+		if err := each(recordOfRow(names, row, rows, err)); err != nil {
+			return err
+		}
+		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
+			return fmt.Errorf("read CSV: %w", err) // the start of the next row is unknown
+		}
+	}
+}
+
+func checkHeading(names []string) error {
+	for i, name := range names {
+		if !isName.MatchString(name) {
+			return fmt.Errorf("column %d has no name of a field: the first line names the columns", i+1)
+		}
+		if first := slices.Index(names, name); first < i {
+			return fmt.Errorf("columns %d and %d are both %q: leave one out", first+1, i+1, name)
+		}
+	}
+	return nil
+}
+
+// rowReader bounds how much is read for one row.
+type rowReader struct {
+	in   io.Reader
+	left int
+}
+
+var errRow = fmt.Errorf("a row is longer than %d bytes: a quote may be open", maxLine)
+
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errRow
+	}
+	n, err := r.in.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
+}
+
+func recordOfRow(names, row []string, rows *csv.Reader, err error) *record {
+	var malformed *csv.ParseError
+	if errors.As(err, &malformed) {
+		r := newRecord(int64(malformed.StartLine))
+		r.wrong("", "%s", malformed.Err)
+		return r
+	}
+	line, _ := rows.FieldPos(0)
+	r := newRecord(int64(line))
+	r.isCSV = true
+	for i, name := range names {
+		if !utf8.ValidString(row[i]) {
+			r.wrong(shown(name), "is no UTF-8: give a body in body_base64")
+			continue
+		}
+		if row[i] != "" {
+			r.values[name] = quoted(row[i])
+		}
+	}
+	return r
+}
+
+// quoted returns a text as JSON.
+func quoted(s string) json.RawMessage {
+	text, err := json.Marshal(s)
+	if err != nil { // the text is valid UTF-8
+		return nil
+	}
+	return text
+}
+
+// record is one line, whose fields are read one by one. It collects the mistakes.
+type record struct {
+	line     int64
+	values   map[string]json.RawMessage
+	taken    map[string]bool
+	isCSV    bool
+	mistakes []Mistake
+}
+
+func newRecord(line int64) *record {
+	return &record{line: line, values: map[string]json.RawMessage{}, taken: map[string]bool{}}
+}
+
+func (r *record) wrong(field, reason string, args ...any) {
+	r.mistakes = append(r.mistakes, Mistake{Line: r.line, Field: field, Reason: fmt.Sprintf(reason, args...)})
+}
+
+// take returns a field's raw value; nil if it is missing or null.
+func (r *record) take(name string) json.RawMessage {
+	r.taken[name] = true
+	if value := bytes.TrimSpace(r.values[name]); !bytes.Equal(value, []byte("null")) {
+		return value
+	}
+	return nil
+}
+
+// finish reports fields that were never read.
+func (r *record) finish() {
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
+		if !r.taken[name] {
+			r.wrong(shown(name), "is no field of this record")
+		}
+	}
+}
+
+// isName matches a field's name. In a file without a heading, values appear in its place.
+var isName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
+
+// shown returns the name of a field if it is valid, because otherwise it may be a value.
+func shown(name string) string {
+	if isName.MatchString(name) {
+		return name
+	}
+	return "a field"
+}
