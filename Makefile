@@ -170,13 +170,13 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 
 # What measures the product is counted apart from it; a test's helpers count as tests.
 .PHONY: size
-size: ## Count the lines of Go and SQL, by room
+size: ## Count the lines of Go and SQL, by package
 	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
-		{ room = FILENAME; sub("/[^/]*$$", "", room) } \
-		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(program|temporalserver)/ { tests[room]++; t++; rooms[room]; next } \
-		room ~ /^(bench|loadgen|ledger)/ { measuring[room]++; m++; rooms[room]; next } \
-		{ product[room]++; p++; rooms[room] } \
-		END { for (room in rooms) printf "%-32s %8d %10d %8d\n", room, product[room], measuring[room], tests[room] | "sort"; close("sort"); \
+		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
+		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
+		package ~ /^(bench|internal\/loadgen|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
+		{ product[package]++; p++; packages[package] } \
+		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
 			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests" }'
 
 .PHONY: fmt
