@@ -83,7 +83,7 @@ func (o *outage) judge(name string, up bool, now time.Time, after, repeat time.D
 }
 
 func (w Watch) tell(ctx context.Context, text string) {
-	slog.WarnContext(ctx, "outage.told", "error", text)
+	slog.WarnContext(ctx, "outage.notified", "error", text)
 	if _, err := w.Notifier.Send(ctx, text); err != nil {
 		slog.WarnContext(ctx, "notification.failed", "error", err.Error())
 	}

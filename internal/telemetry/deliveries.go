@@ -38,8 +38,8 @@ func (t *Telemetry) ObserveDeliveries(read func(context.Context) (DeliveryFigure
 		metric.WithDescription("Destinations, by the state of their breaker."))
 	states, errs[3] = meter.Int64ObservableGauge("holdfast_destination_states",
 		metric.WithDescription("Destinations, by what people have decided about them."))
-	troubled, errs[4] = meter.Int64ObservableGauge("holdfast_destination_in_trouble",
-		metric.WithDescription("1 for destinations in trouble, those that have been so for longest, by name and breaker."))
+	troubled, errs[4] = meter.Int64ObservableGauge("holdfast_destination_failing",
+		metric.WithDescription("1 for each of the 20 destinations that have been failing longest, by name and breaker."))
 	secret, errs[5] = meter.Float64ObservableGauge("holdfast_destination_secret_oldest_seconds", metric.WithUnit("s"),
 		metric.WithDescription("How long ago the secret of a destination was changed that was changed least recently."))
 	if err := errors.Join(errs[:]...); err != nil {

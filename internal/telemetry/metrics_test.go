@@ -115,11 +115,11 @@ func TestTroubleThatIsToComeIsShown(t *testing.T) {
 		return telemetry.DeliveryFigures{OldestSecret: &age, Troubled: map[string]string{"crm": "closed", "shop": "open"}}, nil
 	}))
 	scraped := scrape(t, tel)
-	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-notify\"} 0\n")
-	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-sweep-runs\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_schedule_failing{schedule=\"holdfast-notify\"} 0\n")
+	require.Contains(t, scraped, "\nholdfast_schedule_failing{schedule=\"holdfast-sweep-runs\"} 1\n")
 	require.Contains(t, scraped, "\nholdfast_certificate_remaining_seconds{certificate=\"temporal\"} -3600.")
-	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"open\",destination=\"shop\"} 1\n")
-	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"closed\",destination=\"crm\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_failing{breaker=\"open\",destination=\"shop\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_failing{breaker=\"closed\",destination=\"crm\"} 1\n")
 	require.Contains(t, scraped, "\nholdfast_destination_secret_oldest_seconds 172800\n")
 }
 

@@ -24,7 +24,7 @@ func (t *Telemetry) ObserveSchedules(read func(context.Context) (troubled map[st
 		}
 		return err
 	}
-	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableGauge("holdfast_schedule_in_trouble",
+	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableGauge("holdfast_schedule_failing",
 		metric.WithDescription("1 for a schedule that is paused, missing or overdue, or whose run has failed or hangs; else 0."),
 		metric.WithInt64Callback(observe))
 	if err != nil {
