@@ -734,7 +734,7 @@ var Table = []Rule{
 	{
 		Package: "bench",
 		Why:     "it measures the built binary from outside, and is no part of it",
-		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "delivery", "event", "event/oversight", "internal/ledger",
+		Ours: []string{"bench/figures", "bench/lab", "bench/baseline", "delivery", "event", "event/oversight", "internal/ledger",
 			"internal/devstack/program", "internal/loadgen", "persistence", "providers"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid", "github.com/jackc/pgx/v5"},
 	},
@@ -749,7 +749,7 @@ var Table = []Rule{
 		Libraries: []string{"github.com/jackc/pgx/v5", "go.temporal.io", "google.golang.org/protobuf"},
 	},
 	{
-		Package: "bench/yardstick",
+		Package: "bench/baseline",
 		Why:     "what the product is compared with shares the event with the product and nothing else",
 		Ours:    []string{"event"},
 		Libraries: []string{"go.temporal.io", "google.golang.org/grpc", "github.com/google/uuid", "github.com/jackc/pgx/v5",
