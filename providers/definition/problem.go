@@ -9,7 +9,7 @@ import (
 	"holdfast/internal/word"
 )
 
-// Error is one mistake in a definition.
+// Error is one error in a definition.
 type Error struct {
 	// File is the name of the file, without its folder.
 	File string
@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 	return at + e.Reason
 }
 
-// Problems collects the mistakes of one file, so that all are reported together.
+// Problems collects the errors of one file, so that all are reported together.
 type Problems struct {
 	File string
 	// Place returns the place of a field; nil if unknown.
@@ -39,7 +39,7 @@ type Problems struct {
 	fields map[string]bool
 }
 
-// Add records a mistake. Only the first one of a field is kept: the rest follows from it.
+// Add records an error. Only the first one of a field is kept: the rest follows from it.
 func (p *Problems) Add(field, format string, args ...any) {
 	field = strings.TrimPrefix(field, ".")
 	if p.fields == nil {
@@ -83,7 +83,7 @@ func (p *Problems) Required(field, value string) bool {
 	return value != ""
 }
 
-// Err joins the mistakes; nil if there are none.
+// Err joins the errors; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
 // Errors returns every Error that is joined in err.
