@@ -32,7 +32,7 @@ func (c Config) HasSecret(name string) bool {
 // CheckSecrets reports all named secrets that can't be read. An unset one isn't an error: its provider just can't authenticate
 // requests.
 func (c Config) CheckSecrets(names ...string) error {
-	var wrong mistakes
+	var wrong problems
 	for _, name := range names {
 		if _, err := c.readSecrets(name); err != nil {
 			wrong.addError(err)
@@ -79,7 +79,7 @@ func splitSecrets(text string) []string {
 }
 
 // readSecretFiles sets NAME to the content of NAME_FILE, for the secrets of the configuration itself.
-func (m *mistakes) readSecretFiles(vars environment, fields []field) {
+func (m *problems) readSecretFiles(vars environment, fields []field) {
 	for _, f := range fields {
 		file := vars[f.name+fileSuffix]
 		if !f.secret || file == "" {

@@ -12,21 +12,21 @@ import (
 	"holdfast/persistence"
 )
 
-// Verdict is the result of a check.
-type Verdict string
+// Result is the result of a check.
+type Result string
 
 const (
-	verdictOK   Verdict = "ok"
-	verdictWarn Verdict = "warn"
-	verdictFail Verdict = "fail"
-	// verdictSkip means that an earlier failure prevented the check.
-	verdictSkip Verdict = "skip"
+	resultOK   Result = "ok"
+	resultWarn Result = "warn"
+	resultFail Result = "fail"
+	// resultSkip means that an earlier failure prevented the check.
+	resultSkip Result = "skip"
 )
 
 // Finding is the result of one check.
 type Finding struct {
-	Check   string  `json:"check"`
-	Verdict Verdict `json:"verdict"`
+	Check  string `json:"check"`
+	Result Result `json:"verdict"`
 	// Detail is what was found; Advice says what to do.
 	Detail string `json:"detail"`
 	Advice string `json:"advice,omitempty"`
@@ -80,46 +80,46 @@ func newReport(findings []Finding) Report {
 }
 
 // Failures counts the checks that have failed.
-func (r Report) Failures() int { return r.count(verdictFail) }
+func (r Report) Failures() int { return r.count(resultFail) }
 
 // Attention counts the checks that have failed or warn.
-func (r Report) Attention() int { return r.count(verdictFail) + r.count(verdictWarn) }
+func (r Report) Attention() int { return r.count(resultFail) + r.count(resultWarn) }
 
 // Healthy counts the checks that found nothing wrong.
-func (r Report) Healthy() int { return r.count(verdictOK) }
+func (r Report) Healthy() int { return r.count(resultOK) }
 
-func (r Report) count(v Verdict) (n int) {
+func (r Report) count(v Result) (n int) {
 	for _, f := range r.Findings {
-		if f.Verdict == v {
+		if f.Result == v {
 			n++
 		}
 	}
 	return n
 }
 
-func (d *doctor) found(check string, v Verdict, detail, advice string) {
-	if v == verdictOK {
+func (d *doctor) found(check string, v Result, detail, advice string) {
+	if v == resultOK {
 		advice = ""
 	}
 	d.findings = append(d.findings, Finding{check, v, detail, advice})
 }
 
 // above returns ok up to the first bound, a warning up to the second, and a failure beyond it.
-func above[T cmp.Ordered](value, warn, fail T) Verdict {
+func above[T cmp.Ordered](value, warn, fail T) Result {
 	switch {
 	case value > fail:
-		return verdictFail
+		return resultFail
 	case value > warn:
-		return verdictWarn
+		return resultWarn
 	default:
-		return verdictOK
+		return resultOK
 	}
 }
 
 // either returns ok, or the other result.
-func either(ok bool, otherwise Verdict) Verdict {
+func either(ok bool, otherwise Result) Result {
 	if ok {
-		return verdictOK
+		return resultOK
 	}
 	return otherwise
 }

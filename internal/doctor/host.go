@@ -21,5 +21,5 @@ func (d *doctor) examineDisk(check, dir string) {
 	}
 	free := disk.Bavail * 100 / disk.Blocks
 	d.found(check, above(100-free, diskWarn, diskFail), fmt.Sprintf("%d%% free", free),
-		"make room: PostgreSQL stops when its disk is full")
+		"free some space: PostgreSQL stops when its disk is full")
 }

@@ -22,7 +22,7 @@ func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]i
 		return err
 	}
 	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableGauge("holdfast_dead_letters_open",
-		metric.WithDescription("Dead letters that wait for somebody, by provider."),
+		metric.WithDescription("Dead letters that need an operator, by provider."),
 		metric.WithInt64Callback(observe))
 	if err != nil {
 		return fmt.Errorf("observe dead letters: %w", err)

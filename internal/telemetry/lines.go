@@ -70,7 +70,7 @@ func (l *Lines) Flush(ctx context.Context) error {
 // ObserveLines exports the number of lines that the log has dropped.
 func (t *Telemetry) ObserveLines(l *Lines) error {
 	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableCounter("holdfast_log_lines_dropped_total",
-		metric.WithDescription("Lines of the log that were lost because nobody read them in time."),
+		metric.WithDescription("Lines of the log that were dropped because the reader was too slow."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(l.dropped.Load())
 			return nil
