@@ -16,7 +16,7 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 	}{
 		"a package that nobody has named": {
 			Package{Path: "util"},
-			"util is a package that the import table does not know: name it there with its rule",
+			"util is a package without a rule in the import table: add one",
 		},
 		"a library in the vocabulary": {
 			Package{Path: "event", Imports: []string{"time", "github.com/google/uuid"}},
@@ -62,11 +62,11 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 		},
 		"code among the end-to-end tests": {
 			Package{Path: "e2e", HasCode: true},
-			"e2e has code beside its tests: the whole is tested as programs from the outside",
+			"e2e has code in addition to its tests: the whole is tested as programs from the outside",
 		},
 		"a test that looks up": {
 			Package{Path: "activities", TestImports: []string{"holdfast/workflows"}},
-			"a test of activities imports holdfast/workflows: workflows builds on activities, so its tests stand there or " +
+			"a test of activities imports holdfast/workflows: workflows builds on activities, so such a test belongs there or " +
 				"in e2e",
 		},
 		"a test that goes around a ban": {
@@ -100,8 +100,8 @@ func TestDirectionsThatNobodyGoesAreFound(t *testing.T) {
 	table := []Rule{{Package: "a", Ours: []string{"b", "c", anything}}, {Package: "b"}, {Package: "gone"}}
 	packages := []Package{{Path: "a", Imports: []string{"holdfast/b"}}, {Path: "b"}}
 	require.Equal(t, []string{
-		"a may import c, and does not: take it out of the rule",
-		"gone has a rule, and is no package",
+		"a may import c but does not: remove it from the rule",
+		"gone has a rule but is not a package",
 	}, Unused(packages, table))
 }
 
