@@ -129,7 +129,7 @@ func (p *process) observeDeliveries() error {
 		stats, err := read()
 		f := telemetry.DeliveryFigures{
 			Waiting: map[string]int64{}, Age: map[string]time.Duration{}, Breakers: map[string]int64{}, States: map[string]int64{},
-			Troubled: map[string]string{},
+			Failing: map[string]string{},
 		}
 		for _, open := range stats.Open {
 			f.Waiting[string(open.Status)] = open.Count
@@ -138,7 +138,7 @@ func (p *process) observeDeliveries() error {
 			}
 		}
 		for name, breaker := range stats.TroubledBreakers {
-			f.Troubled[name] = string(breaker)
+			f.Failing[name] = string(breaker)
 		}
 		for state, n := range stats.Breakers {
 			f.Breakers[string(state)] = n

@@ -112,7 +112,7 @@ func TestTroubleThatIsToComeIsShown(t *testing.T) {
 	require.NoError(t, tel.ObserveCertificate("temporal", time.Now().Add(-time.Hour)))
 	age := 48 * time.Hour
 	require.NoError(t, tel.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
-		return telemetry.DeliveryFigures{OldestSecret: &age, Troubled: map[string]string{"crm": "closed", "shop": "open"}}, nil
+		return telemetry.DeliveryFigures{OldestSecret: &age, Failing: map[string]string{"crm": "closed", "shop": "open"}}, nil
 	}))
 	scraped := scrape(t, tel)
 	require.Contains(t, scraped, "\nholdfast_schedule_failing{schedule=\"holdfast-notify\"} 0\n")
