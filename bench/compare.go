@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/baseline"
 )
 
 // The sides of a comparison alternate in short slices, so that changes in the machine's speed affect both. Each ratio is of two
@@ -24,7 +24,7 @@ const (
 
 // side is one side of a comparison.
 type side struct {
-	name string
+	name    string
 	measure func(ctx context.Context) (slice, error)
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/bench/figures"
 	"holdfast/bench/baseline"
+	"holdfast/bench/figures"
 )
 
 func main() {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/bench/lab"
 	"holdfast/bench/baseline"
+	"holdfast/bench/lab"
 	"holdfast/delivery"
 	"holdfast/event/oversight"
 	"holdfast/persistence"

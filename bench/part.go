@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"holdfast/bench/lab"
 	"holdfast/bench/baseline"
+	"holdfast/bench/lab"
 )
 
 // The parts, which run as separate processes: see package baseline.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/baseline"
 )
 
 // The sides with deliveries.

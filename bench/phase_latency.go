@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/baseline"
 )
 
 // latencyShare of the engine's maximum rate is a load at which nothing waits for the machine.

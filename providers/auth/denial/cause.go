@@ -134,7 +134,7 @@ func (r Reason) Cause() Cause { return causes[r] }
 func (e *Error) Detail() string {
 	var found []string
 	if e.Skew != nil {
-		found = append(found, describeTimestamp(*e.Skew, e.Tolerance))
+		found = append(found, e.describeTimestamp())
 	}
 	if e.Found != "" {
 		found = append(found, e.Found)
@@ -157,12 +157,12 @@ func (e *Error) Detail() string {
 	return strings.TrimSuffix("Checked "+e.Part+": "+detail, ": ")
 }
 
-func describeTimestamp(skew, tolerance time.Duration) string {
-	amount, allowed := shortDuration(skew.Abs().Round(time.Second)), shortDuration(tolerance)
+func (e *Error) describeTimestamp() string {
+	amount, allowed := shortDuration(e.Skew.Abs().Round(time.Second)), shortDuration(e.Tolerance)
 	switch {
-	case skew > tolerance:
+	case *e.Skew > e.Tolerance || e.Reason == Expired:
 		return fmt.Sprintf("timestamp too old (%s behind, %s allowed)", amount, allowed)
-	case -skew > tolerance:
+	case -*e.Skew > e.Tolerance:
 		return fmt.Sprintf("timestamp in the future (%s ahead, %s allowed)", amount, allowed)
 	default:
 		return fmt.Sprintf("timestamp OK (%s skew, %s allowed)", amount, allowed)
