@@ -106,7 +106,7 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	if d.expect != nil {
 		deliveries = d.expect()
 	}
-	before := s.lab.Meter.Look()
+	before := s.lab.Meter.Sample()
 	got.begun = before.At
 	if got.result, err = generator.Run(ctx); err != nil {
 		return got, err
@@ -123,7 +123,7 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	if err := errors.Join(err, rest(ctx)); err != nil {
 		return got, err
 	}
-	after := s.lab.Meter.Look()
+	after := s.lab.Meter.Sample()
 	got.ended, got.used = after.At, after.CPU.Sub(before.CPU)
 	got.report, err = s.check(ctx, d, path)
 	return got, err
@@ -277,7 +277,7 @@ func (s *suite) check(ctx context.Context, d drive, path string) (r ledger.Repor
 	if err != nil {
 		return r, err
 	}
-	return r, s.judge(r, d.inInbox)
+	return r, s.checkReport(r, d.inInbox)
 }
 
 func isStuck(r ledger.Report) bool {
@@ -302,9 +302,9 @@ func (s *suite) awaitFinished(ctx context.Context, check *persistence.LedgerChec
 	return err
 }
 
-// judge checks the report of a load: no event is lost or duplicated. Events that are deliberately in the inbox don't count as
-// stuck.
-func (s *suite) judge(r ledger.Report, inInbox bool) error {
+// checkReport checks the report of a load: no event is lost or duplicated. Events that are deliberately in the inbox don't
+// count as stuck.
+func (s *suite) checkReport(r ledger.Report, inInbox bool) error {
 	var broken []string
 	for _, f := range r.Findings {
 		if f.Broken() && (!inInbox || f.Invariant != ledger.Stuck) {

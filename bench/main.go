@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
-	"holdfast/bench/yardstick"
 )
 
 func main() {
@@ -49,12 +49,12 @@ func command() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.long, "long", false, "also the phases that take long: "+strings.Join(namesOf(true), ", "))
+	f.BoolVar(&o.long, "long", false, "also the long phases: "+strings.Join(namesOf(true), ", "))
 	f.StringSliceVar(&o.phases, "phases", nil, "only these: "+strings.Join(append(namesOf(false), namesOf(true)...), ", "))
 	f.StringSliceVar(&o.without, "without", nil, "in the phase ablation, leave out only these, e.g. \"change feed\"")
-	f.IntVar(&o.pairs, "pairs", 10, "how often what is compared takes turns; below 6 there are no verdicts")
-	f.Float64Var(&o.scale, "scale", 1, "a factor on the number of events and on the time; figures below 1 are worth little")
-	f.StringVar(&o.out, "out", ".holdfast/bench", "where reports are kept; the newest is what this run is compared with")
+	f.IntVar(&o.pairs, "pairs", 10, "pairs of slices per comparison; with fewer than 6 every result is undecided")
+	f.Float64Var(&o.scale, "scale", 1, "scales the number of events and the time; below 1 the figures mean little")
+	f.StringVar(&o.out, "out", ".holdfast/bench", "directory of reports; this run is compared with the newest")
 	f.StringVar(&o.bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")
 	f.BoolVar(&o.profile, "profile", false, "also write profiles of CPU and allocations of serve for each phase")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table into this page, between its marks")
@@ -65,7 +65,7 @@ func command() *cobra.Command {
 
 // partCommand is internal: it runs a part in a process of its own.
 func partCommand() *cobra.Command {
-	var e yardstick.Engine
+	var e baseline.Engine
 	part := &cobra.Command{Use: "part", Hidden: true}
 	f := part.PersistentFlags()
 	f.StringVar(&e.Address, "address", "", "")
@@ -73,16 +73,16 @@ func partCommand() *cobra.Command {
 	f.IntVar(&e.Starters, "starters", connections, "")
 	part.AddCommand(
 		&cobra.Command{Use: partCeiling, RunE: func(c *cobra.Command, _ []string) error {
-			return yardstick.Ceiling(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
+			return baseline.Ceiling(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partSteps, RunE: func(c *cobra.Command, _ []string) error {
-			return yardstick.Steps(c.Context(), e, os.Getenv(partDatabase), c.InOrStdin(), c.OutOrStdout())
+			return baseline.Steps(c.Context(), e, os.Getenv(partDatabase), c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partStarts, RunE: func(c *cobra.Command, _ []string) error {
-			return yardstick.Starts(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
+			return baseline.Starts(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
-			return yardstick.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
+			return baseline.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
 		}},
 	)
 	return part

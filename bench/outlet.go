@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/lab"
-	"holdfast/bench/yardstick"
 	"holdfast/delivery"
 	"holdfast/event/oversight"
 	"holdfast/persistence"
@@ -21,7 +21,7 @@ type outlet struct {
 	database string
 	node     *lab.Node
 	// The endpoints of its deliveries; none if they become workflows.
-	receivers []*lab.Receiver
+	endpoints []*lab.Endpoint
 	// each is the number of deliveries of an event.
 	each int64
 }
@@ -77,7 +77,7 @@ func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destina
 const inFlight = 64
 
 // endpoints subscribes n endpoints, all served by r, to everything.
-func endpoints(n int, r *lab.Receiver) func(context.Context, *persistence.Store) error {
+func endpoints(n int, r *lab.Endpoint) func(context.Context, *persistence.Store) error {
 	return func(ctx context.Context, store *persistence.Store) error {
 		for i := range n {
 			d := delivery.Destination{
@@ -94,10 +94,10 @@ func endpoints(n int, r *lab.Receiver) func(context.Context, *persistence.Store)
 // ownWorkflows subscribes a task queue without workers to everything.
 func ownWorkflows(ctx context.Context, store *persistence.Store) error {
 	d := delivery.Destination{
-		Name: "own", Temporal: &delivery.Temporal{TaskQueue: yardstick.OwnQueue}, InFlight: inFlight,
+		Name: "own", Temporal: &delivery.Temporal{TaskQueue: baseline.OwnQueue}, InFlight: inFlight,
 	}
 	return subscribe(ctx, store, d, delivery.Subscription{Start: &delivery.Start{
-		WorkflowID: `"own-" + .event.id`, Type: yardstick.OwnType, Input: []delivery.JQ{"{event_id: .event.id}"},
+		WorkflowID: `"own-" + .event.id`, Type: baseline.OwnType, Input: []delivery.JQ{"{event_id: .event.id}"},
 	}})
 }
 
@@ -114,11 +114,11 @@ func (o *outlet) expect() awaitDeliveries {
 	return func(ctx context.Context, events int64) (last time.Time, err error) {
 		ctx, cancel := context.WithTimeout(ctx, drainLimit)
 		defer cancel()
-		if len(o.receivers) == 0 {
+		if len(o.endpoints) == 0 {
 			return o.awaitRows(ctx, events, begun)
 		}
 		err = lab.Poll(ctx, func() (bool, error) { return o.received()-before >= events*o.each, nil })
-		for _, r := range o.receivers {
+		for _, r := range o.endpoints {
 			if _, at := r.Count(); at.After(last) {
 				last = at
 			}
@@ -128,7 +128,7 @@ func (o *outlet) expect() awaitDeliveries {
 }
 
 func (o *outlet) received() (n int64) {
-	for _, r := range o.receivers {
+	for _, r := range o.endpoints {
 		count, _ := r.Count()
 		n += count
 	}
@@ -158,7 +158,7 @@ const processedAt = `SELECT id::text, processed_at FROM events WHERE id = ANY ($
 func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
 	noted := map[string]time.Time{}
 	var ids []string
-	for _, r := range o.receivers {
+	for _, r := range o.endpoints {
 		for id, at := range r.Remember() {
 			noted[id], ids = at, append(ids, id)
 		}

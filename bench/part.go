@@ -14,11 +14,11 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/lab"
-	"holdfast/bench/yardstick"
 )
 
-// The parts, which run as separate processes: see package yardstick.
+// The parts, which run as separate processes: see package baseline.
 const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
@@ -28,8 +28,8 @@ const (
 	partDatabase = "BENCH_DATABASE"
 )
 
-// yardstickDatabase is where the parts write, separate from the product.
-const yardstickDatabase = "yardstick"
+// baselineDatabase is where the parts write, separate from the product.
+const baselineDatabase = "baseline"
 
 // partLimit bounds the wait for a part's answer.
 const partLimit = time.Minute
@@ -47,7 +47,7 @@ type part struct {
 
 // withPart runs f with a part, and stops it.
 func (s *suite) withPart(ctx context.Context, name string, f func(*part) error) error {
-	if err := s.lab.Postgres.CreateDatabase(ctx, yardstickDatabase); err != nil {
+	if err := s.lab.Postgres.CreateDatabase(ctx, baselineDatabase); err != nil {
 		return err
 	}
 	p, err := s.startPart(ctx, name)
@@ -71,7 +71,7 @@ func (s *suite) startPart(ctx context.Context, name string) (p *part, err error)
 	}()
 	p.command = exec.CommandContext(ctx, self, "part", name, "--address", s.lab.Temporal.Address(),
 		"--namespace", s.lab.Temporal.Namespace())
-	p.command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(yardstickDatabase))
+	p.command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(baselineDatabase))
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
 	p.command.WaitDelay = 20 * time.Second
 	p.command.Stderr = &p.failure
@@ -86,7 +86,7 @@ func (s *suite) startPart(ctx context.Context, name string) (p *part, err error)
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
-	p.meter.Track(lab.LabelYardstick, p.command.Process.Pid)
+	p.meter.Track(lab.LabelBaseline, p.command.Process.Pid)
 	return p, nil
 }
 
@@ -110,8 +110,8 @@ func (p *part) line() (string, error) {
 }
 
 // measure requests a slice, and returns its result and total cost.
-func (p *part) measure(ctx context.Context, want yardstick.Slice) (r yardstick.Result, used lab.Usage, err error) {
-	before := p.meter.Look()
+func (p *part) measure(ctx context.Context, want baseline.Slice) (r baseline.Result, used lab.Usage, err error) {
+	before := p.meter.Sample()
 	if err := json.NewEncoder(p.in).Encode(want); err != nil {
 		return r, nil, fmt.Errorf("ask %s: %w", p.name, err)
 	}
@@ -122,7 +122,7 @@ func (p *part) measure(ctx context.Context, want yardstick.Slice) (r yardstick.R
 	if err := errors.Join(err, rest(ctx)); err != nil {
 		return r, nil, err
 	}
-	return r, p.meter.Look().CPU.Sub(before.CPU), nil
+	return r, p.meter.Sample().CPU.Sub(before.CPU), nil
 }
 
 // settled is how long after the last event the servers are still charged for it: Temporal finishes work in the background.

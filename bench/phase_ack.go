@@ -51,7 +51,7 @@ func (s *suite) minimal(name, url string) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		d := drive{}
 		d.Targets, d.Duration = []string{url}, s.lasting(sliceTime)
-		before := s.lab.Meter.Look()
+		before := s.lab.Meter.Sample()
 		r, err := s.send(ctx, d)
 		if err == nil && (r.OK != r.Requests || r.OK == 0) {
 			err = fmt.Errorf("the minimal handler has taken %d of %d requests: %v %s", r.OK, r.Requests, r.Statuses, r.FirstError)
@@ -59,7 +59,7 @@ func (s *suite) minimal(name, url string) side {
 		if err := errors.Join(err, rest(ctx)); err != nil {
 			return slice{}, err
 		}
-		used := s.lab.Meter.Look().CPU.Sub(before.CPU)
+		used := s.lab.Meter.Sample().CPU.Sub(before.CPU)
 		delete(used, lab.LabelHoldfast)
 		return slice{rate: r.PerSecond, cost: cost(used, r.OK)}, nil
 	}}

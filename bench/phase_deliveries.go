@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/yardstick"
 )
 
 // The sides with deliveries.
@@ -25,26 +25,26 @@ const manyEndpoints = 100
 
 // deliveries compares events with and without deliveries, and with the minimal cost of a delivery.
 func deliveries(ctx context.Context, s *suite) (err error) {
-	one, err := lab.NewReceiver(0)
+	one, err := lab.NewEndpoint(0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, one.Close()) }()
-	many, err := lab.NewReceiver(0)
+	many, err := lab.NewEndpoint(0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, many.Close()) }()
 	return s.serving(ctx, lab.ProductDatabase, func(plain *lab.Node) error {
 		return s.withPart(ctx, partCeiling, func(ceiling *part) error {
-			to := outlet{receivers: []*lab.Receiver{one}, each: 1}
+			to := outlet{endpoints: []*lab.Endpoint{one}, each: 1}
 			err := s.withOutlet(ctx, "deliveries", endpoints(1, one), to, func(o *outlet) error {
 				return s.toEndpoint(ctx, plain, o, ceiling)
 			})
 			if err != nil {
 				return err
 			}
-			to = outlet{receivers: []*lab.Receiver{many}, each: manyEndpoints}
+			to = outlet{endpoints: []*lab.Endpoint{many}, each: manyEndpoints}
 			err = s.withOutlet(ctx, "fanout", endpoints(manyEndpoints, many), to, func(o *outlet) error {
 				return s.toMany(ctx, plain, o)
 			})
@@ -60,7 +60,7 @@ func (s *suite) toEndpoint(ctx context.Context, plain *lab.Node, o *outlet, ceil
 	quarter := 0.0
 	paced := side{sidePacedTo, func(ctx context.Context) (slice, error) {
 		if quarter == 0 {
-			got, _, err := ceiling.measure(ctx, yardstick.Slice{Length: s.lasting(sliceTime)})
+			got, _, err := ceiling.measure(ctx, baseline.Slice{Length: s.lasting(sliceTime)})
 			if err != nil {
 				return slice{}, err
 			}
@@ -68,7 +68,7 @@ func (s *suite) toEndpoint(ctx context.Context, plain *lab.Node, o *outlet, ceil
 		}
 		d := o.load(stripe)
 		d.Rate, d.Duration = quarter, s.lasting(pacedTime)
-		o.receivers[0].Remember()
+		o.endpoints[0].Remember()
 		got, err := s.drive(ctx, d)
 		if err != nil {
 			return slice{}, err
@@ -121,7 +121,7 @@ func (s *suite) toOwn(ctx context.Context, o *outlet) error {
 }
 
 // differences returns the additional CPU cost of one of n over the other side, in ms, for the pairs with both slices kept.
-func (t turns) differences(over, under string, n float64) (all []float64) {
+func (t comparison) differences(over, under string, n float64) (all []float64) {
 	for i, a := range t[over] {
 		if b := t[under][i]; a != nil && b != nil {
 			all = append(all, (cpuOf(a)-cpuOf(b))/n)

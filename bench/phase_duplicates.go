@@ -36,13 +36,13 @@ func duplicates(ctx context.Context, s *suite) error {
 // and time have the same events, byte for byte.
 func (s *suite) twice(d drive) (event, duplicate side) {
 	next := s.scaled(firstEvents)
-	event.take = func(ctx context.Context) (slice, error) {
+	event.measure = func(ctx context.Context) (slice, error) {
 		d.Run, d.Seed, d.At, d.Count = loadgen.RandomRun(), 7, time.Now(), next
 		got, err := s.drive(ctx, d)
 		next = s.inSlice(got)
 		return sliceOf(got), err
 	}
-	duplicate.take = func(ctx context.Context) (slice, error) {
+	duplicate.measure = func(ctx context.Context) (slice, error) {
 		again := d
 		again.Connections = duplicateConnections
 		got, err := s.drive(ctx, again)

@@ -101,7 +101,7 @@ func (p *patches) ripen(ctx context.Context) error {
 // its own CPU counts.
 func (s *suite) patching(name string, p *patches) side {
 	return side{name, func(ctx context.Context) (slice, error) {
-		begun, before, first := time.Now(), s.lab.Meter.Look(), p.n
+		begun, before, first := time.Now(), s.lab.Meter.Sample(), p.n
 		for time.Since(begun) < entitySlice {
 			if err := p.write(ctx); err != nil {
 				return slice{}, err
@@ -109,7 +109,7 @@ func (s *suite) patching(name string, p *patches) side {
 		}
 		done, took := p.n-first, time.Since(begun)
 		each := map[string]float64{}
-		for label, used := range s.lab.Meter.Look().CPU.Sub(before.CPU) {
+		for label, used := range s.lab.Meter.Sample().CPU.Sub(before.CPU) {
 			if label == lab.LabelLoad || label == lab.DatabaseLabel(entityDatabase) {
 				each[label] = milliseconds(used) / float64(done)
 			}

@@ -25,16 +25,16 @@ const (
 
 // isolation compares how soon healthy endpoints get their events if all are healthy, and if some are dead or slow.
 func isolation(ctx context.Context, s *suite) (err error) {
-	well, slow := (*lab.Receiver)(nil), (*lab.Receiver)(nil)
-	if well, err = lab.NewReceiver(0); err != nil {
+	well, slow := (*lab.Endpoint)(nil), (*lab.Endpoint)(nil)
+	if well, err = lab.NewEndpoint(0); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, well.Close()) }()
-	if slow, err = lab.NewReceiver(slowAnswer); err != nil {
+	if slow, err = lab.NewEndpoint(slowAnswer); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, slow.Close()) }()
-	all := outlet{receivers: []*lab.Receiver{well}, each: 1}
+	all := outlet{endpoints: []*lab.Endpoint{well}, each: 1}
 	return s.withOutlet(ctx, "well", customers(0, well, slow), all, func(good *outlet) error {
 		return s.withOutlet(ctx, "troubled", customers(badShare, well, slow), all, func(bad *outlet) error {
 			const sideWell, sideTroubled = "all well", "some in trouble"
@@ -55,7 +55,7 @@ func isolation(ctx context.Context, s *suite) (err error) {
 }
 
 // customers subscribes each endpoint to one customer.
-func customers(bad float64, well, slow *lab.Receiver) func(context.Context, *persistence.Store) error {
+func customers(bad float64, well, slow *lab.Endpoint) func(context.Context, *persistence.Store) error {
 	return func(ctx context.Context, store *persistence.Store) error {
 		for i := range isolated {
 			url := well.URL
@@ -81,7 +81,7 @@ func (s *suite) isolatedLoad(name string, o *outlet) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		d := load(o.node, stripe)
 		d.database, d.Entities, d.Rate, d.Duration = o.database, isolated, isolationRate, s.lasting(2*pacedTime)
-		o.receivers[0].Remember()
+		o.endpoints[0].Remember()
 		got, err := s.drive(ctx, d)
 		if err != nil {
 			return slice{}, err

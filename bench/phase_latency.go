@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/yardstick"
 )
 
 // latencyShare of the engine's maximum rate is a load at which nothing waits for the machine.
@@ -17,7 +17,7 @@ func latency(ctx context.Context, s *suite) error {
 		return s.withPart(ctx, partCeiling, func(ceiling *part) error {
 			rate, ok := s.report.Value(rateOfCeiling)
 			if !ok {
-				got, _, err := ceiling.measure(ctx, yardstick.Slice{Length: s.lasting(sliceTime)})
+				got, _, err := ceiling.measure(ctx, baseline.Slice{Length: s.lasting(sliceTime)})
 				if err != nil {
 					return err
 				}

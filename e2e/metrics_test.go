@@ -33,7 +33,7 @@ func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	eventually(t, time.Minute, "the durations are counted, queues and schedules have been asked", func() error {
 		metrics = n.metrics(t)
 		if !durationsOfOthers.MatchString(metrics) || !strings.Contains(metrics, `holdfast_queue_backlog{queue="events"} 0`) ||
-			!strings.Contains(metrics, `holdfast_schedule_in_trouble{schedule="holdfast-sweep-runs"} 0`) {
+			!strings.Contains(metrics, `holdfast_schedule_failing{schedule="holdfast-sweep-runs"} 0`) {
 			return errors.New("not yet")
 		}
 		return nil

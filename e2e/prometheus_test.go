@@ -108,14 +108,14 @@ var asked = regexp.MustCompile(`\b(holdfast|temporal|pgxpool|db_client|go|proces
 
 // comesLater are the metrics that this test doesn't produce, and what produces them.
 var comesLater = map[string]string{
-	"holdfast_breaker_turns_total":           "a breaker turns",
+	"holdfast_breaker_transitions_total":     "a breaker that opens or closes",
 	"holdfast_batch_events_total":            "an event of the bulk lane",
 	"holdfast_batch_duration_seconds_bucket": "an event of the bulk lane",
 	"holdfast_certificate_remaining_seconds": "a client certificate for Temporal",
 	"holdfast_changes_without_effect_total":  "a change that comes after a purge",
 	"holdfast_deliveries_oldest_seconds":     "a delivery that waits",
 	"holdfast_deliveries_open":               "a delivery that waits",
-	"holdfast_destination_in_trouble":        "a destination in trouble",
+	"holdfast_destination_failing":           "a destination that fails",
 	"holdfast_event_conflicts_total":         "a conflict",
 	"holdfast_possible_duplicates_total":     "an event with the content of an earlier one",
 	"holdfast_events_spooled_total":          "an event in the inbox",

@@ -76,8 +76,8 @@ func TestTheOperatorLearnsTheCauseAndTheSenderDoesNot(t *testing.T) {
 	require.NotEmpty(t, found.Causes[0].Next)
 	require.InDelta(t, -time.Hour.Milliseconds(), *found.Last[0].SkewMS, 60_000)
 	require.InDelta(t, time.Hour.Milliseconds(), *found.Last[1].SkewMS, 60_000)
-	require.Contains(t, found.Last[2].Detail, "the body without the white space around it")
-	require.Contains(t, logged.line(`"reason":"modified_body"`), `"detail":"looked at: header stripe-signature; the signature is good for`)
+	require.Contains(t, found.Last[2].Detail, "the body without surrounding white space")
+	require.Contains(t, logged.line(`"reason":"modified_body"`), `"detail":"Checked header stripe-signature: timestamp OK (`)
 	text, err := json.Marshal(found)
 	require.NoError(t, err)
 	for _, never := range []string{canary, strings.ToLower(canary), "evt_1", secret, "r-cause"} {

@@ -11,7 +11,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// compiler compiles one definition into a Provider and collects every mistake.
+// compiler compiles one definition into a Provider and collects every error.
 type compiler struct{ mapping.Compiler }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)

@@ -71,12 +71,12 @@ func LoadLive(dir string, s auth.Secrets, rate *Rate, accept func(*Catalogue) er
 	return l, nil
 }
 
-// Reload reads all definitions again. If a file has a mistake, or judge rejects the next catalogue, the current one stays; the
-// error joins a *definition.Error for each mistake.
-func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
+// Reload reads all definitions again. If a file has an error, or check rejects the next catalogue, the current one stays; the
+// error joins a *definition.Error for each error.
+func (l *Live) Reload(check func(next, current *Catalogue) error) error {
 	next, err := l.load()
 	if err == nil {
-		err = judge(next, l.Catalogue())
+		err = check(next, l.Catalogue())
 	}
 	if err != nil {
 		rejected := l.Loading()

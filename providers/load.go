@@ -30,7 +30,7 @@ func readBuiltIn() (definition.Files, error) {
 }
 
 // Load reads the built-in definitions and those of the folder dir ("" for none), which add to them or replace them by name. The
-// error joins a *definition.Error for every mistake in every file.
+// error joins a *definition.Error for every error in every file.
 func Load(dir string) (*Catalogue, error) {
 	files, unread := ReadAll(dir)
 	if files == nil {
@@ -73,7 +73,7 @@ func ReadAll(dir string) (definition.Files, error) {
 	return all.Under(os.DirFS(dir))
 }
 
-// builtInEntry is a definition of the catalogue that is compiled on first use. A test checks that none has a mistake.
+// builtInEntry is a definition of the catalogue that is compiled on first use. A test checks that none has an error.
 func builtInEntry(files definition.Files, f definition.File) entry {
 	p := definition.Problems{File: f.Name}
 	d, tree := p.Read(files, f)
@@ -87,7 +87,7 @@ func builtInEntry(files definition.Files, f definition.File) entry {
 	})}
 }
 
-// Compile compiles one of the files. The error joins a *definition.Error for every mistake.
+// Compile compiles one of the files. The error joins a *definition.Error for every error.
 func Compile(files definition.Files, f definition.File) (*Provider, error) {
 	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name, Place: f.Place}}}
 	d, tree := c.Read(files, f)

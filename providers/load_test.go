@@ -59,7 +59,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 		"unknown nested field":  {"secrets:", "secret: X\n      secrets:", "auth[0].hmac.secret", "is not a field"},
 		"no name":               {"name: acme", "", "name", "is no name"},
 		"name of another file":  {"name: acme", "name: other", "name", "name of the file"},
-		"no auth":               {"auth:", "auth: []\nignored:", "auth", "nobody could be authenticated"},
+		"no auth":               {"auth:", "auth: []\nignored:", "auth", "no request could be authenticated"},
 		"two schemes in one":    {"  - hmac:", "  - basic: {secrets: A, user: u}\n    hmac:", "auth[0]", "exactly one of"},
 		"the secret itself":     {"ACME_SECRET", "whsec_123", "auth[0].hmac.secrets", "never the secret itself"},
 		"body not signed":       {`"{body}"`, `"{timestamp}"`, "auth[0].hmac.partial", "must be given"},
@@ -132,12 +132,12 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 					found = true
 				}
 			}
-			require.True(t, found, "want a mistake in %q: %v", c.field, err)
+			require.True(t, found, "want an error in %q: %v", c.field, err)
 		})
 	}
 }
 
-// All mistakes of all files are reported at once.
+// All errors of all files are reported at once.
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(writeDefinitions(t, map[string]string{

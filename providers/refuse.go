@@ -33,7 +33,7 @@ func (c *compiler) newRefusals(defs []definition.Refusal) []refusal {
 }
 
 // refusedFor returns the message of the first condition that holds; "" if none does. A condition that fails doesn't hold, so
-// that a mistake in it loses no event. The only possible error is a timeout of the evaluation.
+// that an error in it loses no event. The only possible error is a timeout of the evaluation.
 func (p *Provider) refusedFor(ctx context.Context, in jq.Input) (string, error) {
 	for _, r := range p.refusals {
 		v, err := r.when.First(ctx, in, nil)

@@ -70,7 +70,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 	if root != nil {
 		rootValue, _ = decode.JSONExactly(root)
 	}
-	items, seen := make([]Item, 0, len(parts)), alike{}
+	items, seen := make([]Item, 0, len(parts)), repeats{}
 	for _, part := range parts {
 		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], part)
 		item := Item{
@@ -88,7 +88,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 			return nil, err
 		}
 		if len(parts) > 1 {
-			seen.tellApart(p.name, &item)
+			seen.disambiguate(p.name, &item)
 		}
 		item.Type = cmp.Or(item.Type, UnknownType)
 		items = append(items, item)
@@ -96,13 +96,13 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 	return items, nil
 }
 
-// alike counts equal items with a guessed key in a request.
-type alike map[[sha256.Size]byte]int
+// repeats counts equal items with a guessed key in a request.
+type repeats map[[sha256.Size]byte]int
 
-// tellApart gives the second and later equal items different keys: no sender retries within a request. A repeated request has
+// disambiguate gives the second and later equal items different keys: no sender retries within a request. A repeated request has
 // the same keys, since they follow the order of the items. Items that differ only in what varies between deliveries, such as
 // the number of the subscription, are deliveries of one event.
-func (a alike) tellApart(provider string, item *Item) {
+func (r repeats) disambiguate(provider string, item *Item) {
 	if item.Content == "" {
 		return
 	}
@@ -110,9 +110,9 @@ func (a alike) tellApart(provider string, item *Item) {
 	fmt.Fprintf(h, "%s\n", item.Key)
 	h.Write(item.Body)
 	same := [sha256.Size]byte(h.Sum(nil))
-	if a[same]++; a[same] > 1 {
-		item.Key = event.CanonicalKey(provider, item.Key+":"+strconv.Itoa(a[same]))
-		item.Earlier = nil // the previous release took it for the first one
+	if r[same]++; r[same] > 1 {
+		item.Key = event.CanonicalKey(provider, item.Key+":"+strconv.Itoa(r[same]))
+		item.Earlier = nil // the previous release gave it the key of the first one
 	}
 }
 
@@ -188,7 +188,7 @@ func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
 	if p.batch == nil {
 		return [][]byte{body}, nil
 	}
-	parts, root, ok := decode.Cut(body, p.batch)
+	parts, root, ok := decode.SplitArray(body, p.batch)
 	if !ok {
 		return [][]byte{body}, nil
 	}

@@ -91,11 +91,11 @@ func TestAVerdictNeedsTheWholeInterval(t *testing.T) {
 	} {
 		r := &figures.Report{}
 		r.AddSamples("x", "", c.goal, c.samples)
-		require.Equal(t, c.want, r.Figures[0].Verdict(), name)
+		require.Equal(t, c.want, r.Figures[0].Result(), name)
 	}
 	r := &figures.Report{}
 	r.AddValue("counted", "", figures.AtMost(60), 41)
 	r.AddValue("counted", "", figures.AtMost(40), 41)
-	require.Equal(t, "met", r.Figures[0].Verdict())
-	require.Equal(t, "missed", r.Figures[1].Verdict())
+	require.Equal(t, "met", r.Figures[0].Result())
+	require.Equal(t, "missed", r.Figures[1].Result())
 }

@@ -64,8 +64,8 @@ func (g Goal) Met(v float64) bool {
 	return v <= g.Bound
 }
 
-// Verdict returns met or missed if the whole interval is on one side of the goal, else undecided; "" without a goal.
-func (f Figure) Verdict() string {
+// Result returns met or missed if the whole interval is on one side of the goal, else undecided; "" without a goal.
+func (f Figure) Result() string {
 	switch {
 	case f.Goal == nil:
 		return ""

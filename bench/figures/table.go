@@ -11,12 +11,12 @@ import (
 
 type row [7]string
 
-var header = row{"figure", "value", "95 %", "unit", "goal", "verdict", "before"}
+var header = row{"figure", "value", "95 %", "unit", "goal", "result", "before"}
 
 // rows returns the figures, those with a goal first, with the values of an earlier run.
 func (r *Report) rows(previous *Report) (goals, others []row) {
 	for _, f := range r.Figures {
-		line := row{f.Name, number(f.Value), f.spread(), f.Unit, "", f.Verdict(), ""}
+		line := row{f.Name, number(f.Value), f.spread(), f.Unit, "", f.Result(), ""}
 		if f.Goal != nil {
 			line[4] = f.Goal.String()
 		}

@@ -14,8 +14,8 @@ const (
 	LabelPooler = "PgBouncer"
 	// LabelLoad is the load generator, which is this process: it also checks the ledger and receives the traces.
 	LabelLoad = "load generator"
-	// LabelYardstick is the program that the product is compared with.
-	LabelYardstick = "yardstick"
+	// LabelBaseline is the program that the product is compared with.
+	LabelBaseline = "baseline"
 	// LabelBackground is all of PostgreSQL outside of connections, and connections too short to be sampled.
 	LabelBackground = postgresLabel + "background"
 
@@ -99,7 +99,7 @@ func (m *Meter) run() {
 	for {
 		select {
 		case <-ticker.C:
-			m.Look()
+			m.Sample()
 		case <-m.ended:
 			return
 		}
@@ -111,8 +111,8 @@ func (m *Meter) stop() {
 	m.stopped.Wait()
 }
 
-// Look takes a sample now.
-func (m *Meter) Look() Sample {
+// Sample samples all processes now.
+func (m *Meter) Sample() Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := Sample{At: time.Now(), CPU: Usage{}, RSS: map[string]int64{}}
@@ -122,10 +122,10 @@ func (m *Meter) Look() Sample {
 			delete(m.tracked, pid) // it has ended; its number can be reused
 			continue
 		}
-		m.see(p, label, used.self)
+		m.record(p, label, used.self)
 		s.RSS[label] += residentSize(pid)
 	}
-	all := m.lookAtPostgres()
+	all := m.samplePostgres()
 	for p, used := range m.seen {
 		s.CPU[m.labels[p]] += used
 	}
@@ -140,14 +140,14 @@ func (m *Meter) Look() Sample {
 	return s
 }
 
-func (m *Meter) see(p process, label string, used time.Duration) {
+func (m *Meter) record(p process, label string, used time.Duration) {
 	m.seen[p] = used
 	m.labels[p] = label
 }
 
-// lookAtPostgres attributes connections to their databases, and returns the usage of the whole server, including ended
+// samplePostgres attributes connections to their databases, and returns the usage of the whole server, including ended
 // processes.
-func (m *Meter) lookAtPostgres() time.Duration {
+func (m *Meter) samplePostgres() time.Duration {
 	_, used, err := readProcess(m.postmaster)
 	if err != nil {
 		return 0
@@ -160,7 +160,7 @@ func (m *Meter) lookAtPostgres() time.Duration {
 		}
 		all += used.self
 		if database, ok := databaseOf(pid); ok {
-			m.see(p, DatabaseLabel(database), used.self)
+			m.record(p, DatabaseLabel(database), used.self)
 		}
 	}
 	return all

@@ -45,8 +45,8 @@ func newMetrics() (m metrics, err error) {
 		metric.WithDescription("Attempts of deliveries, by kind of destination, outcome and code."))
 	m.deliveries, errs[1] = meter.Int64Counter("holdfast_deliveries_total",
 		metric.WithDescription("Deliveries that have ended, by kind of destination, outcome and code."))
-	m.transitions, errs[2] = meter.Int64Counter("holdfast_breaker_turns_total",
-		metric.WithDescription("Changes of a destination's breaker, by what it has become."))
+	m.transitions, errs[2] = meter.Int64Counter("holdfast_breaker_transitions_total",
+		metric.WithDescription("State changes of breakers, by the new state."))
 	m.took, errs[3] = meter.Float64Histogram("holdfast_delivery_attempt_duration_seconds", metric.WithUnit("s"),
 		metric.WithDescription("Time of one attempt, by kind of destination and outcome."))
 	m.waited, errs[4] = meter.Float64Histogram("holdfast_delivery_duration_seconds", metric.WithUnit("s"),

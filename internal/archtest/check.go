@@ -26,7 +26,7 @@ func Check(packages []Package, table []Rule) []string {
 	for _, p := range packages {
 		rule, ok := rules[p.Path]
 		if !ok {
-			breaches = append(breaches, p.Path+" is a package that the import table does not know: name it there with its rule")
+			breaches = append(breaches, p.Path+" is a package without a rule in the import table: add one")
 			continue
 		}
 		breaches = append(breaches, rule.check(p, rules)...)
@@ -44,12 +44,12 @@ func Unused(packages []Package, table []Rule) []string {
 	for _, r := range table {
 		used, exists := imports[r.Package]
 		if !exists {
-			unused = append(unused, r.Package+" has a rule, and is no package")
+			unused = append(unused, r.Package+" has a rule but is not a package")
 			continue
 		}
 		for _, ours := range r.Ours {
 			if ours != anything && !slices.Contains(used, module+"/"+ours) {
-				unused = append(unused, fmt.Sprintf("%s may import %s, and does not: take it out of the rule", r.Package, ours))
+				unused = append(unused, fmt.Sprintf("%s may import %s but does not: remove it from the rule", r.Package, ours))
 			}
 		}
 	}
@@ -59,23 +59,23 @@ func Unused(packages []Package, table []Rule) []string {
 func (r Rule) check(p Package, rules map[string]Rule) []string {
 	var breaches []string
 	if r.OnlyTests && p.HasCode {
-		breaches = append(breaches, fmt.Sprintf("%s has code beside its tests: %s", p.Path, r.Why))
+		breaches = append(breaches, fmt.Sprintf("%s has code in addition to its tests: %s", p.Path, r.Why))
 	}
 	for _, path := range p.Imports {
-		if why, broken := r.judge(path); broken {
+		if why, broken := r.violation(path); broken {
 			breaches = append(breaches, fmt.Sprintf("%s imports %s: %s", p.Path, path, why))
 		}
 	}
 	for _, path := range p.TestImports {
-		if why, broken := r.judgeTest(path, rules); broken {
+		if why, broken := r.testViolation(path, rules); broken {
 			breaches = append(breaches, fmt.Sprintf("a test of %s imports %s: %s", p.Path, path, why))
 		}
 	}
 	return breaches
 }
 
-// judge explains why the package must not import path.
-func (r Rule) judge(path string) (why string, broken bool) {
+// violation explains why the package must not import path.
+func (r Rule) violation(path string) (why string, broken bool) {
 	for _, ban := range r.Never {
 		if isBelow(path, ban.Path) {
 			return ban.Why, true
@@ -93,8 +93,8 @@ func (r Rule) judge(path string) (why string, broken bool) {
 	return r.Why, broken
 }
 
-// judgeTest lets tests import every library, and every package of this module that doesn't depend on the tested one.
-func (r Rule) judgeTest(path string, rules map[string]Rule) (why string, broken bool) {
+// testViolation lets tests import every library, and every package of this module that doesn't depend on the tested one.
+func (r Rule) testViolation(path string, rules map[string]Rule) (why string, broken bool) {
 	ours, isOurs := below(path)
 	if !isOurs || ours == r.Package || r.OnlyTests {
 		return "", false
@@ -105,7 +105,7 @@ func (r Rule) judgeTest(path string, rules map[string]Rule) (why string, broken 
 		}
 	}
 	if buildsOn(ours, r.Package, rules) {
-		return fmt.Sprintf("%s builds on %s, so its tests stand there or in e2e", ours, r.Package), true
+		return fmt.Sprintf("%s builds on %s, so such a test belongs there or in e2e", ours, r.Package), true
 	}
 	return "", false
 }

@@ -14,17 +14,17 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 		pkg  Package
 		want string
 	}{
-		"a package that nobody has named": {
+		"a package without a rule": {
 			Package{Path: "util"},
-			"util is a package that the import table does not know: name it there with its rule",
+			"util is a package without a rule in the import table: add one",
 		},
 		"a library in the vocabulary": {
 			Package{Path: "event", Imports: []string{"time", "github.com/google/uuid"}},
-			"event imports github.com/google/uuid: the vocabulary is spoken by every package, so it depends on none",
+			"event imports github.com/google/uuid: the shared vocabulary: every package imports it, so it imports none",
 		},
 		"a direction turned around": {
 			Package{Path: "event", Imports: []string{"holdfast/providers"}},
-			"event imports holdfast/providers: the vocabulary is spoken by every package, so it depends on none",
+			"event imports holdfast/providers: the shared vocabulary: every package imports it, so it imports none",
 		},
 		"a store in the ingress": {
 			Package{Path: "ingress", Imports: []string{"holdfast/event", "github.com/jackc/pgx/v5/pgxpool"}},
@@ -40,8 +40,8 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 		},
 		"the SDK of OpenTelemetry where its API is enough": {
 			Package{Path: "activities", Imports: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/sdk/trace"}},
-			"activities imports go.opentelemetry.io/otel/sdk/trace: a step is called by Temporal and calls what it is " +
-				"given; it starts nothing and stores nothing by itself",
+			"activities imports go.opentelemetry.io/otel/sdk/trace: steps are called by Temporal and call interfaces; they " +
+				"start and store nothing directly",
 		},
 		"the domain in the plumbing": {
 			Package{Path: "internal/config", Imports: []string{"github.com/caarlos0/env/v11", "holdfast/event"}},
@@ -49,24 +49,24 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 		},
 		"code for tests in the binary": {
 			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/internal/process", "holdfast/internal/devstack/stacktest"}},
-			"cmd/holdfast imports holdfast/internal/devstack/stacktest: the binary carries no code for tests",
+			"cmd/holdfast imports holdfast/internal/devstack/stacktest: the binary contains no test code",
 		},
 		"a command line in a process": {
 			Package{Path: "internal/process", Imports: []string{"holdfast/ingress", "github.com/spf13/cobra"}},
-			"internal/process imports github.com/spf13/cobra: it wires the roles together, and can be run by whoever has a " +
-				"configuration",
+			"internal/process imports github.com/spf13/cobra: it wires the roles together, and needs only " +
+				"a configuration to run",
 		},
 		"a decision in the program": {
 			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/persistence"}},
-			"cmd/holdfast imports holdfast/persistence: it names the commands, and does nothing by itself",
+			"cmd/holdfast imports holdfast/persistence: it lists the commands and does nothing else",
 		},
 		"code among the end-to-end tests": {
 			Package{Path: "e2e", HasCode: true},
-			"e2e has code beside its tests: the whole is tested as programs from the outside",
+			"e2e has code in addition to its tests: the product is tested from outside, as programs",
 		},
 		"a test that looks up": {
 			Package{Path: "activities", TestImports: []string{"holdfast/workflows"}},
-			"a test of activities imports holdfast/workflows: workflows builds on activities, so its tests stand there or " +
+			"a test of activities imports holdfast/workflows: workflows builds on activities, so such a test belongs there or " +
 				"in e2e",
 		},
 		"a test that goes around a ban": {
@@ -100,8 +100,8 @@ func TestDirectionsThatNobodyGoesAreFound(t *testing.T) {
 	table := []Rule{{Package: "a", Ours: []string{"b", "c", anything}}, {Package: "b"}, {Package: "gone"}}
 	packages := []Package{{Path: "a", Imports: []string{"holdfast/b"}}, {Path: "b"}}
 	require.Equal(t, []string{
-		"a may import c, and does not: take it out of the rule",
-		"gone has a rule, and is no package",
+		"a may import c but does not: remove it from the rule",
+		"gone has a rule but is not a package",
 	}, Unused(packages, table))
 }
 

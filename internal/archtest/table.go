@@ -1,5 +1,10 @@
 package archtest
 
+import (
+	"slices"
+	"strings"
+)
+
 const module = "holdfast"
 
 // anything allows every import of its kind.
@@ -24,774 +29,441 @@ type Rule struct {
 // Ban forbids a path and everything below it, and says why.
 type Ban struct{ Path, Why string }
 
-// otelAPI is the part of OpenTelemetry that instrumented code needs; the SDK and the exporters belong to internal/telemetry.
-var otelAPI = []string{
-	"go.opentelemetry.io/otel!", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes",
-	"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace",
+func list(names string) []string { return strings.Fields(names) }
+
+// never forbids paths for one reason.
+func never(why string, paths ...string) (bans []Ban) {
+	for _, path := range paths {
+		bans = append(bans, Ban{path, why})
+	}
+	return bans
 }
 
-func libraries(paths ...string) []string { return append(paths, otelAPI...) }
+// otelAPI is the part of OpenTelemetry that instrumented code needs; the SDK and the exporters belong to internal/telemetry.
+var otelAPI = list("go.opentelemetry.io/otel! go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes " +
+	"go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/propagation go.opentelemetry.io/otel/trace")
+
+func withOtel(libraries string) []string { return append(list(libraries), otelAPI...) }
 
 const (
-	whyNoStore = "its effect on PostgreSQL goes through an interface of its own, so that the store can fail, change and be " +
-		"replaced without it"
-	whyNoIO       = "a workflow is replayed: whatever is not decided by its history makes the replay differ"
-	whyNoTemporal = "rows must mean the same whoever writes them; orchestration stands in workflows"
-	whyNoProcess  = "a tool works beside whatever runs, and runs none of it"
-	whyPure       = "a definition runs nothing and reaches nowhere: it is data, and its engine a pure function"
-	whyPlumbing   = "plumbing serves the domain and knows nothing of it; internal/process copies values between them"
+	whyNoStore    = "it changes PostgreSQL through its own interface, so that tests can make the store fail and it can be replaced"
+	whyNoIO       = "a workflow is replayed: anything that its history doesn't determine makes the replay differ"
+	whyNoTemporal = "rows must mean the same whatever writes them; orchestration belongs to workflows"
+	whyNoProcess  = "a tool works next to running processes and runs none itself"
+	whyPure       = "a definition is data and its engine a pure function: no I/O"
+	whyPlumbing   = "plumbing doesn't know the domain; internal/process copies values between them"
+	whyCommand    = "a command parses its arguments and prints; the domain does the work"
+	whyAction     = "an action has the same meaning on the command line and in the API, with any store and sender"
 )
 
-// neverInSQL is forbidden in every package below persistence.
-var neverInSQL = []Ban{
-	{"go.temporal.io", whyNoTemporal},
-	{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},
-}
+// The bans that several packages share.
+var (
+	neverStore      = never(whyNoStore, "holdfast/persistence", "github.com/jackc/pgx")
+	neverTemporal   = never(whyNoTemporal, "go.temporal.io")
+	neverInOperator = slices.Concat(neverStore, never(whyNoTemporal, "go.temporal.io/sdk/client"))
+	neverInSQL      = slices.Concat(neverTemporal, never("tables are independent of HTTP responses", "github.com/gofiber/fiber"))
+)
 
 // Table is the import table of the architecture.
 var Table = []Rule{
-	{
-		Package: "event",
-		Why:     "the vocabulary is spoken by every package, so it depends on none",
-	},
-	{
-		Package: "event/fold",
-		Why:     "what an entity is follows from its changes alone, wherever they are stored and whoever asks",
-		Ours:    []string{"event"},
-	},
-	{
-		Package: "event/operation",
-		Why:     "what operators start has one vocabulary, whoever starts, runs and stores it",
-		Ours:    []string{"event", "event/retention"},
-	},
-	{
-		Package: "event/oversight",
-		Why:     "what operators see has one vocabulary, whoever tells, stores and shows it",
-		Ours:    []string{"event"},
-	},
-	{
-		Package: "event/retention",
-		Why:     "what is kept, and for how long, has one vocabulary, whoever removes, archives and shows it",
-		Ours:    []string{"event"},
-	},
-	{
-		Package:   "event/tally",
-		Why:       "a counter that several parts of the product add to is created once",
-		Libraries: libraries(),
-	},
-	{
-		Package:   "providers/definition",
-		Why:       "what a file may say is data, which can be read and be wrong without anything that acts on it",
-		Ours:      []string{"event", "internal/word"},
-		Libraries: []string{"github.com/goccy/go-yaml"},
-		Never:     []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os", "a file system is given, so that the built-in files are one"}},
-	},
-	{
-		Package: "providers/decode",
-		Why:     "how bytes become values depends on nothing but the rule for them",
-		Ours:    []string{"event", "providers/definition"},
-		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
-	},
-	{
-		Package:   "providers/jq",
-		Why:       "an expression sees its input and nothing else, not even the definition that it stands in",
-		Ours:      []string{"event", "providers/decode"},
-		Libraries: []string{"github.com/itchyny/gojq"},
-		Never:     []Ban{{"os", whyPure}, {"net", whyPure}},
-	},
-	{
-		Package: "providers/auth/denial",
-		Why:     "why somebody was refused is told to operators and logs, without what was asked and by which secret",
-	},
-	{
-		Package: "providers/auth",
-		Why:     "what decides who gets in is small enough to be read at once, and uses the standard library alone",
-		Ours:    []string{"event", "providers/auth/denial", "providers/definition", "providers/decode"},
-		Never:   []Ban{{"os", "secrets come from the function that the caller gives"}, {"net/http", whyPure}},
-	},
-	{
-		Package: "providers/mapping",
-		Why:     "what an event means is a pure function of the receipt, the body and the definition",
-		Ours:    []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth"},
-		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
-	},
-	{
-		Package: "providers",
-		Why:     "a definition is data and its engine a pure function: it can be tried out without any server",
-		Ours: []string{"event", "event/operation", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
-			"providers/mapping"},
-		Never: []Ban{{"os/exec", whyPure}},
-	},
-	{
-		Package: "providers/lint",
-		Why:     "what is found in a definition is found by those who run it, through what they show to everybody",
-		Ours: []string{"event", "providers", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
-			"providers/auth/denial", "providers/mapping"},
-		Never: []Ban{{"os/exec", whyPure}},
-	},
-	{
-		Package: "ingress",
-		Why:     "HTTP only: it receives, limits and answers, and leaves it to the intake where an event is committed",
+	{Package: "event", Why: "the shared vocabulary: every package imports it, so it imports none"},
+	{Package: "event/fold",
+		Why:  "an entity's state depends on its changes only, not on where they are stored or who reads them",
+		Ours: list("event")},
+	{Package: "event/operation",
+		Why:  "one vocabulary for the operations that operators start, shared by API, workflows and store",
+		Ours: list("event event/retention")},
+	{Package: "event/oversight", Why: "one vocabulary for what operators see, shared by API, store and console",
+		Ours: list("event")},
+	{Package: "event/retention", Why: "one vocabulary for what is kept and for how long, shared by purge, archive and API",
+		Ours: list("event")},
+	{Package: "event/tally", Why: "counters that several packages add to are created once",
+		Libraries: otelAPI},
+	{Package: "providers/definition",
+		Why:       "a definition file is data: it can be read and checked without anything that acts on it",
+		Ours:      list("event internal/word"),
+		Libraries: list("github.com/goccy/go-yaml"),
+		Never: slices.Concat(never(whyPure, "os/exec", "net"),
+			never("the file system is a parameter, so that built-in files are read in the same way", "os"))},
+	{Package: "providers/decode", Why: "decoding depends only on the bytes and the definition's decoding rules",
+		Ours:  list("event providers/definition"),
+		Never: never(whyPure, "os", "net/http")},
+	{Package: "providers/jq", Why: "an expression depends only on its input, not on the definition that contains it",
+		Ours:      list("event providers/decode"),
+		Libraries: list("github.com/itchyny/gojq"),
+		Never:     never(whyPure, "os", "net")},
+	{Package: "providers/auth/denial",
+		Why: "the reasons for a refusal go to operators and logs, and must not contain parts of the request or secrets"},
+	{Package: "providers/auth",
+		Why:   "authentication must be small enough to review in one sitting, so it uses only the standard library",
+		Ours:  list("event providers/auth/denial providers/definition providers/decode"),
+		Never: slices.Concat(never("secrets come from a function that the caller passes", "os"), never(whyPure, "net/http"))},
+	{Package: "providers/mapping", Why: "an event's meaning is a pure function of receipt, body and definition",
+		Ours:  list("event providers/definition providers/decode providers/jq providers/auth"),
+		Never: never(whyPure, "os", "net/http")},
+	{Package: "providers",
+		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
+		Ours: list("event event/operation providers/definition providers/decode providers/jq providers/auth " +
+			"providers/mapping"),
+		Never: never(whyPure, "os/exec")},
+	{Package: "providers/lint", Why: "lint runs definitions through their public API, as users do",
+		Ours: list("event providers providers/definition providers/decode providers/jq providers/auth " +
+			"providers/auth/denial providers/mapping"),
+		Never: never(whyPure, "os/exec")},
+	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
-		Ours: []string{"event", "event/oversight", "providers", "providers/auth", "providers/auth/denial", "providers/definition",
-			"ingress/intake", "workflows/runs", "delivery/webhook"},
-		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp",
-			"github.com/google/uuid",
-			"github.com/hashicorp/golang-lru/v2", "golang.org/x/time"),
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
-		},
-	},
-	{
-		Package:   "ingress/intake",
-		Why:       "an event is committed as long as one store can commit, whoever has received it and however it was sent",
-		Ours:      []string{"event", "event/oversight", "event/tally", "workflows/runs"},
-		Libraries: libraries("github.com/google/uuid", "github.com/sony/gobreaker/v2", "golang.org/x/sync"),
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
-			{"net", "how a request comes in is no business of a commit"},
-		},
-	},
-	{
-		Package: "workflows/runs",
-		Why:     "calls to Temporal's client stand here, so that its limits and errors are known in one place",
-		Ours:    []string{"event", "event/operation", "event/oversight", "workflows"},
-		Libraries: []string{"github.com/google/uuid", "golang.org/x/sync", "go.temporal.io/sdk/client",
-			"go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal", "go.temporal.io/api"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"net/http", "how a request is answered is no business of a run"},
-		},
-	},
-	{
-		Package: "workflows",
-		Why:     "orchestration only: it reads no configuration, does no I/O, and refers to activities by name and payload",
-		Ours:    []string{"event", "event/operation", "event/retention", "delivery", "activities", "activities/operations"},
-		Libraries: []string{"go.temporal.io/sdk/workflow", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker",
-			"go.temporal.io/sdk/converter", "go.temporal.io/sdk/log", "go.temporal.io/api/enums"},
-		Never: []Ban{
-			{"net", whyNoIO}, {"os", whyNoIO}, {"database/sql", whyNoIO}, {"math/rand", whyNoIO},
-			{"crypto/rand", whyNoIO}, {"log", whyNoIO}, {"sync", whyNoIO}, {"holdfast/internal", whyNoIO},
-		},
-	},
-	{
-		Package: "activities",
-		Why:     "a step is called by Temporal and calls what it is given; it starts nothing and stores nothing by itself",
-		Ours:    []string{"event", "event/oversight", "event/tally", "providers"},
-		Libraries: libraries("go.temporal.io/sdk/activity", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/converter",
-			"go.temporal.io/sdk/interceptor", "go.temporal.io/sdk/log"),
-		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
-	},
-	{
-		Package: "activities/operations",
-		Why:     "what runs events again starts runs and waits for them; how a step is done stands elsewhere",
-		Ours: []string{"activities", "activities/reconcile", "delivery", "event", "event/operation", "event/oversight",
-			"event/retention"},
-		Libraries: libraries("go.temporal.io/sdk/activity"),
-		Never:     []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
-	},
-	{
-		Package: "operator/redrive",
-		Why:     "what an operator does means the same from the command line and from the API, whatever stores and runs it",
-		Ours:    []string{"event", "event/fold", "event/operation", "event/oversight"},
-	},
-	{
-		Package: "activities/reconcile",
-		Why:     "what one store lacks means the same to the sweep and after a restore, whatever the stores are",
-		Ours:    []string{"event", "event/operation"},
-	},
-	{
-		Package: "operator/importer",
-		Why:     "what a file says is known without anything that keeps or applies it",
-		Ours: []string{"event", "event/operation", "event/retention", "internal/word", "providers",
-			"providers/auth"},
-		Libraries: []string{"github.com/google/uuid"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
-			{"os", "a file is given, so that standard input is one"},
-		},
-	},
-	{
-		Package: "internal/ledger",
-		Why:     "what was sent is written down and judged the same, whoever sends it and wherever it is stored",
-		Ours:    []string{"event"},
-	},
-	{
-		Package:   "internal/ledger/visibility",
-		Why:       "what Temporal knows of a ledger is asked for here, so that the ledger itself needs none",
-		Ours:      []string{"internal/ledger", "workflows"},
-		Libraries: []string{"go.temporal.io/api"},
-	},
-	{
-		Package:   "persistence/archive",
-		Why:       "what is kept in files is a line that an import reads; where it comes from and goes to is given",
-		Ours:      []string{"event/operation", "event/oversight", "event/retention"},
-		Libraries: []string{"github.com/google/uuid", "github.com/klauspost/compress", "github.com/minio/minio-go/v7"},
-	},
-	{
-		Package:   "internal/loadgen",
-		Why:       "it sends what providers send and knows nothing of what becomes of it: that is judged from the ledger",
-		Ours:      []string{"providers", "providers/auth", "internal/ledger"},
-		Libraries: []string{"github.com/valyala/fasthttp", "github.com/HdrHistogram/hdrhistogram-go"},
-		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
-	},
-	{
-		Package: "event/feed",
-		Why:     "what is told of an event is a vocabulary and a hub: not where it is stored, nor how it is sent",
-	},
-	{
-		Package: "delivery",
-		Why: "the vocabulary of what goes out, with the IDs (UUIDv5) that receivers see: not how an attempt is made, nor where " +
-			"deliveries are stored",
-		Ours:      []string{"event", "providers/decode", "providers/definition", "providers/jq"},
-		Libraries: []string{"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2"},
-		Never:     []Ban{{"net/http", "how an attempt is made stands below"}, {"os", whyPure}},
-	},
-	{
-		Package:   "delivery/webhook",
-		Why:       "outbound HTTP: how an attempt is made, not when or for whom",
-		Ours:      []string{"event", "delivery", "providers/auth", "providers/auth/denial", "providers/definition", "providers/jq"},
-		Libraries: libraries("github.com/hashicorp/golang-lru/v2", "golang.org/x/sync", "golang.org/x/time"),
-	},
-	{
-		Package: "delivery/handoff",
-		Why:     "how an event becomes a workflow or a signal in somebody's own Temporal, not when or for whom",
-		Ours:    []string{"event", "delivery", "providers/jq"},
-		Libraries: libraries("go.temporal.io/sdk", "go.temporal.io/api", "google.golang.org/grpc", "google.golang.org/protobuf",
+		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/definition " +
+			"ingress/intake workflows/runs delivery/webhook"),
+		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
+			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
+		Never: slices.Concat(neverStore, neverTemporal)},
+	{Package: "ingress/intake", Why: "an event is committed if one store can commit it, independent of how it was received",
+		Ours:      list("event event/oversight event/tally workflows/runs"),
+		Libraries: withOtel("github.com/google/uuid github.com/sony/gobreaker/v2 golang.org/x/sync"),
+		Never:     slices.Concat(neverStore, neverTemporal, never("a commit is independent of how a request arrives", "net"))},
+	{Package: "workflows/runs",
+		Why:  "all calls to Temporal's client are here, so that its limits and errors are handled in one place",
+		Ours: list("event event/operation event/oversight workflows"),
+		Libraries: list("github.com/google/uuid golang.org/x/sync go.temporal.io/sdk/client go.temporal.io/sdk/converter " +
+			"go.temporal.io/sdk/temporal go.temporal.io/api"),
+		Never: slices.Concat(neverStore, never("a run is independent of the response to a request", "net/http"))},
+	{Package: "workflows", Why: "orchestration only: no configuration, no I/O; activities are referenced by name and payload",
+		Ours: list("event event/operation event/retention delivery activities activities/operations"),
+		Libraries: list("go.temporal.io/sdk/workflow go.temporal.io/sdk/temporal go.temporal.io/sdk/worker " +
+			"go.temporal.io/sdk/converter go.temporal.io/sdk/log go.temporal.io/api/enums"),
+		Never: never(whyNoIO, "net", "os", "database/sql", "math/rand", "crypto/rand", "log", "sync", "holdfast/internal")},
+	{Package: "activities", Why: "steps are called by Temporal and call interfaces; they start and store nothing directly",
+		Ours: list("event event/oversight event/tally providers"),
+		Libraries: withOtel("go.temporal.io/sdk/activity go.temporal.io/sdk/temporal go.temporal.io/sdk/converter " +
+			"go.temporal.io/sdk/interceptor go.temporal.io/sdk/log"),
+		Never: neverStore},
+	{Package: "activities/operations", Why: "operations start runs and wait for them; the steps of an event are elsewhere",
+		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
+		Libraries: withOtel("go.temporal.io/sdk/activity"),
+		Never:     neverStore},
+	{Package: "operator/redrive", Why: whyAction,
+		Ours: list("event event/fold event/operation event/oversight")},
+	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
+		Ours: list("event event/operation")},
+	{Package: "operator/importer", Why: "import files are parsed without the code that stores or applies their records",
+		Ours:      list("event event/operation event/retention internal/word providers providers/auth"),
+		Libraries: list("github.com/google/uuid"),
+		Never: slices.Concat(neverStore, neverTemporal,
+			never("the file is a parameter, so that it can be standard input", "os"))},
+	{Package: "internal/ledger", Why: "the record of sent events and its checks are independent of sender and store",
+		Ours: list("event")},
+	{Package: "internal/ledger/visibility",
+		Why:       "the ledger's queries to Temporal are separate, so that the ledger itself doesn't need Temporal",
+		Ours:      list("internal/ledger workflows"),
+		Libraries: list("go.temporal.io/api")},
+	{Package: "persistence/archive",
+		Why:       "archive files have the format of import files; their source and destination are interfaces",
+		Ours:      list("event/operation event/oversight event/retention"),
+		Libraries: list("github.com/google/uuid github.com/klauspost/compress github.com/minio/minio-go/v7")},
+	{Package: "internal/loadgen", Why: "it only sends what providers send; the ledger checks what became of it",
+		Ours:      list("providers providers/auth internal/ledger"),
+		Libraries: list("github.com/valyala/fasthttp github.com/HdrHistogram/hdrhistogram-go"),
+		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
+	{Package: "event/feed", Why: "a vocabulary and a hub, independent of how changes are stored or sent"},
+	{Package: "delivery",
+		Why:       "the vocabulary of deliveries, with the IDs (UUIDv5) that endpoints see; attempts and storage are elsewhere",
+		Ours:      list("event providers/decode providers/definition providers/jq"),
+		Libraries: list("github.com/google/uuid github.com/hashicorp/golang-lru/v2"),
+		Never:     slices.Concat(never("the packages below make attempts", "net/http"), never(whyPure, "os"))},
+	{Package: "delivery/webhook", Why: "outbound HTTP: how an attempt is made, not when or for which delivery",
+		Ours:      list("event delivery providers/auth providers/auth/denial providers/definition providers/jq"),
+		Libraries: withOtel("github.com/hashicorp/golang-lru/v2 golang.org/x/sync golang.org/x/time")},
+	{Package: "delivery/handoff",
+		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
+		Ours: list("event delivery providers/jq"),
+		Libraries: withOtel("go.temporal.io/sdk go.temporal.io/api google.golang.org/grpc google.golang.org/protobuf " +
 			"github.com/google/uuid"),
-		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
-	},
-	{
-		Package:   "delivery/dispatch",
-		Why:       "what waits is worked off by rows alone, whatever an attempt is and wherever rows are",
-		Ours:      []string{"event", "event/oversight", "delivery"},
-		Libraries: libraries("github.com/google/uuid", "golang.org/x/sync"),
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
-		},
-	},
-	{
-		Package:   "delivery/admin",
-		Why:       "what an operator does means the same from the command line and from the API, whatever stores and sends it",
-		Ours:      []string{"event", "event/oversight", "delivery", "providers", "providers/definition"},
-		Libraries: []string{"github.com/google/uuid"},
-		Never:     []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
-	},
-	{
-		Package:   "persistence/postgres",
-		Why:       "how PostgreSQL is spoken to, and what its errors mean, depends on no table",
-		Ours:      []string{"event"},
-		Libraries: []string{"github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/audit",
-		Why:       "an audit entry is written in the transaction of the change that it records, and knows nothing else of it",
-		Ours:      []string{"event/oversight", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/errorlog",
-		Why:       "what failed is recorded next to the flow, and never stops it",
-		Ours:      []string{"event", "event/oversight", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/operations",
-		Why:       "operations of every kind are kept in one way, whatever they do",
-		Ours:      []string{"event", "event/operation", "event/oversight", "persistence/audit", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/rates",
-		Why:       "a rate is counted by rows alone, whatever it bounds",
-		Ours:      []string{"event", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/changes",
-		Why:       "what happened is told by whoever makes it happen, in its own transaction, and is not judged here",
-		Ours:      []string{"event/feed", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/entities",
-		Why:       "the state of an entity is the fold of its changes, whoever brings them",
-		Ours:      []string{"event", "event/fold", "event/feed", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/names",
-		Why:       "which names are one is known from the names alone, whatever happens to what they name",
-		Ours:      []string{"event", "persistence/entities"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "persistence/records",
-		Why:       "the row of an event reads the same to everybody, so that whoever reads one needs nobody who writes",
-		Ours:      []string{"event", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/outbox",
-		Why:     "what waits and what has ended is worked off by rows alone, whoever has queued it",
-		Ours: []string{"delivery", "event", "event/oversight", "persistence/changes", "persistence/audit",
-			"persistence/postgres"},
-		Libraries: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/subscriptions",
-		Why:     "who says where events go gives deliveries to the outbox, and works off none of them",
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "persistence/audit",
-			"persistence/operations", "persistence/outbox", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/writer",
-		Why:     "there is one writer of events, and all that touches what an event did goes through it",
-		Ours: []string{"event", "event/operation", "event/oversight", "event/feed", "persistence/changes", "persistence/entities",
-			"persistence/audit", "persistence/names", "persistence/postgres", "persistence/records",
-			"persistence/subscriptions"},
-		Libraries: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/rebuilds",
-		Why:     "what is read again goes the way of all events; how far a rebuild has come is no business of the writer",
-		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "persistence/entities",
-			"persistence/audit", "persistence/operations", "persistence/postgres", "persistence/records", "persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/deadletters",
-		Why:     "a dead letter is what the writer could not do, never the other way round",
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "event/retention", "persistence/audit",
-			"persistence/operations", "persistence/outbox", "persistence/postgres", "persistence/records", "persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/inbox",
-		Why:     "what leaves the inbox without a run is a dead letter whose key is claimed; nothing else is known of it",
-		Ours: []string{"event", "persistence/deadletters", "persistence/postgres", "persistence/records",
-			"persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/imports",
-		Why:     "what is brought is kept here until the writer has it; what it cannot read is a dead letter",
-		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "persistence/audit", "persistence/deadletters",
-			"persistence/operations", "persistence/postgres", "persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/read",
-		Why:     "who reads takes the form of a row from the room that has it, and changes nothing",
-		Ours: []string{"event", "event/fold", "event/oversight", "persistence/entities", "persistence/inbox",
-			"persistence/postgres", "persistence/records",
-			"delivery", "persistence/outbox"}, // events are listed by the status of their deliveries
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/upkeep",
-		Why:     "what goes is named by the room that keeps it",
-		Ours: []string{"event", "event/oversight", "event/retention", "persistence/changes", "persistence/deadletters",
-			"persistence/entities", "persistence/audit", "persistence/outbox", "persistence/postgres", "persistence/rates",
-			"persistence/records", "persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence/ledgers",
-		Why:     "a judge of what is stored shares the form of rows with those who write them, and none of their ways",
+		Never: neverStore},
+	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
+		Ours:      list("event event/oversight delivery"),
+		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
+		Never:     slices.Concat(neverStore, neverTemporal)},
+	{Package: "delivery/admin", Why: whyAction,
+		Ours:      list("event event/oversight delivery providers providers/definition"),
+		Libraries: list("github.com/google/uuid"),
+		Never:     neverStore},
+	{Package: "persistence/postgres", Why: "connections and error classes don't depend on tables",
+		Ours:      list("event"),
+		Libraries: list("github.com/jackc/pgx/v5 github.com/jackc/puddle/v2"),
+		Never:     neverInSQL},
+	{Package: "persistence/audit",
+		Why:       "an audit entry is written in the transaction of the change that it records, and is independent of its content",
+		Ours:      list("event/oversight persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/errorlog", Why: "errors are recorded next to processing and never stop it",
+		Ours:      list("event event/oversight persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/operations", Why: "operations of all kinds are stored in the same way",
+		Ours:      list("event event/operation event/oversight persistence/audit persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/rates", Why: "rates are counted in rows, independent of what they limit",
+		Ours:      list("event persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/changes",
+		Why:       "a change event is written in the transaction of its cause, and not interpreted here",
+		Ours:      list("event/feed persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/entities", Why: "an entity's state is the fold of its changes, whatever their source",
+		Ours:      list("event event/fold event/feed persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/names", Why: "names of one entity are matched by the names alone",
+		Ours:      list("event persistence/entities"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/records", Why: "an event's row is parsed in one place, so that readers don't import the writer",
+		Ours:      list("event persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/outbox", Why: "deliveries are leased and settled as rows, whatever queued them",
+		Ours:      list("delivery event event/oversight persistence/changes persistence/audit persistence/postgres"),
+		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/subscriptions", Why: "subscriptions add deliveries to the outbox and process none of them",
+		Ours: list("delivery event event/operation event/oversight persistence/audit persistence/operations " +
+			"persistence/outbox persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5 golang.org/x/sync"),
+		Never:     neverInSQL},
+	{Package: "persistence/writer",
+		Why: "there is one writer of events, and everything that changes an event's effects goes through it",
+		Ours: list("event event/operation event/oversight event/feed persistence/changes persistence/entities " +
+			"persistence/audit persistence/names persistence/postgres persistence/records persistence/subscriptions"),
+		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/rebuilds",
+		Why: "events that are read again go through the writer, which doesn't know a rebuild's progress",
+		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/audit " +
+			"persistence/operations persistence/postgres persistence/records persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
+		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
+			"persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
+		Ours:      list("event persistence/deadletters persistence/postgres persistence/records persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/imports", Why: "imported records are kept here until they are written, or become dead letters",
+		Ours: list("event event/fold event/operation event/oversight persistence/audit persistence/deadletters " +
+			"persistence/operations persistence/postgres persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/read", Why: "readers parse rows with the package that owns them, and write nothing",
+		// events are listed by the status of their deliveries
+		Ours: list("event event/fold event/oversight persistence/entities persistence/inbox persistence/postgres " +
+			"persistence/records delivery persistence/outbox"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
+		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities " +
+			"persistence/audit persistence/outbox persistence/postgres persistence/rates persistence/records " +
+			"persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/ledgers",
+		Why: "the ledger's checks share the format of rows with the writers, but none of their code",
 		// ledger, for comparing stored events with sent ones.
-		Ours:      []string{"delivery", "event", "internal/ledger", "persistence/entities", "persistence/postgres"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
-		Never:     neverInSQL,
-	},
-	{
-		Package: "persistence",
-		Why:     "each package below has its tables and knows none of its callers; the store only opens and joins them",
-		Ours: []string{"persistence/audit", "persistence/changes", "persistence/deadletters", "persistence/entities",
-			"persistence/errorlog", "persistence/imports", "persistence/inbox", "persistence/ledgers", "persistence/outbox",
-			"persistence/postgres", "persistence/rates", "persistence/read", "persistence/rebuilds", "persistence/subscriptions",
-			"persistence/upkeep", "persistence/writer"},
-		Libraries: []string{"github.com/jackc/pgx/v5/pgxpool"},
-		Never:     neverInSQL,
-	},
-	{
-		Package:   "migrations",
-		Why:       "numbered SQL must run the same in ten years, whatever has become of the code around it",
-		Libraries: []string{"github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
-	},
-	{
-		Package: "operator/access",
-		Why:     "who gets in is decided without knowing what for",
-		Ours:    []string{"event/oversight", "internal/word"},
-	},
-	{
-		Package: "operator/httpapi",
-		Why:     "a request is read, and refused, in one way, whatever it asks for and whoever may ask",
+		Ours:      list("delivery event internal/ledger persistence/entities persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence",
+		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
+		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/entities " +
+			"persistence/errorlog persistence/imports persistence/inbox persistence/ledgers persistence/outbox " +
+			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/subscriptions " +
+			"persistence/upkeep persistence/writer"),
+		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
+		Never:     neverInSQL},
+	{Package: "migrations", Why: "numbered SQL must run the same in ten years, so it doesn't depend on code that changes",
+		Libraries: list("github.com/pressly/goose/v3 github.com/jackc/pgx/v5")},
+	{Package: "operator/access", Why: "access control is independent of the resources that it protects",
+		Ours: list("event/oversight internal/word")},
+	{Package: "operator/httpapi", Why: "all handlers parse requests and write errors in the same way",
 		// feed, for its followers' errors.
-		Ours:      []string{"event", "event/operation", "event/oversight", "internal/word", "event/feed", "operator/access"},
-		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package: "operator/api/deliveryapi",
-		Why:     "what goes out is shown and changed through interfaces, whatever came in and however an attempt is made",
-		Ours: []string{"delivery", "delivery/admin", "event", "event/operation", "event/oversight",
-			"operator/httpapi"},
-		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package: "operator/api",
-		Why:     "it shows what it is given through interfaces of its own, to whoever has been let in",
-		Ours: []string{"delivery", "event", "event/fold", "event/operation", "event/oversight", "internal/word", "event/feed",
-			"operator/api/deliveryapi", "operator/httpapi"},
-		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
-			"github.com/google/uuid"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package: "operator/dispatcher",
-		Why:     "it is the API in the form that a dispatcher's clients know, for no more than is theirs, on whichever port shows it",
-		Ours: []string{"delivery", "event", "event/oversight", "operator/access", "operator/api", "operator/api/deliveryapi",
-			"operator/httpapi"},
-		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package:   "operator",
-		Why:       "it serves what it is given, and lets in who may have it",
-		Ours:      []string{"event", "event/oversight", "operator/access", "operator/api", "operator/httpapi"},
-		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "golang.org/x/sync"),
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package:   "operator/console/frame",
-		Why:       "what all pages share is drawn without knowing what a page is about",
-		Ours:      []string{"event", "event/feed", "internal/printable", "operator", "operator/access", "operator/httpapi"},
-		Libraries: []string{"github.com/gofiber/fiber/v2"},
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package: "operator/console/plot",
-		Why:     "what is drawn of the metrics depends on nothing but their values",
-		Ours:    []string{"operator/console/frame"}, // number formats
-	},
-	{
-		Package: "operator/console",
-		Why:     "it is one more face of the API, which decides what somebody sees and may do",
-		Ours: []string{"delivery", "delivery/admin", "event", "event/feed", "event/fold", "event/operation", "event/oversight",
-			"operator",
-			"operator/access", "operator/api", "operator/api/deliveryapi", "operator/console/frame", "operator/console/plot",
-			"operator/httpapi",
-			// the content of a definition, and its result for a request
-			"providers", "providers/auth", "providers/auth/denial", "providers/lint"},
-		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
-		Never: []Ban{
-			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
-			{"go.temporal.io/sdk/client", whyNoTemporal},
-		},
-	},
-	{
-		Package: "internal/printable",
-		Why:     "a text of somebody else is shown alike in a terminal and in a browser",
-	},
-	{
-		Package: "internal/word",
-		Why:     "a text that names one of a closed set is read alike from a command line, a request and a file",
-	},
-	{
-		Package:   "internal/config",
-		Why:       whyPlumbing,
-		Ours:      []string{"internal/payloadcodec", "internal/word"}, // checks keys at load; suggests names
-		Libraries: []string{anything},
-	},
-	{
-		Package: "internal/payloadcodec",
-		Why:     "what encrypts is small enough to be read at once, and blind to what it encrypts",
-		Libraries: []string{"go.temporal.io/api/common", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal",
-			"go.temporal.io/sdk/workflow", "google.golang.org/protobuf"},
-	},
-	{
-		Package:   "internal/telemetry",
-		Why:       whyPlumbing,
-		Libraries: []string{anything},
-	},
-	{
-		Package:   "internal/buildinfo",
-		Why:       "it is read before anything else runs",
-		Libraries: nil,
-	},
-	{
-		Package: "internal/config/reference",
-		Why:     "the page of all variables is written from what is declared, and never by the product",
-		Ours:    []string{"internal/config"},
-	},
-	{
-		Package:   "internal/devstack/child",
-		Why:       "a child process is kept running whatever server it is",
-		Libraries: []string{"github.com/shirou/gopsutil/v4"},
-	},
-	{
-		Package:   "internal/devstack",
-		Why:       whyPlumbing,
-		Ours:      []string{"internal/devstack/child"},
-		Libraries: []string{anything},
-	},
-	{
-		Package: "internal/devstack/program",
-		Why:     "it builds the product, whoever is to run it",
-	},
-	{
-		Package:   "internal/devstack/temporalserver",
-		Why:       "a Temporal server as of production is run for tests and the benchmark, and never by the product",
-		Ours:      []string{"internal/devstack", "internal/devstack/child"},
-		Libraries: []string{"go.temporal.io/api", "go.temporal.io/sdk/client", "google.golang.org/protobuf"},
-	},
-	{
-		Package:   "internal/devstack/stacktest",
-		Why:       whyPlumbing,
-		Ours:      []string{"internal/devstack", "internal/devstack/child"},
-		Libraries: []string{anything},
-	},
-	{
-		Package:   "internal/notify",
-		Why:       whyPlumbing,
-		Libraries: []string{anything},
-	},
-	{
-		Package: "internal/archtest",
-		Why:     "a judge of the code depends on none of it",
-	},
-	{
-		Package: "internal/installation",
-		Why:     "what all processes and tools share is opened in one way, whoever asks for it",
-		Ours: []string{"persistence/archive", "delivery/admin", "delivery/handoff", "delivery/webhook", "event/oversight",
-			"event/retention", "internal/buildinfo", "internal/config", "internal/notify", "internal/telemetry", "migrations",
-			"persistence", "workflows/runs", "workflows"},
-		Libraries: []string{"go.temporal.io/api", "go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!",
-			"go.temporal.io/sdk/temporal"},
-	},
-	{
-		Package: "internal/process/operators",
-		Why:     "what people see of a process is made of parts that are given, and is served by whoever has them",
-		Ours: []string{"delivery/admin", "event", "event/feed", "internal/config", "internal/doctor", "internal/installation",
-			"internal/payloadcodec", "internal/telemetry", "operator", "operator/access", "operator/api",
-			"operator/api/deliveryapi", "operator/console", "operator/console/plot", "operator/dispatcher", "persistence",
-			"providers", "providers/auth", "providers/definition", "operator/redrive", "workflows/runs"},
-		Libraries: []string{"go.temporal.io/sdk/client"},
-		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
-	},
-	{
-		Package: "internal/process",
-		Why:     "it wires the roles together, and can be run by whoever has a configuration",
-		Ours: []string{"activities", "activities/operations", "delivery", "delivery/dispatch", "delivery/handoff",
-			"delivery/webhook", "event", "event/operation", "event/oversight", "ingress", "ingress/intake", "internal/buildinfo",
-			"internal/config", "internal/installation", "internal/notify", "internal/payloadcodec",
-			"internal/process/operators", "internal/telemetry", "migrations", "operator", "operator/access", "operator/api",
-			"persistence", "providers", "providers/lint", "workflows/runs", "workflows"},
-		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
-		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
-	},
-	{
-		Package: "internal/dev",
-		Why:     "one machine with everything on it is a process beside servers, and no role of its own",
-		Ours: []string{"delivery", "event", "event/oversight", "internal/config", "internal/devstack",
-			"internal/devstack/child", "internal/installation", "internal/process", "internal/process/operators",
-			"persistence", "providers", "providers/auth", "workflows"},
-		Libraries: []string{"github.com/standard-webhooks/standard-webhooks/libraries", "golang.org/x/sync",
-			"go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow"},
-	},
-	{
-		Package: "internal/doctor",
-		Why:     "it looks at an installation as it is, and shows nothing by itself",
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "event/feed", "internal/config",
-			"internal/installation", "internal/word", "migrations", "persistence", "providers", "providers/lint", "activities/reconcile",
-			"workflows/runs", "workflows"},
-		Libraries: []string{"github.com/google/uuid", "go.temporal.io/api", "go.temporal.io/sdk/client"},
-		Never:     []Ban{{"holdfast/internal/process", "a patient that is down is examined as well"}},
-	},
-	{
-		Package: "internal/cli",
-		Why:     "all commands have one form, whatever they are about",
+		Ours:      list("event event/operation event/oversight internal/word event/feed operator/access"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
+		Never:     neverInOperator},
+	{Package: "operator/api/deliveryapi", Why: "the API of deliveries uses interfaces, independent of ingress and senders",
+		Ours:      list("delivery delivery/admin event event/operation event/oversight operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
+		Never:     neverInOperator},
+	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
+		Ours: list("delivery event event/fold event/operation event/oversight internal/word event/feed " +
+			"operator/api/deliveryapi operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
+			"github.com/google/uuid"),
+		Never: neverInOperator},
+	{Package: "operator/dispatcher",
+		Why:       "it is the API in the dispatcher's format, limited to what its clients may use, on either port",
+		Ours:      list("delivery event event/oversight operator/access operator/api operator/api/deliveryapi operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
+		Never:     neverInOperator},
+	{Package: "operator", Why: "it serves the handlers that it is given, and authenticates their callers",
+		Ours:      list("event event/oversight operator/access operator/api operator/httpapi"),
+		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp golang.org/x/sync"),
+		Never:     neverInOperator},
+	{Package: "operator/console/frame", Why: "the layout that all pages share is independent of their content",
+		Ours:      list("event event/feed internal/printable operator operator/access operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2"),
+		Never:     neverInOperator},
+	{Package: "operator/console/plot", Why: "plots depend only on the values of the metrics",
+		// number formats
+		Ours: list("operator/console/frame")},
+	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
+		// the content of a definition, and its result for a request
+		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight operator " +
+			"operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
+			"operator/httpapi providers providers/auth providers/auth/denial providers/lint"),
+		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
+		Never:     neverInOperator},
+	{Package: "internal/printable", Why: "foreign text is made safe in the same way for terminals and browsers"},
+	{Package: "internal/word", Why: "names from a closed set are parsed in the same way in flags, requests and files"},
+	{Package: "internal/config", Why: whyPlumbing,
+		// checks keys at load; suggests names
+		Ours:      list("internal/payloadcodec internal/word"),
+		Libraries: list(anything)},
+	{Package: "internal/payloadcodec",
+		Why: "encryption must be small enough to review in one sitting, and is independent of the payloads",
+		Libraries: list("go.temporal.io/api/common go.temporal.io/sdk/converter go.temporal.io/sdk/temporal " +
+			"go.temporal.io/sdk/workflow google.golang.org/protobuf")},
+	{Package: "internal/telemetry", Why: whyPlumbing,
+		Libraries: list(anything)},
+	{Package: "internal/buildinfo", Why: "it is read before anything else runs"},
+	{Package: "internal/config/reference",
+		Why:  "the page of all variables is generated from their declarations, never by the product",
+		Ours: list("internal/config")},
+	{Package: "internal/devstack/child", Why: "any server can be supervised as a child process",
+		Libraries: list("github.com/shirou/gopsutil/v4")},
+	{Package: "internal/devstack", Why: whyPlumbing,
+		Ours:      list("internal/devstack/child"),
+		Libraries: list(anything)},
+	{Package: "internal/devstack/program", Why: "it builds the product for any test"},
+	{Package: "internal/devstack/temporalserver",
+		Why:       "tests and the benchmark run a Temporal server as in production; the product doesn't",
+		Ours:      list("internal/devstack internal/devstack/child"),
+		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client google.golang.org/protobuf")},
+	{Package: "internal/devstack/stacktest", Why: whyPlumbing,
+		Ours:      list("internal/devstack internal/devstack/child"),
+		Libraries: list(anything)},
+	{Package: "internal/notify", Why: whyPlumbing,
+		Libraries: list(anything)},
+	{Package: "internal/archtest", Why: "the check of the code doesn't depend on the checked code"},
+	{Package: "internal/installation", Why: "processes and tools open their stores and clients in the same way",
+		Ours: list("persistence/archive delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
+			"internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence workflows/runs " +
+			"workflows"),
+		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +
+			"go.temporal.io/sdk/temporal")},
+	{Package: "internal/process/operators",
+		Why: "the operator port is assembled from given parts, for every process that serves it",
+		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/installation " +
+			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
+			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
+			"providers/definition operator/redrive workflows/runs"),
+		Libraries: list("go.temporal.io/sdk/client"),
+		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
+	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
+		Ours: list("activities activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
+			"event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
+			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
+			"migrations operator operator/access operator/api persistence providers providers/lint workflows/runs workflows"),
+		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
+		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
+	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
+		Ours: list("delivery event event/oversight internal/config internal/devstack internal/devstack/child " +
+			"internal/installation internal/process internal/process/operators persistence providers providers/auth " +
+			"workflows"),
+		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
+			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
+	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
+		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/installation " +
+			"internal/word migrations persistence providers providers/lint activities/reconcile workflows/runs workflows"),
+		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
+		Never:     never("it must work when processes are down", "holdfast/internal/process")},
+	{Package: "internal/cli", Why: "all commands have the same form",
 		// --json prints the operator API's views.
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/printable", "internal/word",
-			"internal/config", "internal/installation", "operator/httpapi", "persistence", "providers",
-			"providers/auth", "operator/redrive", "workflows/runs"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",
-			"go.temporal.io/sdk/client", "golang.org/x/term"},
-		Never: []Ban{{"holdfast/internal/process", whyNoProcess}},
-	},
-	{
-		Package: "internal/cli/operate",
-		Why:     "a command asks and prints; what is asked for stands in the domain",
-		// moving and providers, for an expunge that folds entities from the archive.
-		Ours: []string{"persistence/archive", "event", "event/operation", "event/oversight", "event/retention", "internal/word",
-			"internal/buildinfo", "internal/cli", "internal/config", "internal/doctor", "internal/installation",
-			"internal/payloadcodec", "operator/importer", "operator/access", "providers", "activities/reconcile", "workflows/runs"},
-		Libraries: []string{"github.com/spf13/cobra"},
-		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
-	},
-	{
-		Package: "internal/cli/events",
-		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"delivery", "event", "event/fold", "event/operation", "internal/cli",
-			"internal/cli/deadletter", "internal/cli/destination", "operator/api", "operator/api/deliveryapi", "operator/httpapi",
-			"providers", "operator/redrive"},
-		Libraries: []string{"github.com/spf13/cobra"},
-		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
-	},
-	{
-		Package:   "internal/cli/deadletter",
-		Why:       "a command asks and prints; what is asked for stands in the domain",
-		Ours:      []string{"event", "event/operation", "event/oversight", "internal/cli", "operator/api", "operator/redrive"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
-	},
-	{
-		Package: "internal/cli/destination",
-		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"delivery", "delivery/admin", "delivery/webhook", "event", "event/operation", "event/oversight",
-			"internal/cli", "internal/installation", "operator/importer",
-			"operator/api/deliveryapi", "operator/httpapi", "providers", "providers/definition", "operator/redrive"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/goccy/go-yaml"},
-		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
-	},
-	{
-		Package: "internal/cli/importer",
-		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"persistence/archive", "event/operation", "internal/cli", "internal/cli/destination", "operator/importer",
-			"providers"},
-		Libraries: []string{"github.com/spf13/cobra"},
-		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
-	},
-	{
-		Package: "internal/cli/definition",
-		Why:     "a definition can be tried out without any server",
-		Ours: []string{"event/oversight", "internal/cli", "internal/config", "operator/httpapi", "providers",
-			"providers/auth", "providers/auth/denial", "providers/definition", "providers/lint"},
-		Libraries: []string{"github.com/spf13/cobra"},
-	},
-	{
-		Package:   "internal/cli/listen",
-		Why:       "it follows a Holdfast from outside, by its API alone, and changes nothing there",
-		Ours:      []string{"event", "event/feed", "internal/cli", "internal/config", "providers", "providers/auth"},
-		Libraries: []string{"github.com/spf13/cobra"},
-		Never:     []Ban{{"holdfast/persistence", "who develops against events has a token and no database"}},
-	},
-	{
-		Package: "internal/cli/load",
-		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
-		Ours: []string{"internal/word", "internal/cli", "internal/config", "internal/installation", "event", "internal/ledger",
-			"internal/ledger/visibility", "internal/loadgen", "persistence", "providers", "providers/auth"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
-		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
-	},
-	{
-		Package: "cmd/holdfast",
-		Why:     "it names the commands, and does nothing by itself",
-		Ours: []string{"internal/cli", "internal/cli/deadletter", "internal/cli/definition", "internal/cli/listen",
-			"internal/cli/load", "internal/cli/importer", "internal/cli/operate", "internal/cli/destination", "internal/cli/events",
-			"internal/config", "internal/dev", "internal/installation", "internal/process"},
-		Libraries: []string{"github.com/spf13/cobra"},
-		Never:     []Ban{{"holdfast/internal/devstack/stacktest", "the binary carries no code for tests"}},
-	},
-	{
-		Package: "bench",
-		Why:     "it measures the built binary from outside, and is no part of it",
-		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "delivery", "event", "event/oversight", "internal/ledger",
-			"internal/devstack/program", "internal/loadgen", "persistence", "providers"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid", "github.com/jackc/pgx/v5"},
-	},
-	{
-		Package: "bench/figures",
-		Why:     "what was found is shown in the same way whatever was measured",
-	},
-	{
-		Package:   "bench/lab",
-		Why:       "how servers are started and measured does not depend on what is measured",
-		Ours:      []string{"workflows", "internal/devstack", "internal/devstack/temporalserver"},
-		Libraries: []string{"github.com/jackc/pgx/v5", "go.temporal.io", "google.golang.org/protobuf"},
-	},
-	{
-		Package: "bench/yardstick",
-		Why:     "what the product is compared with shares the event with the product and nothing else",
-		Ours:    []string{"event"},
-		Libraries: []string{"go.temporal.io", "google.golang.org/grpc", "github.com/google/uuid", "github.com/jackc/pgx/v5",
-			"github.com/valyala/fasthttp"},
-		Never: []Ban{
-			{"holdfast/workflows", "an opponent that shares code with the product is none"},
-			{"holdfast/ingress", "an opponent that shares code with the product is none"},
-		},
-	},
-	{
-		Package:   "e2e",
-		Why:       "the whole is tested as programs from the outside",
-		OnlyTests: true,
-	},
-	{
-		Package:   "e2e/chaos",
-		Why:       "the whole is tested as programs from the outside, while they fail",
-		OnlyTests: true,
-	},
-	{
-		Package:   "e2e/console",
-		Why:       "the console is tested in a browser, on the program from the outside",
-		OnlyTests: true,
-	},
-	{
-		Package:   "e2e/importer",
-		Why:       "moving in is tested with old databases, on the program from the outside",
-		OnlyTests: true,
-	},
-	{
-		Package:   "e2e/clients",
-		Why:       "what the providers' own libraries sign is held against the ingress alone, in this process",
-		OnlyTests: true,
-	},
-	{
-		Package:   "workflows/histories",
-		Why:       "what is measured while histories are replayed is not mixed with what the tests of workflows execute",
-		OnlyTests: true,
-	},
-	{
-		Package:   "deploy",
-		Why:       "what is deployed is checked, not programmed",
-		OnlyTests: true,
-	},
+		Ours: list("delivery event event/operation event/oversight internal/printable internal/word internal/config " +
+			"internal/installation operator/httpapi persistence providers providers/auth operator/redrive workflows/runs"),
+		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/api " +
+			"go.temporal.io/sdk/client golang.org/x/term"),
+		Never: never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/operate", Why: whyCommand,
+		// archive and providers, for an expunge that folds entities from the archive.
+		Ours: list("persistence/archive event event/operation event/oversight event/retention internal/word " +
+			"internal/buildinfo internal/cli internal/config internal/doctor internal/installation internal/payloadcodec " +
+			"operator/importer operator/access providers activities/reconcile workflows/runs"),
+		Libraries: list("github.com/spf13/cobra"),
+		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/events", Why: whyCommand,
+		Ours: list("delivery event event/fold event/operation internal/cli internal/cli/deadletter " +
+			"internal/cli/destination operator/api operator/api/deliveryapi operator/httpapi providers operator/redrive"),
+		Libraries: list("github.com/spf13/cobra"),
+		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/deadletter", Why: whyCommand,
+		Ours:      list("event event/operation event/oversight internal/cli operator/api operator/redrive"),
+		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
+	{Package: "internal/cli/destination", Why: whyCommand,
+		Ours: list("delivery delivery/admin delivery/webhook event event/operation event/oversight internal/cli " +
+			"internal/installation operator/importer operator/api/deliveryapi operator/httpapi providers " +
+			"providers/definition operator/redrive"),
+		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
+		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/importer", Why: whyCommand,
+		Ours:      list("persistence/archive event/operation internal/cli internal/cli/destination operator/importer providers"),
+		Libraries: list("github.com/spf13/cobra"),
+		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/definition", Why: "a definition can be tried without a server",
+		Ours: list("event/oversight internal/cli internal/config operator/httpapi providers providers/auth " +
+			"providers/auth/denial providers/definition providers/lint"),
+		Libraries: list("github.com/spf13/cobra")},
+	{Package: "internal/cli/listen", Why: "it follows a Holdfast from outside through its API, and changes nothing there",
+		Ours:      list("event event/feed internal/cli internal/config providers providers/auth"),
+		Libraries: list("github.com/spf13/cobra"),
+		Never:     never("developers have a token but no database", "holdfast/persistence")},
+	{Package: "internal/cli/load",
+		Why: "sent events are checked against the ledger and the database, whichever process received them",
+		Ours: list("internal/word internal/cli internal/config internal/installation event internal/ledger " +
+			"internal/ledger/visibility internal/loadgen persistence providers providers/auth"),
+		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
+		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
+	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
+		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
+			"internal/cli/importer internal/cli/operate internal/cli/destination internal/cli/events internal/config " +
+			"internal/dev internal/installation internal/process"),
+		Libraries: list("github.com/spf13/cobra"),
+		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
+	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",
+		Ours: list("bench/figures bench/lab bench/baseline delivery event event/oversight internal/ledger " +
+			"internal/devstack/program internal/loadgen persistence providers"),
+		Libraries: list("github.com/spf13/cobra github.com/google/uuid github.com/jackc/pgx/v5")},
+	{Package: "bench/figures", Why: "results are presented in the same way for all measurements"},
+	{Package: "bench/lab", Why: "starting and measuring servers is independent of what is measured",
+		Ours:      list("workflows internal/devstack internal/devstack/temporalserver"),
+		Libraries: list("github.com/jackc/pgx/v5 go.temporal.io google.golang.org/protobuf")},
+	{Package: "bench/baseline", Why: "the programs that the product is compared with share only the event with it",
+		Ours: list("event"),
+		Libraries: list("go.temporal.io google.golang.org/grpc github.com/google/uuid github.com/jackc/pgx/v5 " +
+			"github.com/valyala/fasthttp"),
+		Never: never("a baseline must not share code with the product", "holdfast/workflows", "holdfast/ingress")},
+	{Package: "e2e", OnlyTests: true, Why: "the product is tested from outside, as programs"},
+	{Package: "e2e/chaos", OnlyTests: true, Why: "the product is tested from outside, as programs, during faults"},
+	{Package: "e2e/console", OnlyTests: true, Why: "the console is tested from outside, in a browser"},
+	{Package: "e2e/importer", OnlyTests: true, Why: "imports are tested from outside, with databases of other systems"},
+	{Package: "e2e/clients", OnlyTests: true,
+		Why: "signatures of the providers' own libraries are tested against an ingress in this process"},
+	{Package: "workflows/histories", OnlyTests: true,
+		Why: "the coverage of replayed histories is measured apart from the tests of workflows"},
+	{Package: "deploy", OnlyTests: true, Why: "deployment files are tested here and contain no code"},
 }

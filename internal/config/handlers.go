@@ -20,7 +20,7 @@ func (c Config) Handler(name string) string {
 // CheckHandlers reports all named handlers whose URL can't be posted to. An unset one isn't an error: its questions are answered
 // by their definition. No error contains the URL.
 func (c Config) CheckHandlers(names ...string) error {
-	var wrong mistakes
+	var wrong problems
 	for _, name := range names {
 		address, _, err := c.read(name)
 		if err != nil {

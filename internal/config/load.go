@@ -21,7 +21,7 @@ func load(vars environment) (Config, error) {
 	cfg := Config{environ: func() environment { return vars }}
 	fields := declaredFields()
 
-	var wrong mistakes
+	var wrong problems
 	wrong.checkNames(vars, fields)
 	wrong.readSecretFiles(vars, fields)
 	wrong.parse(&cfg, vars)
@@ -34,7 +34,7 @@ func load(vars environment) (Config, error) {
 }
 
 // parse fills the sections one by one, because the parser's errors name the field, not the variable.
-func (m *mistakes) parse(cfg *Config, vars environment) {
+func (m *problems) parse(cfg *Config, vars environment) {
 	for section := range sections(reflect.ValueOf(cfg).Elem()) {
 		err := env.ParseWithOptions(section.Addr().Interface(), env.Options{Environment: vars})
 		var all env.AggregateError
@@ -47,7 +47,7 @@ func (m *mistakes) parse(cfg *Config, vars environment) {
 	}
 }
 
-func (m *mistakes) addParseError(err error, section reflect.Type, vars environment) {
+func (m *problems) addParseError(err error, section reflect.Type, vars environment) {
 	var parse env.ParseError
 	declared, found := reflect.StructField{}, false
 	if errors.As(err, &parse) {

@@ -12,13 +12,13 @@ import (
 func variables(t *testing.T, err error) map[string]string {
 	t.Helper()
 	joined, ok := err.(interface{ Unwrap() []error })
-	require.Truef(t, ok, "the error joins mistakes: %v", err)
+	require.Truef(t, ok, "the error joins problems: %v", err)
 	wrong := map[string]string{}
 	for _, one := range joined.Unwrap() {
-		var mistake *config.VariableError
-		require.ErrorAs(t, one, &mistake)
-		require.NotContains(t, wrong, mistake.Variable, "one mistake for each variable")
-		wrong[mistake.Variable] = mistake.Error()
+		var problem *config.VariableError
+		require.ErrorAs(t, one, &problem)
+		require.NotContains(t, wrong, problem.Variable, "one problem for each variable")
+		wrong[problem.Variable] = problem.Error()
 	}
 	return wrong
 }
@@ -174,9 +174,9 @@ func TestARoleThatNeedsADatabaseSaysSo(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom(nil)
 	require.NoError(t, err)
-	var mistake *config.VariableError
-	require.ErrorAs(t, cfg.RequireDatabase(), &mistake)
-	require.Equal(t, "DATABASE_URL", mistake.Variable)
+	var problem *config.VariableError
+	require.ErrorAs(t, cfg.RequireDatabase(), &problem)
+	require.Equal(t, "DATABASE_URL", problem.Variable)
 
 	cfg, err = config.LoadFrom([]string{"DATABASE_URL=postgres://127.0.0.1/x"})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ const (
 )
 
 // checkNames reports unknown variables with our prefix: a typo would otherwise be ignored silently.
-func (m *mistakes) checkNames(vars environment, fields []field) {
+func (m *problems) checkNames(vars environment, fields []field) {
 	known := make([]string, 0, len(fields)+1)
 	for _, f := range fields {
 		known = append(known, f.name)

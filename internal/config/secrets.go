@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Secrets returns the secrets under the name that a provider's definition gives: the variable of that name, with several secrets
@@ -32,7 +34,7 @@ func (c Config) HasSecret(name string) bool {
 // CheckSecrets reports all named secrets that can't be read. An unset one isn't an error: its provider just can't authenticate
 // requests.
 func (c Config) CheckSecrets(names ...string) error {
-	var wrong mistakes
+	var wrong problems
 	for _, name := range names {
 		if _, err := c.readSecrets(name); err != nil {
 			wrong.addError(err)
@@ -79,7 +81,7 @@ func splitSecrets(text string) []string {
 }
 
 // readSecretFiles sets NAME to the content of NAME_FILE, for the secrets of the configuration itself.
-func (m *mistakes) readSecretFiles(vars environment, fields []field) {
+func (m *problems) readSecretFiles(vars environment, fields []field) {
 	for _, f := range fields {
 		file := vars[f.name+fileSuffix]
 		if !f.secret || file == "" {
@@ -112,4 +114,24 @@ func readSecretFile(path string) (string, error) {
 		return "", fmt.Errorf("names a file that is empty: %s", path)
 	}
 	return string(text), nil
+}
+
+// RememberSecrets caches the results of Config.Secrets for a time.
+func RememberSecrets(read func(name string) []string, lasting time.Duration) func(name string) []string {
+	type reading struct {
+		secrets []string
+		at      time.Time
+	}
+	var readings sync.Map // by name; definitions bound their number
+	return func(name string) []string {
+		now := time.Now()
+		if last, ok := readings.Load(name); ok {
+			if r := last.(reading); now.Sub(r.at) < lasting { //nolint:forcetypeassert // nothing else is stored
+				return r.secrets
+			}
+		}
+		r := reading{secrets: read(name), at: now}
+		readings.Store(name, r)
+		return r.secrets
+	}
 }

@@ -73,7 +73,7 @@ func (c Config) givenTemporalOptions() (client.Options, error) {
 }
 
 // readTemporal copies the values of a profile into the section, so that it shows what is used.
-func (m *mistakes) readTemporal(c *Config) {
+func (m *problems) readTemporal(c *Config) {
 	options, err := c.givenTemporalOptions()
 	if err != nil {
 		*m = append(*m, err)

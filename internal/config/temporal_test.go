@@ -65,7 +65,7 @@ func TestAProfileIsReadOnlyWhereItIsAskedFor(t *testing.T) {
 
 	_, err = config.LoadFrom([]string{"TEMPORAL_CONFIG_FILE=" + file(t, "not toml"), "HOLDFAST_WORKER_GRACE=0s"})
 	require.ErrorContains(t, err, "TEMPORAL_")
-	require.ErrorContains(t, err, "HOLDFAST_WORKER_GRACE", "beside the other mistakes")
+	require.ErrorContains(t, err, "HOLDFAST_WORKER_GRACE", "beside the other problems")
 }
 
 // The profile file is also used for destinations in other Temporals, so it need not have an address for Holdfast's own.

@@ -17,7 +17,7 @@ import (
 // maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), above which a start is refused.
 const maxBody = MiB
 
-func (m *mistakes) validate(c Config) {
+func (m *problems) validate(c Config) {
 	m.validateIngress(c.Ingress)
 	m.address("HOLDFAST_OPERATOR_ADDR", c.Operator.Addr, "127.0.0.1:8081")
 	if c.Operator.Addr == c.Ingress.Addr {
@@ -44,7 +44,7 @@ func (m *mistakes) validate(c Config) {
 	m.validateDev(c.Dev)
 }
 
-func (m *mistakes) validateTemporal(t Temporal) {
+func (m *problems) validateTemporal(t Temporal) {
 	if t.Address != "" {
 		m.address("TEMPORAL_ADDRESS", t.Address, defaultTemporalAddress)
 	}
@@ -56,7 +56,7 @@ func (m *mistakes) validateTemporal(t Temporal) {
 	}
 }
 
-func (m *mistakes) validateDebug(d Debug) {
+func (m *problems) validateDebug(d Debug) {
 	if d.Addr == "" {
 		return
 	}
@@ -71,7 +71,7 @@ func (m *mistakes) validateDebug(d Debug) {
 // maxChanges is bounded because the change feed has 32 daily partitions in a ring.
 const maxChanges = 30 * 24 * time.Hour
 
-func (m *mistakes) validateRetention(r Retention) {
+func (m *problems) validateRetention(r Retention) {
 	m.notNegative("HOLDFAST_RETENTION_EVENTS", r.Events)
 	m.notNegative("HOLDFAST_RETENTION_DEAD_LETTERS", r.DeadLetters)
 	m.notNegative("HOLDFAST_RETENTION_ERROR_LOG", r.ErrorLog)
@@ -86,13 +86,13 @@ func (m *mistakes) validateRetention(r Retention) {
 	m.positive("HOLDFAST_RETENTION_EVERY", r.Every)
 }
 
-func (m *mistakes) validateNotify(n Notify) {
+func (m *problems) validateNotify(n Notify) {
 	m.positive("HOLDFAST_NOTIFY_EVERY", n.Every)
 	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_AFTER", n.OutageAfter)
 	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_REPEAT", n.OutageRepeat)
 }
 
-func (m *mistakes) validateIngress(i Ingress) {
+func (m *problems) validateIngress(i Ingress) {
 	m.address("HOLDFAST_INGRESS_ADDR", i.Addr, "127.0.0.1:8080")
 	if i.BodyLimit < 1 || i.BodyLimit > maxBody {
 		m.add("HOLDFAST_INGRESS_BODY_LIMIT", fmt.Sprintf("is %s; it must be from 1B to %s", i.BodyLimit, maxBody), "256KiB")
@@ -118,7 +118,7 @@ func (m *mistakes) validateIngress(i Ingress) {
 	}
 }
 
-func (m *mistakes) validateDatabase(d Database) {
+func (m *problems) validateDatabase(d Database) {
 	if d.URL.IsSet() && !isDatabaseURL(d.URL.Reveal()) {
 		m.add("DATABASE_URL", "is not the address of a PostgreSQL database", exampleDatabaseURL)
 	}
@@ -128,7 +128,7 @@ func (m *mistakes) validateDatabase(d Database) {
 }
 
 // validatePayloads also refuses a value without a key, so that a set variable guarantees encryption.
-func (m *mistakes) validatePayloads(p Payloads) {
+func (m *problems) validatePayloads(p Payloads) {
 	keys, err := payloadcodec.ParseKeys(p.Keys.Reveal())
 	if err == nil && p.Keys.IsSet() && len(keys) == 0 {
 		err = errors.New("holds no key")
@@ -138,7 +138,7 @@ func (m *mistakes) validatePayloads(p Payloads) {
 	}
 }
 
-func (m *mistakes) validateWorker(w Worker) {
+func (m *problems) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_CRITICAL", w.SlotsCritical, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
@@ -152,7 +152,7 @@ func (m *mistakes) validateWorker(w Worker) {
 // minInterval is the shortest interval of a schedule.
 const minInterval = time.Second
 
-func (m *mistakes) validateRedrive(r Redrive) {
+func (m *problems) validateRedrive(r Redrive) {
 	m.positive("HOLDFAST_REDRIVE_BASE", r.Base)
 	m.atLeast("HOLDFAST_REDRIVE_ATTEMPTS", r.Attempts, 1)
 	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
@@ -167,7 +167,7 @@ func (m *mistakes) validateRedrive(r Redrive) {
 	}
 }
 
-func (m *mistakes) validateDev(d Dev) {
+func (m *problems) validateDev(d Dev) {
 	m.notZero("HOLDFAST_DEV_TEMPORAL_PORT", d.TemporalPort, "7233")
 	m.notZero("HOLDFAST_DEV_TEMPORAL_UI_PORT", d.TemporalUIPort, "8233")
 	if d.TemporalPort != 0 && d.TemporalPort == d.TemporalUIPort {
@@ -177,13 +177,13 @@ func (m *mistakes) validateDev(d Dev) {
 
 // exporter accepts OpenTelemetry's exporters. It accepts prometheus without starting a second one, because the operator port
 // always serves it.
-func (m *mistakes) exporter(variable, name string) {
+func (m *problems) exporter(variable, name string) {
 	if !slices.Contains([]string{"", "otlp", "console", "none", "prometheus"}, name) {
 		m.add(variable, fmt.Sprintf("is %q, which is none of otlp, console, none", name), "otlp")
 	}
 }
 
-func (m *mistakes) address(variable, value, example string) {
+func (m *problems) address(variable, value, example string) {
 	_, port, err := net.SplitHostPort(value)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
@@ -193,32 +193,32 @@ func (m *mistakes) address(variable, value, example string) {
 	}
 }
 
-func (m *mistakes) atLeast(variable string, value, least int) {
+func (m *problems) atLeast(variable string, value, least int) {
 	if value < least {
 		m.add(variable, fmt.Sprintf("is %d; it must be at least %d", value, least), strconv.Itoa(max(least, 1)))
 	}
 }
 
-func (m *mistakes) positive(variable string, d time.Duration) {
+func (m *problems) positive(variable string, d time.Duration) {
 	if d <= 0 {
 		m.add(variable, fmt.Sprintf("is %s; it must be more than 0", d), "5s")
 	}
 }
 
-func (m *mistakes) notNegative(variable string, d time.Duration) {
+func (m *problems) notNegative(variable string, d time.Duration) {
 	if d < 0 {
 		m.add(variable, "is negative", "5s")
 	}
 }
 
 // longer compares two variables, unless the other one is invalid.
-func (m *mistakes) longer(variable string, d time.Duration, than string, other time.Duration) {
+func (m *problems) longer(variable string, d time.Duration, than string, other time.Duration) {
 	if d <= other && !m.has(than) {
 		m.add(variable, fmt.Sprintf("is %s; it must be more than %s (%s)", d, than, other), (other + time.Second).String())
 	}
 }
 
-func (m *mistakes) notZero(variable string, p Port, example string) {
+func (m *problems) notZero(variable string, p Port, example string) {
 	if p == 0 {
 		m.add(variable, "is 0; links to it are printed and kept, so it must be a fixed port", example)
 	}

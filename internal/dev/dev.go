@@ -129,9 +129,9 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 	return devstack.StartTemporal(ctx, options)
 }
 
-// patience gives a Temporal with SQLite more time, so that duplicates are recognized in responses even on a busy machine. The
+// sqliteTimeouts give a Temporal with SQLite more time, so that duplicates are recognized in responses even on a busy machine. The
 // variables depend on each other and are set together.
-var patience = map[string]string{
+var sqliteTimeouts = map[string]string{
 	"HOLDFAST_INGRESS_ACK_BUDGET": "4s", "HOLDFAST_INGRESS_START_TIMEOUT": "6s", "HOLDFAST_INGRESS_HANDLER_BUDGET": "8s",
 	"HOLDFAST_INGRESS_SHUTDOWN_GRACE": "10s",
 }
@@ -146,8 +146,8 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	given["HOLDFAST_INGRESS_ADDR"] = cfg.Ingress.Addr
 	given["HOLDFAST_INGRESS_PUBLIC_URL"] = "http://" + cfg.Ingress.Addr // for schemes that sign it
 	given["HOLDFAST_DELIVERIES_ALLOWED_NETWORKS"] = "127.0.0.0/8,::1"
-	if !cfg.IsSet(slices.Collect(maps.Keys(patience))...) {
-		maps.Copy(given, patience)
+	if !cfg.IsSet(slices.Collect(maps.Keys(sqliteTimeouts))...) {
+		maps.Copy(given, sqliteTimeouts)
 	}
 	if s.postgres != nil {
 		given["DATABASE_URL"] = s.postgres.URL("holdfast")

@@ -16,14 +16,14 @@ Holdfast is running. Ctrl-C ends everything; {{.Dir}} keeps the data.
   console       {{.Console}}
 {{- with .TemporalWeb}}
   Temporal Web  {{.}}{{end}}
-  receiver      {{.Receiver}}
+  endpoint      {{.Endpoint}}
 {{- with .Database}}
   database      {{.}}{{end}}
 {{- with .Definitions}}
   definitions   {{.}} ("kill -HUP {{$.PID}}" reads them again){{end}}
 
-In a second terminal, send a signed event. The console shows what became of it{{if .TemporalWeb}},
-Temporal Web its run{{end}}, and the sample receiver what was delivered:
+In a second terminal, send a signed event. The console shows the event{{if .TemporalWeb}}, Temporal Web its
+run{{end}}, and the sample endpoint the delivery:
 
   {{.Program}} send stripe
 
@@ -33,22 +33,22 @@ The same event twice is processed once. The second answer says "duplicate":
   {{.Program}} send stripe --file twice.json
   {{.Program}} send stripe --file twice.json
 
-What nobody can read becomes a dead letter. It waits until its cause is gone and
-you run it again ("dlq replay"), or until you give it up:
+Events that can't be parsed become dead letters. Fix the cause, then replay them
+("dlq replay"), or discard them:
 
   echo 'no JSON' | {{.Program}} send stripe --file -
   {{.Program}} dlq list
-  {{.Program}} dlq discard 1 --reason 'only a try'
+  {{.Program}} dlq discard 1 --reason 'only a test'
 
 `))
 
-func (s *devStack) welcome(out io.Writer, cfg config.Config, console, receiver string) {
+func (s *devStack) welcome(out io.Writer, cfg config.Config, console, endpoint string) {
 	shown := struct {
-		Dir, Program, Console, TemporalWeb, Receiver, Database, Definitions string
+		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions string
 
 		PID int
 	}{
-		Dir: cfg.Dev.Dir, Program: os.Args[0], Console: console, Receiver: receiver, Definitions: cfg.Providers.Dir, PID: os.Getpid(),
+		Dir: cfg.Dev.Dir, Program: os.Args[0], Console: console, Endpoint: endpoint, Definitions: cfg.Providers.Dir, PID: os.Getpid(),
 	}
 	if s.temporal != nil {
 		shown.TemporalWeb = s.temporal.UIURL()

@@ -36,14 +36,14 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 		}
 	})
 	if err != nil {
-		d.erred(check, verdictSkip, err, "")
+		d.reportError(check, resultSkip, err, "")
 		return
 	}
 	detail := fmt.Sprintf("last %d runs checked: no events missing from the database", compared)
 	if missing > 0 {
 		detail = fmt.Sprintf("last %d runs checked: the database lacks the events of %d", compared, missing)
 	}
-	d.found(check, either(missing == 0, verdictFail), detail,
+	d.found(check, either(missing == 0, resultFail), detail,
 		"was the database restored from a backup? Run `holdfast reconcile --since` with the time of the backup")
 }
 
@@ -79,6 +79,6 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 	if len(lost) > 0 {
 		detail = fmt.Sprintf("%d of the oldest %d have no open run, such as %s", len(lost), compared, lost[0])
 	}
-	d.found(check, either(len(lost) == 0, verdictFail), detail,
+	d.found(check, either(len(lost) == 0, resultFail), detail,
 		"the next sweep makes them dead letters, which are then redriven; if this stays, see the schedule "+workflows.ScheduleSweep)
 }

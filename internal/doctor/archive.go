@@ -25,8 +25,8 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	keeper, err := installation.NewArchiveKeeper(d.cfg, d.store)
 	if err == nil && keeper == nil {
 		if stats.Files > 0 {
-			d.found(check, verdictWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
-				"what a purge without it removes is gone: set it for every worker and for the command line")
+			d.found(check, resultWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
+				"a purge without it removes events permanently: set it for every worker and for the command line")
 		}
 		return
 	}
@@ -39,12 +39,12 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.found(check, verdictFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
+		d.found(check, resultFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
 	case stats.Due > 0 && time.Since(stats.OldestDue) > longDue:
-		d.found(check, verdictWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
+		d.found(check, resultWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
 			stats.OldestDue.Format(time.RFC3339)),
 			"see that purges end: `holdfast purge` does one at once, and names files that it cannot clean")
 	default:
-		d.found(check, verdictOK, detail, "")
+		d.found(check, resultOK, detail, "")
 	}
 }

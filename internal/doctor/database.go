@@ -24,7 +24,7 @@ const (
 
 func (d *doctor) examineDatabase(ctx context.Context) {
 	if d.store == nil {
-		d.found(database, verdictFail, "none is configured", "set DATABASE_URL")
+		d.found(database, resultFail, "none is configured", "set DATABASE_URL")
 		return
 	}
 	whole := ctx
@@ -44,7 +44,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.check("dead letters", func() { d.examineDeadLetters(ctx) }, database)
 	d.check("change feed", func() { d.examineFeed(ctx) }, database)
 	d.check("deliveries", func() { d.examineDeliveries(ctx) }, database)
-	d.check("notifications", func() { d.examineUntold(ctx, facts) }, database)
+	d.check("notifications", func() { d.examineNotifications(ctx, facts) }, database)
 	d.examineDisk("disk of the database", facts.DataDirectory)
 	d.check("archive", func() { d.examineArchive(whole) }, database)
 }
@@ -54,13 +54,13 @@ func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
 	switch {
 	case err != nil && serverOf(err) == "":
-		d.found("migrations", verdictFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
+		d.found("migrations", resultFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
 		return false
 	case err != nil:
 		d.outage(database, "migrations", err)
 		return true
 	}
-	d.found("migrations", either(have >= want, verdictFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
+	d.found("migrations", either(have >= want, resultFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
 	return have >= want
 }
 
@@ -87,14 +87,14 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
 	switch {
 	case f.InRecovery:
-		d.found(database, verdictFail, detail+", a standby", "point DATABASE_URL at the primary")
+		d.found(database, resultFail, detail+", a standby", "point DATABASE_URL at the primary")
 	case f.Version < oldestPostgres:
-		d.found(database, verdictWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
+		d.found(database, resultWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
 	default:
 		d.examineWriting(ctx, detail)
 	}
 	enough := f.Connections*5 < f.MaxConnections*4
-	d.found("connections", either(enough, verdictWarn),
+	d.found("connections", either(enough, resultWarn),
 		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections,
 			d.cfg.PoolSize()+installation.InboxConns),
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
@@ -106,12 +106,12 @@ func (d *doctor) examineWriting(ctx context.Context, detail string) {
 	err := d.store.TryWrite(ctx)
 	switch code := event.CodeOf(err); {
 	case err == nil || code == "insufficient_privilege":
-		d.found(database, verdictOK, detail, "")
+		d.found(database, resultOK, detail, "")
 	case serverOf(err) != "" && code != "disk_full" && code != "io_error":
 		d.outage(database, "writing", err)
 	default:
-		d.found(database, verdictFail, detail+"; can't be written: "+err.Error(),
-			"make room on its disk, or end its read-only mode: until then no event is stored")
+		d.found(database, resultFail, detail+"; can't be written: "+err.Error(),
+			"free space on its disk, or end its read-only mode: until then no event is stored")
 	}
 }
 
@@ -122,10 +122,10 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	case err != nil:
 		d.failed("pooler", err, "see docs/pgbouncer.md")
 	case f.StatementTimeout == "0":
-		d.found("pooler", verdictWarn, string(pooling)+"; no timeout bounds a statement",
+		d.found("pooler", resultWarn, string(pooling)+"; no timeout bounds a statement",
 			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/pgbouncer.md")
 	default:
-		d.found("pooler", verdictOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
+		d.found("pooler", resultOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
 	}
 }
 
@@ -133,7 +133,7 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 func (d *doctor) examineSettings(settings map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := settings[name]
-		d.found(name, either(value != "off", verdictFail), value,
+		d.found(name, either(value != "off", resultFail), value,
 			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
 	}
 }

@@ -24,12 +24,12 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 func (d *doctor) examineProviders() {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
-		d.found("providers", verdictFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
+		d.found("providers", resultFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
 		return
 	}
 	err = errors.Join(d.cfg.CheckSecrets(catalogue.SecretNames()...), d.cfg.CheckHandlers(catalogue.HandlerNames()...))
 	if err != nil {
-		d.found("secrets", verdictFail, err.Error(), "correct the variables, or the files that they name")
+		d.found("secrets", resultFail, err.Error(), "correct the variables, or the files that they name")
 	}
 	d.examineSamples(catalogue)
 	var usable []string
@@ -38,15 +38,15 @@ func (d *doctor) examineProviders() {
 			usable = append(usable, name)
 		}
 	}
-	d.judgeProviders(usable, len(catalogue.Names()))
+	d.reportProviders(usable, len(catalogue.Names()))
 }
 
-func (d *doctor) judgeProviders(usable []string, all int) {
+func (d *doctor) reportProviders(usable []string, all int) {
 	detail := fmt.Sprintf("%d of %d can authenticate their senders", len(usable), all)
 	if len(usable) > 0 {
 		detail += ": " + strings.Join(usable, ", ")
 	}
-	d.found("providers", either(len(usable) > 0, verdictFail), detail,
+	d.found("providers", either(len(usable) > 0, resultFail), detail,
 		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
 }
 
@@ -60,7 +60,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	if n := len(failing); n > 0 {
 		detail = fmt.Sprintf("%s, the first: %s", word.Count(n, "sample fails", "samples fail"), failing[0])
 	}
-	d.found("samples", either(len(failing) == 0, verdictFail), detail,
+	d.found("samples", either(len(failing) == 0, resultFail), detail,
 		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+
 			"`holdfast provider check` names all")
 }

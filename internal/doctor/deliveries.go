@@ -25,17 +25,17 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 		return
 	}
 	d.examineDispatch(ctx, stats)
-	v, stopped := verdictOK, stats.States[delivery.DestinationPaused]+stats.States[delivery.DestinationDisabled]
+	v, stopped := resultOK, stats.States[delivery.DestinationPaused]+stats.States[delivery.DestinationDisabled]
 	switch {
 	case stats.States[delivery.DestinationDisabled] > 0:
-		v = verdictFail
+		v = resultFail
 	case len(stats.Troubled) > 0 || stopped > 0:
-		v = verdictWarn
+		v = resultWarn
 	}
 	detail := fmt.Sprintf("%d ready, %d paused, %d disabled", stats.States[delivery.DestinationReady],
 		stats.States[delivery.DestinationPaused], stats.States[delivery.DestinationDisabled])
 	if len(stats.Troubled) > 0 {
-		detail += "; in trouble: " + strings.Join(stats.Troubled, ", ")
+		detail += "; failing: " + strings.Join(stats.Troubled, ", ")
 	}
 	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)
@@ -62,7 +62,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 		}
 	}
 	if len(wrong) > 0 {
-		d.found("destination secrets", verdictFail, strings.Join(wrong, "; "),
+		d.found("destination secrets", resultFail, strings.Join(wrong, "; "),
 			"apply the destination as an admin, with a variable of its own; change a secret that may have been seen")
 	}
 }
@@ -75,7 +75,7 @@ func (d *doctor) examineSubscriptions(ctx context.Context) {
 		return
 	}
 	if len(names) > 0 {
-		d.found("subscriptions", verdictFail, "cannot be read, so nothing is delivered for them: "+strings.Join(names, ", "),
+		d.found("subscriptions", resultFail, "cannot be read, so nothing is delivered for them: "+strings.Join(names, ", "),
 			"`holdfast subscription apply` them again, then `holdfast resend plan NAME --since …` for the time between")
 	}
 }
@@ -99,5 +99,5 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 		detail += "; " + word.Count(fanouts, "event is", "events are") + " still being matched with many subscriptions"
 	}
 	d.found("deliveries", above(overdue, undueWarn, undueFail), detail,
-		"nobody seems to deliver: see that a worker runs, and that its HOLDFAST_DELIVERIES_SLOTS is not 0")
+		"no worker seems to deliver: check that one runs, and that its HOLDFAST_DELIVERIES_SLOTS isn't 0")
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"syscall"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -12,21 +14,21 @@ import (
 	"holdfast/persistence"
 )
 
-// Verdict is the result of a check.
-type Verdict string
+// Result is the result of a check.
+type Result string
 
 const (
-	verdictOK   Verdict = "ok"
-	verdictWarn Verdict = "warn"
-	verdictFail Verdict = "fail"
-	// verdictSkip means that an earlier failure prevented the check.
-	verdictSkip Verdict = "skip"
+	resultOK   Result = "ok"
+	resultWarn Result = "warn"
+	resultFail Result = "fail"
+	// resultSkip means that an earlier failure prevented the check.
+	resultSkip Result = "skip"
 )
 
 // Finding is the result of one check.
 type Finding struct {
-	Check   string  `json:"check"`
-	Verdict Verdict `json:"verdict"`
+	Check  string `json:"check"`
+	Result Result `json:"verdict"`
 	// Detail is what was found; Advice says what to do.
 	Detail string `json:"detail"`
 	Advice string `json:"advice,omitempty"`
@@ -80,46 +82,65 @@ func newReport(findings []Finding) Report {
 }
 
 // Failures counts the checks that have failed.
-func (r Report) Failures() int { return r.count(verdictFail) }
+func (r Report) Failures() int { return r.count(resultFail) }
 
 // Attention counts the checks that have failed or warn.
-func (r Report) Attention() int { return r.count(verdictFail) + r.count(verdictWarn) }
+func (r Report) Attention() int { return r.count(resultFail) + r.count(resultWarn) }
 
 // Healthy counts the checks that found nothing wrong.
-func (r Report) Healthy() int { return r.count(verdictOK) }
+func (r Report) Healthy() int { return r.count(resultOK) }
 
-func (r Report) count(v Verdict) (n int) {
+func (r Report) count(v Result) (n int) {
 	for _, f := range r.Findings {
-		if f.Verdict == v {
+		if f.Result == v {
 			n++
 		}
 	}
 	return n
 }
 
-func (d *doctor) found(check string, v Verdict, detail, advice string) {
-	if v == verdictOK {
+func (d *doctor) found(check string, v Result, detail, advice string) {
+	if v == resultOK {
 		advice = ""
 	}
 	d.findings = append(d.findings, Finding{check, v, detail, advice})
 }
 
 // above returns ok up to the first bound, a warning up to the second, and a failure beyond it.
-func above[T cmp.Ordered](value, warn, fail T) Verdict {
+func above[T cmp.Ordered](value, warn, fail T) Result {
 	switch {
 	case value > fail:
-		return verdictFail
+		return resultFail
 	case value > warn:
-		return verdictWarn
+		return resultWarn
 	default:
-		return verdictOK
+		return resultOK
 	}
 }
 
 // either returns ok, or the other result.
-func either(ok bool, otherwise Verdict) Verdict {
+func either(ok bool, otherwise Result) Result {
 	if ok {
-		return verdictOK
+		return resultOK
 	}
 	return otherwise
+}
+
+// The thresholds for disk usage, in percent.
+const (
+	diskWarn = 85
+	diskFail = 95
+)
+
+func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
+
+// examineDisk skips directories that aren't on this machine or not accessible.
+func (d *doctor) examineDisk(check, dir string) {
+	var disk syscall.Statfs_t
+	if dir == "" || syscall.Statfs(dir, &disk) != nil || disk.Blocks == 0 {
+		return
+	}
+	free := disk.Bavail * 100 / disk.Blocks
+	d.found(check, above(100-free, diskWarn, diskFail), fmt.Sprintf("%d%% free", free),
+		"free some space: PostgreSQL stops when its disk is full")
 }

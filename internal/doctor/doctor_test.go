@@ -14,14 +14,14 @@ func TestSkewOfAClock(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_760_000_000, 0)
 	end := begin.Add(4 * time.Second)
-	for theirs, want := range map[time.Duration]Verdict{
-		0: verdictOK, 4 * time.Second: verdictOK, 5 * time.Second: verdictOK, 6 * time.Second: verdictWarn,
-		-2 * time.Second: verdictWarn, -time.Minute: verdictFail, time.Minute: verdictFail,
+	for theirs, want := range map[time.Duration]Result{
+		0: resultOK, 4 * time.Second: resultOK, 5 * time.Second: resultOK, 6 * time.Second: resultWarn,
+		-2 * time.Second: resultWarn, -time.Minute: resultFail, time.Minute: resultFail,
 	} {
 		d := &doctor{}
 		d.examineClock("clock", begin.Add(theirs), begin, end)
-		require.Equal(t, want, d.findings[0].Verdict, theirs)
-		require.Equal(t, want != verdictFail, newReport(d.findings).OK, theirs)
+		require.Equal(t, want, d.findings[0].Result, theirs)
+		require.Equal(t, want != resultFail, newReport(d.findings).OK, theirs)
 	}
 }
 
@@ -34,18 +34,18 @@ func TestUntoldFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		untold int64
 		since  *time.Time
-		last   told
-		want   Verdict
+		last   notifyResult
+		want   Result
 	}{
-		"nothing waits":                       {0, nil, told{Failures: 3, Error: "refused"}, verdictOK},
-		"the round comes":                     {3, &justNow, told{}, verdictOK},
-		"a channel was configured":            {3, &yesterday, told{}, verdictWarn},
-		"the last round told, more has come":  {3, &justNow, told{Failures: 9, Told: 1}, verdictOK},
-		"no channel took it":                  {3, &justNow, told{Failures: 3, Error: "refused"}, verdictFail},
-		"no channel has taken it for a while": {3, &yesterday, told{Failures: 3, Error: "refused"}, verdictFail},
+		"nothing waits":                       {0, nil, notifyResult{Failures: 3, Error: "refused"}, resultOK},
+		"the round comes":                     {3, &justNow, notifyResult{}, resultOK},
+		"a channel was configured":            {3, &yesterday, notifyResult{}, resultWarn},
+		"the last round told, more has come":  {3, &justNow, notifyResult{Failures: 9, Told: 1}, resultOK},
+		"no channel took it":                  {3, &justNow, notifyResult{Failures: 3, Error: "refused"}, resultFail},
+		"no channel has taken it for a while": {3, &yesterday, notifyResult{Failures: 3, Error: "refused"}, resultFail},
 	} {
 		d := &doctor{}
-		d.judgeUntold(persistence.Facts{Now: now, Untold: c.untold, UntoldSince: c.since}, c.last)
-		require.Equal(t, c.want, d.findings[0].Verdict, name)
+		d.reportNotifications(persistence.Facts{Now: now, Untold: c.untold, UntoldSince: c.since}, c.last)
+		require.Equal(t, c.want, d.findings[0].Result, name)
 	}
 }

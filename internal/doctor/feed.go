@@ -22,10 +22,10 @@ func (d *doctor) examineFeed(ctx context.Context) {
 		d.failed("change feed", err, "run `holdfast migrate`")
 		return
 	}
-	d.judgeFeed(lag)
+	d.reportFeed(lag)
 }
 
-func (d *doctor) judgeFeed(lag feed.Lag) {
+func (d *doctor) reportFeed(lag feed.Lag) {
 	detail := fmt.Sprintf("is %s behind", lag.Behind.Round(time.Second))
 	if lag.Behind > behindWarn {
 		detail += "; it waits for " + holdersOf(lag.Holders)

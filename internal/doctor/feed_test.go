@@ -16,14 +16,14 @@ func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
 		{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)},
 		{Prepared: "tx-7", Database: "other", Role: "eve", Since: time.Unix(1_760_000_000, 0)},
 	}
-	for behind, want := range map[time.Duration]Verdict{
-		time.Second: verdictOK, 2 * time.Minute: verdictWarn, time.Hour: verdictFail,
+	for behind, want := range map[time.Duration]Result{
+		time.Second: resultOK, 2 * time.Minute: resultWarn, time.Hour: resultFail,
 	} {
 		d := &doctor{}
-		d.judgeFeed(feed.Lag{Behind: behind, Holders: holders})
+		d.reportFeed(feed.Lag{Behind: behind, Holders: holders})
 		found := d.findings[0]
-		require.Equal(t, want, found.Verdict, behind)
-		if want == verdictOK {
+		require.Equal(t, want, found.Result, behind)
+		if want == resultOK {
 			require.NotContains(t, found.Detail, "4711")
 			continue
 		}
@@ -32,6 +32,6 @@ func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
 		require.Contains(t, found.Advice, "pg_terminate_backend")
 	}
 	d := &doctor{}
-	d.judgeFeed(feed.Lag{Behind: time.Hour})
+	d.reportFeed(feed.Lag{Behind: time.Hour})
 	require.Contains(t, d.findings[0].Detail, "may not see")
 }

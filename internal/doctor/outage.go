@@ -36,15 +36,15 @@ func (d *doctor) check(name string, examine func(), needs ...string) {
 
 // failed reports a check's error. If the error means that a server doesn't answer, it is reported as the server's failure.
 func (d *doctor) failed(check string, err error, advice string) {
-	d.erred(check, verdictFail, err, advice)
+	d.reportError(check, resultFail, err, advice)
 }
 
 // warned is failed for an error that doesn't affect other checks.
 func (d *doctor) warned(check string, err error, advice string) {
-	d.erred(check, verdictWarn, err, advice)
+	d.reportError(check, resultWarn, err, advice)
 }
 
-func (d *doctor) erred(check string, v Verdict, err error, advice string) {
+func (d *doctor) reportError(check string, v Result, err error, advice string) {
 	switch server := serverOf(err); {
 	case server != "":
 		d.outage(server, check, err)
@@ -69,14 +69,14 @@ func (d *doctor) outage(server, check string, err error) {
 		return
 	}
 	d.findings = slices.DeleteFunc(d.findings, func(f Finding) bool { return f.Check == server })
-	d.found(server, verdictFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
+	d.found(server, resultFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
 }
 
 // reportSkipped lists the skipped checks, in one line for each server that is down.
 func (d *doctor) reportSkipped() {
 	for _, server := range []string{database, temporal} {
 		if skipped := d.down[server]; len(skipped) > 0 {
-			d.found("not checked", verdictSkip, server+": "+strings.Join(skipped, ", "), "")
+			d.found("not checked", resultSkip, server+": "+strings.Join(skipped, ", "), "")
 		}
 	}
 }

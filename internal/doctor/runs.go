@@ -36,14 +36,14 @@ func (d *doctor) examineRuns(ctx context.Context) {
 		d.failed(checkRuns, err, "run `holdfast migrate`")
 		return
 	}
-	d.judgeRuns(operation.CountStuck(open, stored, total), now)
+	d.reportRuns(operation.CountStuck(open, stored, total), now)
 }
 
 const checkRuns = "open runs"
 
-// judgeRuns reports runs that have been open for too long to be explained by load. A stored event that is retried isn't a
+// reportRuns reports runs that have been open for too long to be explained by load. A stored event that is retried isn't a
 // failure: its retry policy ends it.
-func (d *doctor) judgeRuns(stuck map[operation.Stuck]operation.StuckRuns, now time.Time) {
+func (d *doctor) reportRuns(stuck map[operation.Stuck]operation.StuckRuns, now time.Time) {
 	var oldest operation.OpenRun
 	var advice string
 	var parts []string
@@ -72,7 +72,7 @@ func (d *doctor) judgeRuns(stuck map[operation.Stuck]operation.StuckRuns, now ti
 		detail = fmt.Sprintf("open for more than %s: %s", waitingWarn, strings.Join(parts, ", "))
 	}
 	if advice == "" {
-		d.found(checkRuns, verdictOK, detail, "")
+		d.found(checkRuns, resultOK, detail, "")
 		return
 	}
 	age := now.Sub(oldest.StartedAt)

@@ -24,33 +24,33 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs   []operation.OpenRun
 		total  int
-		want   Verdict
+		want   Result
 		detail []string
 		advice string
 	}{
-		"none":     {nil, 0, verdictOK, []string{"none has been open"}, ""},
-		"retried":  {[]operation.OpenRun{run("stored", time.Hour, 0)}, 1, verdictOK, []string{"1 stored and being retried"}, ""},
-		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, verdictWarn, []string{"1 not stored", "acme:a", "2m0s"}, "holdfast event show acme:a"},
-		"for long": {[]operation.OpenRun{run("a", time.Hour, 1)}, 1, verdictFail, []string{"1 not stored", "acme:a"}, "holdfast event show acme:a"},
+		"none":     {nil, 0, resultOK, []string{"none has been open"}, ""},
+		"retried":  {[]operation.OpenRun{run("stored", time.Hour, 0)}, 1, resultOK, []string{"1 stored and being retried"}, ""},
+		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, resultWarn, []string{"1 not stored", "acme:a", "2m0s"}, "holdfast event show acme:a"},
+		"for long": {[]operation.OpenRun{run("a", time.Hour, 1)}, 1, resultFail, []string{"1 not stored", "acme:a"}, "holdfast event show acme:a"},
 		"failing task of a stored event": {
-			[]operation.OpenRun{run("broken", time.Hour, 7)}, 1, verdictFail, []string{"1 whose workflow task fails", "acme:broken"},
+			[]operation.OpenRun{run("broken", time.Hour, 7)}, 1, resultFail, []string{"1 whose workflow task fails", "acme:broken"},
 			"temporal workflow describe --workflow-id acme:broken",
 		},
 		"many": {
 			[]operation.OpenRun{run("a", 20*time.Minute, 1), run("b", 30*time.Minute, 1), run("broken", time.Hour, 9), run("stored", 2*time.Hour, 0)},
-			10, verdictFail,
+			10, resultFail,
 			[]string{"1 whose workflow task fails, 2 not stored, 1 stored and being retried, 6 not examined", "1h0m0s: acme:broken"},
 			"temporal workflow describe --workflow-id acme:broken",
 		},
 	} {
 		d := &doctor{}
-		d.judgeRuns(operation.CountStuck(c.runs, stored, c.total), now)
+		d.reportRuns(operation.CountStuck(c.runs, stored, c.total), now)
 		found := d.findings[0]
-		require.Equal(t, c.want, found.Verdict, name)
+		require.Equal(t, c.want, found.Result, name)
 		for _, text := range c.detail {
 			require.Contains(t, found.Detail, text, name)
 		}
-		if c.want != verdictOK {
+		if c.want != resultOK {
 			require.Contains(t, found.Advice, c.advice, name)
 		}
 	}

@@ -60,7 +60,7 @@ func (d *doctor) examineSearchAttributes(ctx context.Context) {
 		d.failed(check, err, "run `holdfast migrate`")
 		return
 	}
-	d.found(check, verdictOK, "registered", "")
+	d.found(check, resultOK, "registered", "")
 }
 
 func (d *doctor) examineNamespace(ctx context.Context) bool {
@@ -75,7 +75,7 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 		d.failed(temporal, err, "allow this client to ask for the server's version")
 		return true
 	}
-	d.found(temporal, verdictOK, "server "+info.GetServerVersion()+", namespace "+name, "")
+	d.found(temporal, resultOK, "server "+info.GetServerVersion()+", namespace "+name, "")
 	ofRuns := described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 	d.examineRetention(ofRuns)
 	d.examineRetentionOfEvents(ofRuns)
@@ -98,7 +98,7 @@ func (d *doctor) examineRetention(ofRuns time.Duration) {
 	}
 	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer and rest on idempotency_keys beyond it",
 		ofRuns, longer, len(catalogue.Names()))
-	d.found("retention", either(ofRuns >= leastRetention, verdictWarn), detail, fmt.Sprintf(
+	d.found("retention", either(ofRuns >= leastRetention, resultWarn), detail, fmt.Sprintf(
 		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", ofRuns,
 		d.cfg.Temporal.Namespace))
 }
@@ -109,7 +109,7 @@ func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
 	if configured == 0 {
 		return
 	}
-	d.found("retention of events", either(effective == configured, verdictWarn),
+	d.found("retention of events", either(effective == configured, resultWarn),
 		fmt.Sprintf("HOLDFAST_RETENTION_EVENTS is %s, and Temporal keeps runs for %s: events stay for %s after their last run",
 			configured, ofRuns, effective),
 		fmt.Sprintf("set HOLDFAST_RETENTION_EVENTS to %s or more, or shorten the retention of Temporal's namespace", effective))
@@ -136,7 +136,7 @@ func (d *doctor) judgeQueues(queues []oversight.QueueStats) {
 		d.examineQueue(q)
 	}
 	if len(unpolled) > 0 {
-		d.found("queues", verdictFail, fmt.Sprintf("no worker polls %s; %s", strings.Join(unpolled, ", "),
+		d.found("queues", resultFail, fmt.Sprintf("no worker polls %s; %s", strings.Join(unpolled, ", "),
 			word.Count(waiting, "task waits", "tasks wait")),
 			"start a worker (`holdfast worker`). With worker versioning, also make its version the current one "+
 				"(`temporal worker deployment set-current-version`)")
@@ -147,11 +147,11 @@ func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
 	detail := fmt.Sprintf("%d waiting, %s", q.Backlog, word.Count(q.WorkflowPollers+q.ActivityPollers, "poller", "pollers"))
 	if age := time.Duration(q.Age); age > oldestBacklog {
-		d.found(check, verdictWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
+		d.found(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
 			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
 		return
 	}
-	d.found(check, verdictOK, detail, "")
+	d.found(check, resultOK, detail, "")
 }
 
 // doctorQueue has no worker.

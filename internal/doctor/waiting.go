@@ -55,12 +55,12 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 		}
 	}
 	age := stats.At.Sub(oldest)
-	v := verdictOK
+	v := resultOK
 	switch {
 	case waiting[event.DeadLetterExhausted] > 0 || age > unattendedFor:
-		v = verdictFail
+		v = resultFail
 	case waiting[event.DeadLetterOpen] > 0:
-		v = verdictWarn
+		v = resultWarn
 	}
 	var counted []string
 	for _, state := range event.DeadLetterStates() {
@@ -76,51 +76,51 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 		"(`holdfast dlq redrive`), or discard them")
 }
 
-// untoldFor is how long notifications of failures may normally wait.
-const untoldFor = 10 * time.Minute
+// unnotifiedFor is how long notifications of failures may normally wait.
+const unnotifiedFor = 10 * time.Minute
 
-// told is the result of the last round of notifications.
-type told struct {
+// notifyResult is the result of the last round of notifications.
+type notifyResult struct {
 	// Failures counts the failures to notify; Told, the channels that accepted the message.
 	Failures int64  `json:"failures"`
 	Told     int    `json:"told"`
 	Error    string `json:"error"`
 }
 
-func (d *doctor) examineUntold(ctx context.Context, f persistence.Facts) {
+func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
-		d.found("notifications", verdictWarn, "nobody is notified of failures and outages", "set HOLDFAST_NOTIFY_URLS")
+		d.found("notifications", resultWarn, "notifications of failures and outages are off", "set HOLDFAST_NOTIFY_URLS")
 		return
 	}
 	if _, err := installation.NewNotifier(d.cfg); err != nil {
-		d.found("notifications", verdictFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
+		d.found("notifications", resultFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
 		return
 	}
-	var last told
+	var last notifyResult
 	if f.Untold > 0 {
-		last = d.lastTold(ctx)
+		last = d.lastNotification(ctx)
 	}
-	d.judgeUntold(f, last)
+	d.reportNotifications(f, last)
 }
 
-// judgeUntold fails only for notifications that were tried. If a channel has just been configured, old failures wait for the
+// reportNotifications fails only for notifications that were tried. If a channel has just been configured, old failures wait for the
 // next round.
-func (d *doctor) judgeUntold(f persistence.Facts, last told) {
+func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {
 	case f.Untold > 0 && last.Failures > 0 && last.Told == 0:
-		d.found("notifications", verdictFail, detail+"; the last try: "+last.Error,
+		d.found("notifications", resultFail, detail+"; the last try: "+last.Error,
 			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
-	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > untoldFor+d.cfg.Notify.Every:
-		d.found("notifications", verdictWarn, detail, fmt.Sprintf("they are told within %s by a worker that has HOLDFAST_NOTIFY_URLS; "+
+	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Every:
+		d.found("notifications", resultWarn, detail, fmt.Sprintf("a worker that has HOLDFAST_NOTIFY_URLS reports them within %s; "+
 			"if this stays, start the workers with it", d.cfg.Notify.Every))
 	default:
-		d.found("notifications", verdictOK, detail, "")
+		d.found("notifications", resultOK, detail, "")
 	}
 }
 
-// lastTold returns zero if no round has ended, or Temporal doesn't answer.
-func (d *doctor) lastTold(ctx context.Context) (last told) {
+// lastNotification returns zero if no round has ended, or Temporal doesn't answer.
+func (d *doctor) lastNotification(ctx context.Context) (last notifyResult) {
 	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
 	defer cancel()
 	schedule, err := d.temporal.ScheduleClient().GetHandle(ctx, workflows.ScheduleNotify).Describe(ctx)

@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence"
 )
 
-// lookEvery is the least time between two examinations of a Watch.
-const lookEvery = 10 * time.Second
+// examineEvery is the least time between two examinations of a Watch.
+const examineEvery = 10 * time.Second
 
 // Watch examines an installation from inside a process, with the process's connections, and only on demand. It starts no run,
 // and checks neither definitions nor the host.
@@ -22,12 +22,12 @@ type Watch struct {
 	temporal client.Client
 
 	mu      sync.Mutex
-	last    Look
-	looking chan struct{} // is closed when the current examination has ended; nil if there is none
+	last    Examination
+	running chan struct{} // is closed when the current examination has ended; nil if there is none
 }
 
-// Look is the result of a Watch's examination.
-type Look struct {
+// Examination is the result of a Watch's examination.
+type Examination struct {
 	// At is its time; zero if none has ended yet.
 	At       time.Time
 	Findings []Seen
@@ -46,19 +46,19 @@ func NewWatch(cfg config.Config, store *persistence.Store, temporal client.Clien
 }
 
 // Last returns the last result. If it is old, Last starts the next examination, and waits for the first one until ctx ends.
-func (w *Watch) Last(ctx context.Context) Look {
+func (w *Watch) Last(ctx context.Context) Examination {
 	w.mu.Lock()
-	if w.looking == nil && time.Since(w.last.At) > lookEvery {
-		w.looking = make(chan struct{})
-		go w.look() //nolint:gosec // it belongs to no request
+	if w.running == nil && time.Since(w.last.At) > examineEvery {
+		w.running = make(chan struct{})
+		go w.examine() //nolint:gosec // it belongs to no request
 	}
-	last, looking := w.last, w.looking
+	last, running := w.last, w.running
 	w.mu.Unlock()
-	if !last.At.IsZero() || looking == nil {
+	if !last.At.IsZero() || running == nil {
 		return last
 	}
 	select {
-	case <-looking:
+	case <-running:
 	case <-ctx.Done():
 	}
 	w.mu.Lock()
@@ -66,8 +66,8 @@ func (w *Watch) Last(ctx context.Context) Look {
 	return w.last
 }
 
-// look isn't bound to a request: the next caller gets its result.
-func (w *Watch) look() {
+// examine isn't bound to a request: the next caller gets its result.
+func (w *Watch) examine() {
 	d := &doctor{cfg: w.cfg, store: w.store, temporal: w.temporal}
 	ctx, cancel := context.WithTimeout(context.Background(), 6*doctorLimit)
 	defer cancel()
@@ -77,23 +77,23 @@ func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = after(w.last, d.findings, time.Now())
-	close(w.looking)
-	w.looking = nil
+	close(w.running)
+	w.running = nil
 }
 
 // after combines new findings with the times of the previous ones.
-func after(before Look, findings []Finding, now time.Time) Look {
-	type verdict struct {
-		check   string
-		verdict Verdict
+func after(before Examination, findings []Finding, now time.Time) Examination {
+	type key struct {
+		check  string
+		result Result
 	}
-	since := map[verdict]time.Time{}
+	since := map[key]time.Time{}
 	for _, s := range before.Findings {
-		since[verdict{s.Check, s.Verdict}] = s.Since
+		since[key{s.Check, s.Result}] = s.Since
 	}
-	next := Look{At: now}
+	next := Examination{At: now}
 	for _, f := range findings {
-		at, ok := since[verdict{f.Check, f.Verdict}]
+		at, ok := since[key{f.Check, f.Result}]
 		if !ok {
 			at = now
 		}

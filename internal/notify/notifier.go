@@ -62,9 +62,9 @@ func New(urls ...string) (*Notifier, error) {
 // Enabled reports whether there are any channels.
 func (n *Notifier) Enabled() bool { return n != nil && len(n.channels) > 0 }
 
-// Send sends to all channels concurrently. told counts the channels that accepted the message; the error joins the others'. It
+// Send sends to all channels concurrently. accepted counts the channels that accepted the message; the error joins the others'. It
 // returns when the slowest channel has responded or timed out, or ctx ends.
-func (n *Notifier) Send(ctx context.Context, text string) (told int, err error) {
+func (n *Notifier) Send(ctx context.Context, text string) (accepted int, err error) {
 	if !n.Enabled() {
 		return 0, nil
 	}
@@ -77,10 +77,10 @@ func (n *Notifier) Send(ctx context.Context, text string) (told int, err error) 
 		if err := <-results; err != nil {
 			failures = append(failures, err)
 		} else {
-			told++
+			accepted++
 		}
 	}
-	return told, errors.Join(failures...)
+	return accepted, errors.Join(failures...)
 }
 
 func (c *channel) send(ctx context.Context, text string, limit time.Duration) error {

@@ -34,8 +34,8 @@ func TestADeadChannelDoesNotHoldUpTheOthers(t *testing.T) {
 	n, err := New("generic://127.0.0.1:1/hush-hush?disabletls=yes", sink(t, messages), "generic+"+refuses.URL+"/hush-hush")
 	require.NoError(t, err)
 
-	told, err := n.Send(t.Context(), "hello")
-	require.Equal(t, 1, told)
+	accepted, err := n.Send(t.Context(), "hello")
+	require.Equal(t, 1, accepted)
 	require.Equal(t, "hello", <-messages)
 	require.ErrorContains(t, err, "channel 1 (generic) did not take the message: connection refused")
 	require.ErrorContains(t, err, "channel 3 (generic+http) did not take the message: 503")
@@ -88,9 +88,9 @@ func TestALongMessageIsCut(t *testing.T) {
 func TestWithoutChannelsNobodyIsTold(t *testing.T) {
 	t.Parallel()
 	var none *Notifier
-	told, err := none.Send(t.Context(), "hello")
+	accepted, err := none.Send(t.Context(), "hello")
 	require.NoError(t, err)
-	require.Zero(t, told)
+	require.Zero(t, accepted)
 }
 
 // An outage is reported once it has lasted, again after a while, and at its end; a flapping store isn't reported each time.
@@ -99,7 +99,7 @@ func TestOutagesAreToldInMeasure(t *testing.T) {
 	start := time.Now()
 	var o outage
 	look := func(second int, up bool) string {
-		return o.judge("Temporal", up, start.Add(time.Duration(second)*time.Second), 30*time.Second, 15*time.Minute)
+		return o.update("Temporal", up, start.Add(time.Duration(second)*time.Second), 30*time.Second, 15*time.Minute)
 	}
 	require.Empty(t, look(0, true))
 	require.Empty(t, look(10, false))
@@ -110,7 +110,7 @@ func TestOutagesAreToldInMeasure(t *testing.T) {
 	require.Equal(t, "Temporal answers again, after 1m30s", look(120, true))
 	require.Empty(t, look(130, false))
 	require.Empty(t, look(200, false), "less than the pause after the first message")
-	require.Empty(t, look(210, true), "what was not told has no end to tell")
+	require.Empty(t, look(210, true), "what was not notified has no end to report")
 	require.Empty(t, look(950, false))
 	require.Equal(t, "Temporal has not answered for 50s", look(1000, false))
 }

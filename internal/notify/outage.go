@@ -28,7 +28,7 @@ type Watch struct {
 
 // outage is the state of one store.
 type outage struct {
-	since, told time.Time
+	since, notified time.Time
 	// announced reports that the current outage was notified, so its end will be too.
 	announced bool
 }
@@ -40,7 +40,7 @@ func (w Watch) Run(ctx context.Context, stores ...Store) {
 	defer tick.Stop()
 	for {
 		for i, s := range stores {
-			w.look(ctx, s, &outages[i])
+			w.probe(ctx, s, &outages[i])
 		}
 		select {
 		case <-ctx.Done():
@@ -50,20 +50,20 @@ func (w Watch) Run(ctx context.Context, stores ...Store) {
 	}
 }
 
-func (w Watch) look(ctx context.Context, s Store, o *outage) {
+func (w Watch) probe(ctx context.Context, s Store, o *outage) {
 	probe, cancel := context.WithTimeout(ctx, w.Every)
 	err := s.Probe(probe)
 	cancel()
 	if ctx.Err() != nil {
 		return
 	}
-	if text := o.judge(s.Name, err == nil, time.Now(), w.After, w.Repeat); text != "" {
-		w.tell(ctx, w.From+": "+text)
+	if text := o.update(s.Name, err == nil, time.Now(), w.After, w.Repeat); text != "" {
+		w.notify(ctx, w.From+": "+text)
 	}
 }
 
-// judge records the result of a probe and returns the message to send, or "".
-func (o *outage) judge(name string, up bool, now time.Time, after, repeat time.Duration) string {
+// update records the result of a probe and returns the message to send, or "".
+func (o *outage) update(name string, up bool, now time.Time, after, repeat time.Duration) string {
 	switch {
 	case up && o.announced:
 		text := fmt.Sprintf("%s answers again, after %s", name, now.Sub(o.since).Round(time.Second))
@@ -75,15 +75,15 @@ func (o *outage) judge(name string, up bool, now time.Time, after, repeat time.D
 	case o.since.IsZero():
 		o.since = now
 	}
-	if now.Sub(o.since) < after || !o.told.IsZero() && now.Sub(o.told) < repeat {
+	if now.Sub(o.since) < after || !o.notified.IsZero() && now.Sub(o.notified) < repeat {
 		return ""
 	}
-	o.told, o.announced = now, true
+	o.notified, o.announced = now, true
 	return fmt.Sprintf("%s has not answered for %s", name, now.Sub(o.since).Round(time.Second))
 }
 
-func (w Watch) tell(ctx context.Context, text string) {
-	slog.WarnContext(ctx, "outage.told", "error", text)
+func (w Watch) notify(ctx context.Context, text string) {
+	slog.WarnContext(ctx, "outage.notified", "error", text)
 	if _, err := w.Notifier.Send(ctx, text); err != nil {
 		slog.WarnContext(ctx, "notification.failed", "error", err.Error())
 	}

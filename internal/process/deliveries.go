@@ -18,20 +18,20 @@ import (
 
 // How often each delivering process does work that belongs to no single delivery.
 const (
-	rearmEvery    = 5 * time.Second
-	fanOutEvery   = time.Second
-	receiverEvery = 30 * time.Second
-	sweepEvery    = time.Minute
-	weeksEvery    = time.Hour
+	rearmEvery  = 5 * time.Second
+	fanOutEvery = time.Second
+	watchEvery  = 30 * time.Second
+	sweepEvery  = time.Minute
+	weeksEvery  = time.Hour
 	// swept is the maximum of one batch of a sweep: a full batch means that there may be more.
 	swept = 500
 )
 
-// troubleAfter is how long a destination is failing before its workflow for notifications starts, and troubledAtOnce how many
+// failingAfter is how long a destination is failing before its workflow for notifications starts, and maxWatchStarts how many
 // start at a time.
 const (
-	troubleAfter   = 2 * time.Minute
-	troubledAtOnce = 20
+	failingAfter   = 2 * time.Minute
+	maxWatchStarts = 20
 )
 
 // startDispatcher delivers in every process with workers. It needs only the database: deliveries continue without Temporal.
@@ -81,7 +81,7 @@ func (p *process) deliveryChores() []dispatch.Chore {
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {
 			return false, p.store.Outbox.KeepPartitions(ctx)
 		}},
-		{Name: "receivers", Every: receiverEvery, Do: p.lookAfterReceivers},
+		{Name: "failing destinations", Every: watchEvery, Do: p.watchFailing},
 	}
 }
 
@@ -92,24 +92,24 @@ func untilDone(piece func(context.Context) (int64, error)) func(context.Context)
 	}
 }
 
-// lookAfterReceivers starts the workflow of each failing destination that has none, even if an operator has terminated it:
+// watchFailing starts the workflow of each failing destination that has none, even if an operator has terminated it:
 // without the workflow, operators aren't notified and the destination is never disabled. It begins with destinations that are
 // new to this process, and continues with those that have waited the longest.
-func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error) {
-	troubled, err := p.store.Subscriptions.Troubled(ctx, troubleAfter)
+func (p *process) watchFailing(ctx context.Context) (more bool, err error) {
+	failing, err := p.store.Subscriptions.Troubled(ctx, failingAfter)
 	if err != nil {
 		return false, err
 	}
-	slices.SortStableFunc(troubled, func(a, b delivery.Condition) int {
+	slices.SortStableFunc(failing, func(a, b delivery.Condition) int {
 		return p.watched[a.DestinationID].Compare(p.watched[b.DestinationID])
 	})
-	known := make(map[int64]time.Time, len(troubled))
-	for _, c := range troubled {
+	known := make(map[int64]time.Time, len(failing))
+	for _, c := range failing {
 		known[c.DestinationID] = p.watched[c.DestinationID]
 	}
 	p.watched = known
 	starter := p.starter()
-	for _, c := range troubled[:min(len(troubled), troubledAtOnce)] {
+	for _, c := range failing[:min(len(failing), maxWatchStarts)] {
 		p.watched[c.DestinationID] = time.Now()
 		d, err := p.store.Subscriptions.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
 		if err != nil {
@@ -124,12 +124,12 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 
 // observeDeliveries exports the waiting deliveries as a metric. All delivering processes export the same values.
 func (p *process) observeDeliveries() error {
-	look := recently(queuesAge, p.store.Outbox.DeliveryStats)
+	read := recently(queuesAge, p.store.Outbox.DeliveryStats)
 	return p.telemetry.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
-		stats, err := look()
+		stats, err := read()
 		f := telemetry.DeliveryFigures{
 			Waiting: map[string]int64{}, Age: map[string]time.Duration{}, Breakers: map[string]int64{}, States: map[string]int64{},
-			Troubled: map[string]string{},
+			Failing: map[string]string{},
 		}
 		for _, open := range stats.Open {
 			f.Waiting[string(open.Status)] = open.Count
@@ -138,7 +138,7 @@ func (p *process) observeDeliveries() error {
 			}
 		}
 		for name, breaker := range stats.TroubledBreakers {
-			f.Troubled[name] = string(breaker)
+			f.Failing[name] = string(breaker)
 		}
 		for state, n := range stats.Breakers {
 			f.Breakers[string(state)] = n

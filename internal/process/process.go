@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -154,4 +155,15 @@ func (p *process) typeLabel(provider, eventType string) string {
 		return d.TypeLabel(eventType)
 	}
 	return providers.OtherType
+}
+
+// gcPercent lets the heap grow to three times its live size before garbage is collected, instead of Go's default of twice. It
+// takes some 25 MiB more and halves the collector's time, which was a sixth of an ACK's.
+const gcPercent = 200
+
+// collectLess sets gcPercent, unless the environment sets GOGC.
+func collectLess() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(gcPercent)
+	}
 }

@@ -18,10 +18,10 @@ const (
 
 // observeQueues exports the sizes of the task queues from processes with workers, which exist wherever events are processed.
 func (p *process) observeQueues() error {
-	look := recently(queuesAge, runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
+	read := recently(queuesAge, runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
 	return p.telemetry.ObserveQueues(func(context.Context) (map[string]int64, map[string]time.Duration, error) {
 		backlog, age := map[string]int64{}, map[string]time.Duration{}
-		queues, err := look()
+		queues, err := read()
 		for _, q := range queues {
 			backlog[q.Queue], age[q.Queue] = q.Backlog, time.Duration(q.Age)
 		}
@@ -34,14 +34,14 @@ const schedulesAge = time.Minute
 
 // observeSchedules exports which schedules are failing, from processes with workers.
 func (p *process) observeSchedules() error {
-	look := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: installation.ScheduleIDs(p.cfg)}.Read)
+	read := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: installation.ScheduleIDs(p.cfg)}.Read)
 	return p.telemetry.ObserveSchedules(func(context.Context) (map[string]bool, error) {
-		troubled := map[string]bool{}
-		schedules, err := look()
+		failing := map[string]bool{}
+		schedules, err := read()
 		for _, s := range schedules {
-			troubled[s.ID] = s.Trouble != ""
+			failing[s.ID] = s.Trouble != ""
 		}
-		return troubled, err
+		return failing, err
 	})
 }
 

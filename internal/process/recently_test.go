@@ -14,18 +14,18 @@ func TestAFigureIsReadOnceInItsAge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
-		look := recently(time.Minute, func(context.Context) (int, error) {
+		read := recently(time.Minute, func(context.Context) (int, error) {
 			reads++
 			return reads, nil
 		})
 		for range 100 {
-			_, err := look()
+			_, err := read()
 			require.NoError(t, err)
 			synctest.Wait()
 		}
 		require.Equal(t, 1, reads)
 		<-time.After(time.Minute) // in the bubble's time
-		last, err := look()
+		last, err := read()
 		require.NoError(t, err)
 		require.Equal(t, 1, last, "what was read last is given at once")
 		synctest.Wait()

@@ -30,10 +30,10 @@ func TestWhateverIsToldIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	told := readSources(t, "../..")
-	require.NotEmpty(t, told.instruments)
-	require.NotEmpty(t, told.lines)
-	for _, kind := range []map[string]string{told.instruments, told.lines, told.fields} {
+	reported := readSources(t, "../..")
+	require.NotEmpty(t, reported.instruments)
+	require.NotEmpty(t, reported.lines)
+	for _, kind := range []map[string]string{reported.instruments, reported.lines, reported.fields} {
 		for _, name := range slices.Sorted(maps.Keys(kind)) {
 			if !strings.Contains(string(text), "`"+name+"`") {
 				t.Errorf("%s tells %q: describe it in docs/telemetry.md", kind[name], name)
@@ -42,15 +42,15 @@ func TestWhateverIsToldIsDocumented(t *testing.T) {
 	}
 }
 
-// told maps each name that the sources of this module report to a position.
-type told struct {
+// reported maps each name that the sources of this module report to a position.
+type reported struct {
 	instruments, lines, fields map[string]string
 	files                      *token.FileSet
 }
 
-func readSources(t *testing.T, root string) told {
+func readSources(t *testing.T, root string) reported {
 	t.Helper()
-	found := told{map[string]string{}, map[string]string{}, map[string]string{}, token.NewFileSet()}
+	found := reported{map[string]string{}, map[string]string{}, map[string]string{}, token.NewFileSet()}
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
@@ -64,7 +64,7 @@ func readSources(t *testing.T, root string) told {
 	return found
 }
 
-func (f told) readPackage(t *testing.T, dir string) {
+func (f reported) readPackage(t *testing.T, dir string) {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func readConstants(file *ast.File, constants map[string]string) {
 	})
 }
 
-func (f told) readCall(t *testing.T, call *ast.CallExpr, constants map[string]string) {
+func (f reported) readCall(t *testing.T, call *ast.CallExpr, constants map[string]string) {
 	t.Helper()
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -121,7 +121,7 @@ func (f told) readCall(t *testing.T, call *ast.CallExpr, constants map[string]st
 
 // readLine parses the arguments of a logging call: the line's name is the first text that looks like one, and the fields follow
 // it.
-func (f told) readLine(args []ast.Expr, constants map[string]string, where string) {
+func (f reported) readLine(args []ast.Expr, constants map[string]string, where string) {
 	for i, arg := range args {
 		name, ok := literal(arg, constants)
 		if !ok || !isLineName.MatchString(name) {

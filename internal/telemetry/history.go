@@ -28,10 +28,10 @@ type History struct {
 	step   time.Duration
 	points int
 
-	mu    sync.Mutex
-	taken int // number of points since the start
-	last  time.Time
-	rings map[string]*ring
+	mu       sync.Mutex
+	recorded int // number of points since the start
+	last     time.Time
+	rings    map[string]*ring
 	// dropped has the series that didn't fit.
 	dropped map[string]bool
 }
@@ -63,7 +63,7 @@ func (h *History) Run(ctx context.Context) {
 	tick := time.NewTicker(h.step)
 	defer tick.Stop()
 	for {
-		h.take(time.Now())
+		h.record(time.Now())
 		select {
 		case <-ctx.Done():
 			return
@@ -72,11 +72,11 @@ func (h *History) Run(ctx context.Context) {
 	}
 }
 
-func (h *History) take(now time.Time) {
+func (h *History) record(now time.Time) {
 	families := h.gather() // before locking, because it may take long
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	place := h.taken % h.points
+	place := h.recorded % h.points
 	for _, r := range h.rings {
 		r.values[place] = math.NaN()
 	}
@@ -93,7 +93,7 @@ func (h *History) take(now time.Time) {
 			}
 		}
 	}
-	h.taken++
+	h.recorded++
 	h.last = now
 }
 
@@ -163,7 +163,7 @@ func (h *History) Read(prefix string, since time.Duration) HistoryResult {
 	points := int(min(int64(since/h.step), int64(h.points)))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := min(points, h.taken, h.points)
+	n := min(points, h.recorded, h.points)
 	result := HistoryResult{
 		StepSeconds: h.step.Seconds(), Until: h.last.UTC(), Points: n, Dropped: len(h.dropped), Series: []HistorySeries{},
 	}
@@ -174,7 +174,7 @@ func (h *History) Read(prefix string, since time.Duration) HistoryResult {
 		}
 		values := make([]*float64, n)
 		for i := range n {
-			values[i] = ring.point((h.taken - n + i) % h.points)
+			values[i] = ring.point((h.recorded - n + i) % h.points)
 		}
 		result.Series = append(result.Series, HistorySeries{ring.name, ring.labels, values})
 	}

@@ -41,7 +41,7 @@ func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 	_, empty := get(t, h, "")
 	require.Zero(t, empty.Points)
 	for range 5 {
-		h.take(time.Now())
+		h.record(time.Now())
 	}
 	_, all := get(t, h, "")
 	require.Equal(t, 3, all.Points)
@@ -62,7 +62,7 @@ func TestAHistoryHasNoPointForWhatIsNoNumber(t *testing.T) {
 	t.Parallel()
 	gather := func() []family { return []family{{Name: "holdfast_a", Series: []series{{Value: value(math.NaN())}}}} }
 	h := newHistory(gather, time.Minute, 3)
-	h.take(time.Now())
+	h.record(time.Now())
 	_, all := get(t, h, "")
 	require.Equal(t, []*float64{nil}, all.Series[0].Values)
 }
@@ -80,7 +80,7 @@ func TestAHistoryIsBounded(t *testing.T) {
 		return []family{f}
 	}, time.Minute, 4)
 	for range 10 {
-		h.take(time.Now())
+		h.record(time.Now())
 	}
 	_, all := get(t, h, "")
 	require.Len(t, all.Series, historySeries)

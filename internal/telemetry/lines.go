@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"sync/atomic"
-
-	"go.opentelemetry.io/otel/metric"
 )
 
 // maxLines is how many lines wait for a slow writer: some seconds' worth.
@@ -65,18 +63,4 @@ func (l *Lines) Flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("flush the log: %w", ctx.Err())
 	}
-}
-
-// ObserveLines exports the number of lines that the log has dropped.
-func (t *Telemetry) ObserveLines(l *Lines) error {
-	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableCounter("holdfast_log_lines_dropped_total",
-		metric.WithDescription("Lines of the log that were lost because nobody read them in time."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(l.dropped.Load())
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("observe log: %w", err)
-	}
-	return nil
 }

@@ -112,14 +112,14 @@ func TestTroubleThatIsToComeIsShown(t *testing.T) {
 	require.NoError(t, tel.ObserveCertificate("temporal", time.Now().Add(-time.Hour)))
 	age := 48 * time.Hour
 	require.NoError(t, tel.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
-		return telemetry.DeliveryFigures{OldestSecret: &age, Troubled: map[string]string{"crm": "closed", "shop": "open"}}, nil
+		return telemetry.DeliveryFigures{OldestSecret: &age, Failing: map[string]string{"crm": "closed", "shop": "open"}}, nil
 	}))
 	scraped := scrape(t, tel)
-	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-notify\"} 0\n")
-	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-sweep-runs\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_schedule_failing{schedule=\"holdfast-notify\"} 0\n")
+	require.Contains(t, scraped, "\nholdfast_schedule_failing{schedule=\"holdfast-sweep-runs\"} 1\n")
 	require.Contains(t, scraped, "\nholdfast_certificate_remaining_seconds{certificate=\"temporal\"} -3600.")
-	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"open\",destination=\"shop\"} 1\n")
-	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"closed\",destination=\"crm\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_failing{breaker=\"open\",destination=\"shop\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_failing{breaker=\"closed\",destination=\"crm\"} 1\n")
 	require.Contains(t, scraped, "\nholdfast_destination_secret_oldest_seconds 172800\n")
 }
 

@@ -86,17 +86,17 @@ func redactString(key, s string) string {
 }
 
 func isSecret(key string) bool {
-	if verdict, ok := verdicts.Get(key); ok {
-		return verdict
+	if secret, ok := secretKeyCache.Get(key); ok {
+		return secret
 	}
 	lower := strings.ToLower(key)
-	verdict := slices.ContainsFunc(secretKeys, func(part string) bool { return strings.Contains(lower, part) })
-	verdicts.Add(key, verdict)
-	return verdict
+	secret := slices.ContainsFunc(secretKeys, func(part string) bool { return strings.Contains(lower, part) })
+	secretKeyCache.Add(key, secret)
+	return secret
 }
 
-// verdicts caches the results of isSecret: the same few keys are in every line.
-var verdicts, _ = lru.New[string, bool](1000)
+// secretKeyCache caches the results of isSecret: the same few keys are in every line.
+var secretKeyCache, _ = lru.New[string, bool](1000)
 
 // redactAny redacts a value as JSON shows it. Bytes are never shown: they are what providers send.
 func redactAny(key string, v any) any {

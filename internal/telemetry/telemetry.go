@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -92,4 +96,36 @@ func newResource(ctx context.Context, o Options) (*resource.Resource, error) {
 		return nil, fmt.Errorf("describe this process: %w", err)
 	}
 	return res, nil
+}
+
+// newTracerProvider leaves sampling to OTEL_TRACES_SAMPLER. If nothing is exported, spans record nothing: they only have IDs,
+// which cost little and connect log lines.
+func newTracerProvider(ctx context.Context, res *resource.Resource, export bool) (*trace.TracerProvider, error) {
+	if !export {
+		return trace.NewTracerProvider(trace.WithResource(res), trace.WithSampler(trace.NeverSample())), nil
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("make exporter of traces: %w", err)
+	}
+	// The batcher's queue is bounded and never blocks: a back end that doesn't answer costs spans, not requests.
+	return trace.NewTracerProvider(trace.WithResource(res), trace.WithBatcher(exporter)), nil
+}
+
+// quietFor is how long errors of exporters are suppressed after one was logged: while a back end is down they occur every few
+// seconds, which must not drown other log lines.
+const quietFor = time.Minute
+
+// LogErrors logs export errors, at most one per quietFor.
+func LogErrors(logger *slog.Logger) {
+	var mu sync.Mutex
+	var last time.Time
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(last) >= quietFor {
+			last = now
+			logger.Warn("telemetry.failed", "error", err)
+		}
+	}))
 }

@@ -75,7 +75,7 @@ func (refusals) Refusals(provider string) (all []oversight.ProviderRefusals) {
 				Provider: name, Count: 1234,
 				Causes: []oversight.RefusalCause{{Cause: "modified_body", Means: "what it means", Next: "what to do", Count: 1234, LastAt: at}},
 				Last: []oversight.Refusal{{
-					At: at, Cause: "modified_body", Status: 401, Scheme: "auth[0]", Detail: "looked at: header stripe-signature",
+					At: at, Cause: "modified_body", Status: 401, Scheme: "auth[0]", Detail: "Checked header stripe-signature",
 					Address: "203.0.113.7", Headers: []string{"host"}, OtherHeaders: 3, BodyBytes: 17, BodySHA256: "0123456789abcdef",
 				}},
 			})

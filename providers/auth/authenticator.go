@@ -65,14 +65,14 @@ func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 			return nil
 		}
 		if i == 0 || denial.Further(err, worst) {
-			worst = a.told(err, i)
+			worst = a.withScheme(err, i)
 		}
 	}
 	return worst
 }
 
-// told adds the name of the scheme to the error.
-func (a *Authenticator) told(err error, i int) error {
+// withScheme adds the name of the scheme to the error.
+func (a *Authenticator) withScheme(err error, i int) error {
 	var e *denial.Error
 	if errors.As(err, &e) {
 		e.Scheme, e.SignsURL = a.nameOf(i), a.schemes[i].covers().URL

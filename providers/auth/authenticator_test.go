@@ -48,7 +48,7 @@ type attempt struct {
 	reason denial.Reason // "" for authentic
 }
 
-func judge(t *testing.T, provider string, attempts []attempt) {
+func checkAttempts(t *testing.T, provider string, attempts []attempt) {
 	t.Helper()
 	p := senderOf(t, provider, secretOfTests)
 	for _, a := range attempts {
@@ -73,7 +73,7 @@ func TestStripeSignatures(t *testing.T) {
 	t.Parallel()
 	const h = "stripe-signature"
 	bad := strings.Repeat("ab", 32)
-	judge(t, "stripe", []attempt{
+	checkAttempts(t, "stripe", []attempt{
 		{name: "as signed"},
 		{name: "300 s old", after: 300 * time.Second},
 		{name: "301 s old", after: 301 * time.Second, reason: denial.StaleTimestamp},
@@ -117,7 +117,7 @@ func TestStripeSignatures(t *testing.T) {
 func TestStandardWebhooksSignatures(t *testing.T) {
 	t.Parallel()
 	const h = "webhook-signature"
-	judge(t, "standard-webhooks", []attempt{
+	checkAttempts(t, "standard-webhooks", []attempt{
 		{name: "as signed"},
 		{name: "301 s old", after: 301 * time.Second, reason: denial.StaleTimestamp},
 		{name: "301 s in the future", after: -301 * time.Second, reason: denial.TimestampFromFuture},

@@ -61,7 +61,7 @@ func newCertificate(p *definition.Problems, field string, d *definition.Certific
 		checkPlace(p, field+".account", d.Account)
 	}
 	if (d.Account != (definition.Where{})) == s.content.has("secret") {
-		p.Add(field+".account", "must be given if, and only if, {secret} is not signed: the sender signs for everybody")
+		p.Add(field+".account", "must be given if, and only if, {secret} is not signed: the sender signs for all of its customers")
 	}
 	if len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.Count(h, ".") < 2 }) {
 		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com, whose * is a region: the certificate must come from nowhere "+
@@ -135,7 +135,7 @@ func (s *certificateScheme) authenticate(k keyring, r *Request, now time.Time) e
 	if err != nil {
 		return err
 	}
-	return s.judge(o, s.matches(key, secrets, signature, o), now)
+	return s.result(o, s.matches(key, secrets, signature, o), now)
 }
 
 func (s *certificateScheme) checkAccount(r *Request, secrets []string) error {

@@ -70,17 +70,17 @@ type form struct {
 
 // forms are common modifications of requests in transit, and common misconfigurations.
 var forms = append([]form{
-	ofBody("the body without the white space around it", bytes.TrimSpace),
-	ofBody("the body without its last line end", func(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\n")) }),
-	ofBody("the body with a line end behind it", func(b []byte) []byte { return append(bytes.Clone(b), '\n') }),
-	ofBody("the body with line ends of LF", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }),
-	ofBody("the body with line ends of CRLF", func(b []byte) []byte {
+	ofBody("the body without surrounding white space", bytes.TrimSpace),
+	ofBody("the body without its final newline", func(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\n")) }),
+	ofBody("the body with a newline appended", func(b []byte) []byte { return append(bytes.Clone(b), '\n') }),
+	ofBody("the body with LF line endings", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }),
+	ofBody("the body with CRLF line endings", func(b []byte) []byte {
 		return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}),
 	ofBody("the body without its byte order mark", func(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }),
-	{"the URL with the other of http and https", denial.OtherURL, swapProtocol},
-	{"the URL as https at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
-	{"the URL as http at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
+	{"the URL with http and https swapped", denial.OtherURL, swapProtocol},
+	{"the URL as https with the request's own host", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
+	{"the URL as http with the request's own host", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
 }, jsonForms()...)
 
 // jsonForms returns the ways in which libraries format one JSON document: three layouts, each with non-ASCII characters escaped
@@ -96,7 +96,7 @@ func jsonForms() (all []form) {
 		name  string
 		write func([]byte) []byte
 	}{
-		{"compact JSON", compact}, {"JSON with a space behind each comma and colon", spaced}, {"JSON indented by two spaces", indented},
+		{"compact JSON", compact}, {"JSON with a space after each comma and colon", spaced}, {"JSON indented by two spaces", indented},
 	}
 	for _, layout := range layouts {
 		for _, text := range texts {

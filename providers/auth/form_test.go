@@ -104,8 +104,8 @@ func TestATimeThatIsTooFarAwayIsMeasured(t *testing.T) {
 		reason denial.Reason
 		detail string
 	}{
-		{time.Hour, denial.StaleTimestamp, "its time is 1h0m0s behind ours, and 5m0s are allowed"},
-		{-2 * time.Hour, denial.TimestampFromFuture, "its time is 2h0m0s ahead of ours, and 5m0s are allowed"},
+		{time.Hour, denial.StaleTimestamp, "timestamp too old (1h behind, 5m allowed)"},
+		{-2 * time.Hour, denial.TimestampFromFuture, "timestamp in the future (2h ahead, 5m allowed)"},
 	} {
 		refused := refusal(t, p, signedRequest(t, p, secretOfTests), clock.Add(c.late))
 		require.Equal(t, c.reason, refused.Reason)
@@ -180,9 +180,9 @@ func TestAWrongPublicURLIsRecognised(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "twilio", secretOfTests)
 	for taken, fits := range map[string]string{
-		"http://hooks.example.com/webhooks/twilio": "the URL with the other of http and https",
-		"/webhooks/twilio":                         "the URL as https at the host of the request",
-		"http://10.0.0.7:8080/webhooks/twilio":     "the URL as https at the host of the request",
+		"http://hooks.example.com/webhooks/twilio": "the URL with http and https swapped",
+		"/webhooks/twilio":                         "the URL as https with the request's own host",
+		"http://10.0.0.7:8080/webhooks/twilio":     "the URL as https with the request's own host",
 	} {
 		r := signedRequest(t, p, secretOfTests)
 		_, query, _ := strings.Cut(r.URL, "?")

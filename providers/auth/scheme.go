@@ -27,7 +27,7 @@ type scheme interface {
 
 func newSchemes(p *definition.Problems, defs []definition.Scheme, secrets string) []scheme {
 	if len(defs) == 0 {
-		p.Add("auth", "is missing: nobody could be authenticated")
+		p.Add("auth", "is missing: no request could be authenticated")
 	}
 	var schemes []scheme
 	for i, d := range defs {

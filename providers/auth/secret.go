@@ -161,27 +161,27 @@ func (a *Authenticator) SecretNames() []string {
 	return names
 }
 
-// SecretMistakes lists what is wrong with the configured secrets: an unset secret isn't a mistake. A secret that one scheme can
+// SecretProblems lists what is wrong with the configured secrets: an unset secret isn't a problem. A secret that one scheme can
 // use may be useless to another.
-func (a *Authenticator) SecretMistakes() (mistakes []string) {
+func (a *Authenticator) SecretProblems() (problems []string) {
 	for _, name := range a.SecretNames() {
 		given := a.raw(name)
 		for _, s := range given {
 			switch {
 			case strings.TrimSpace(s) == "":
-				mistakes = append(mistakes, fmt.Sprintf("the secret %s is empty or cannot be read: it authenticates nobody", name))
+				problems = append(problems, fmt.Sprintf("the secret %s is empty or cannot be read: every request is refused", name))
 			case isPlaceholder(s):
-				mistakes = append(mistakes, fmt.Sprintf("the secret %s is a placeholder that everybody knows: it authenticates nobody", name))
+				problems = append(problems, fmt.Sprintf("the secret %s is a placeholder that anyone can look up: every request is refused", name))
 			case isShortSecret(s) && !a.isNetwork(name):
-				mistakes = append(mistakes,
-					fmt.Sprintf("the secret %s has fewer than %d characters: it authenticates nobody", name, minSecret))
+				problems = append(problems,
+					fmt.Sprintf("the secret %s has fewer than %d characters: every request is refused", name, minSecret))
 			}
 		}
 		if len(given) > 0 && a.unusable(name) {
-			mistakes = append(mistakes, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))
+			problems = append(problems, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))
 		}
 	}
-	return mistakes
+	return problems
 }
 
 // isNetwork reports whether a reference names networks, which may be short.

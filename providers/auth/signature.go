@@ -236,15 +236,15 @@ func (s signatureHeader) put(r *Request, timestamp string, signatures []string) 
 	return nil
 }
 
-// room returns how many signatures a header may contain.
-func (s signatureHeader) room() int {
+// capacity returns how many signatures a header may contain.
+func (s signatureHeader) capacity() int {
 	if s.Grammar == "versions" || s.Grammar == "list" || s.Grammar == "pairs" && !s.Exact {
 		return maxSignatures
 	}
 	return 1
 }
 
-// format returns a header that read accepts, with at least one signature and at most as many as it has room for.
+// format returns a header that read accepts, with at least one signature and at most as many as its capacity.
 func (s signatureHeader) format(timestamp string, signatures []string) string {
 	switch s.Grammar {
 	case "prefix":

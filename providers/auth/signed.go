@@ -137,7 +137,7 @@ func (s signed) verify(r *Request, now time.Time, isGood func(v signedParts, off
 	if len(offered) == 0 {
 		return denial.At(denial.MalformedSignature, s.header.part())
 	}
-	return s.judge(o, slices.ContainsFunc(s.content.urls(r), func(url string) bool {
+	return s.result(o, slices.ContainsFunc(s.content.urls(r), func(url string) bool {
 		o.parts.url = url
 		return isGood(o.parts, offered)
 	}), now)
@@ -154,8 +154,8 @@ func (s signed) decoded(texts []string) (all [][]byte) {
 	return all
 }
 
-// judge returns the result for an offer, given whether one of its signatures is valid.
-func (s signed) judge(o offer, good bool, now time.Time) error {
+// result returns the result for an offer, given whether one of its signatures is valid.
+func (s signed) result(o offer, good bool, now time.Time) error {
 	switch {
 	case !good:
 		return s.time.deny(denial.BadSignature, s.header.part(), o.at, now)
@@ -211,7 +211,7 @@ func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 	return v, err
 }
 
-// signWith signs a request with as many of the keys as there is room for.
+// signWith signs a request with as many of the keys as the header can contain.
 func (s signed) signWith(
 	r *Request, secrets []string, now time.Time, read func(secret string) ([]byte, bool),
 	sign func(key []byte, v signedParts) ([]byte, bool),
@@ -223,7 +223,7 @@ func (s signed) signWith(
 	var signatures []string
 	for _, secret := range secrets {
 		key, isKey := read(secret)
-		if !isKey || len(signatures) == s.header.room() {
+		if !isKey || len(signatures) == s.header.capacity() {
 			continue
 		}
 		signature, ok := sign(key, v)

@@ -60,8 +60,8 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// take moves past the next byte if it is c.
-func (r *reader) take(c byte) bool {
+// accept moves past the next byte if it is c.
+func (r *reader) accept(c byte) bool {
 	if r.peek() != c {
 		return false
 	}
@@ -103,7 +103,7 @@ func (r *reader) fields(visit func(name string) error) error {
 			return errMalformed
 		}
 		name, err := r.text()
-		if err != nil || !r.take(':') {
+		if err != nil || !r.accept(':') {
 			return errMalformed
 		}
 		return visit(name)
@@ -143,23 +143,23 @@ func isNumeric(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
 // list calls visit at each element between two brackets.
 func (r *reader) list(open, end byte, visit func() error) error {
-	if !r.take(open) {
+	if !r.accept(open) {
 		return errMalformed
 	}
 	if r.depth++; r.depth > maxDepth {
 		return errTooDeep
 	}
 	for first := true; ; first = false {
-		if first && r.take(end) {
+		if first && r.accept(end) {
 			break
 		}
 		if err := visit(); err != nil {
 			return err
 		}
-		if r.take(end) {
+		if r.accept(end) {
 			break
 		}
-		if !r.take(',') {
+		if !r.accept(',') {
 			return errMalformed
 		}
 	}

@@ -106,10 +106,10 @@ func (r *ruby) key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if (short || c == '"') && r.take(':') {
+	if (short || c == '"') && r.accept(':') {
 		return name, nil
 	}
-	if short && !r.lenient || !r.take('=') || !r.literal(">") {
+	if short && !r.lenient || !r.accept('=') || !r.literal(">") {
 		return "", errMalformedRuby
 	}
 	return name, nil

@@ -1,6 +1,8 @@
 package definition
 
-import "holdfast/event"
+import (
+	"holdfast/event"
+)
 
 // Definition is one YAML file as written. Fields of type JQ have the source of an expression, whose input is {headers, query,
 // path, body}, with the variables $root (the batch's envelope without its items, or null) and $item (within `each` of an entity
@@ -260,3 +262,28 @@ type Question struct {
 	// ContentType is that of the answer, including the handler's: application/json by default.
 	ContentType string `yaml:"content_type"`
 }
+
+// Lane is how a durable event is processed.
+type Lane string
+
+// The lanes of a definition.
+const (
+	// LaneWorkflow gives the event a workflow of its own.
+	LaneWorkflow Lane = "workflow"
+	// LaneBulk leaves the event in the inbox, where a batch processes it together with others. If it fails there, it gets a
+	// workflow of its own.
+	LaneBulk Lane = "bulk"
+)
+
+// Origin says where the definition of a provider comes from.
+type Origin string
+
+// The origins of a definition.
+const (
+	// OriginBuiltIn: a file of the built-in catalogue.
+	OriginBuiltIn Origin = "built-in"
+	// OriginOverridden: a user's file with the name of a built-in one, which extends or replaces it.
+	OriginOverridden Origin = "overridden"
+	// OriginOwn: a user's file with a name of its own.
+	OriginOwn Origin = "own"
+)

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// readTree parses YAML into plain maps, lists and scalars. A repeated key is a mistake.
+// readTree parses YAML into plain maps, lists and scalars. A repeated key is an error.
 func readTree(data []byte) (map[string]any, error) {
 	if err := CheckNesting(data); err != nil {
 		return nil, err

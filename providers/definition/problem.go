@@ -3,13 +3,14 @@ package definition
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"holdfast/internal/word"
 )
 
-// Error is one mistake in a definition.
+// Error is one error in a definition.
 type Error struct {
 	// File is the name of the file, without its folder.
 	File string
@@ -30,7 +31,7 @@ func (e *Error) Error() string {
 	return at + e.Reason
 }
 
-// Problems collects the mistakes of one file, so that all are reported together.
+// Problems collects the errors of one file, so that all are reported together.
 type Problems struct {
 	File string
 	// Place returns the place of a field; nil if unknown.
@@ -39,7 +40,7 @@ type Problems struct {
 	fields map[string]bool
 }
 
-// Add records a mistake. Only the first one of a field is kept: the rest follows from it.
+// Add records an error. Only the first one of a field is kept: the rest follows from it.
 func (p *Problems) Add(field, format string, args ...any) {
 	field = strings.TrimPrefix(field, ".")
 	if p.fields == nil {
@@ -83,7 +84,7 @@ func (p *Problems) Required(field, value string) bool {
 	return value != ""
 }
 
-// Err joins the mistakes; nil if there are none.
+// Err joins the errors; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
 // Errors returns every Error that is joined in err.
@@ -100,4 +101,25 @@ func Errors(err error) []*Error {
 		return []*Error{d}
 	}
 	return nil
+}
+
+var (
+	headerPattern = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]+$`)
+	secretPattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+)
+
+// HeaderName returns the name in lower case, and reports an invalid one.
+func (p *Problems) HeaderName(field, name string) string {
+	name = strings.ToLower(name)
+	if p.Required(field, name) && !headerPattern.MatchString(name) {
+		p.Add(field, "%q is not the name of a header", name)
+	}
+	return name
+}
+
+// SecretName reports an invalid name of a secret.
+func (p *Problems) SecretName(field, name string) {
+	if p.Required(field, name) && !secretPattern.MatchString(name) {
+		p.Add(field, "want the name of a secret such as STRIPE_WEBHOOK_SECRET, never the secret itself")
+	}
 }

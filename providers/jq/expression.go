@@ -120,19 +120,19 @@ func (x *Expression) Once(in Input) (any, error) {
 	return x.First(ctx, in, nil)
 }
 
-// each calls take with the values until it returns false.
-func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) error {
-	return x.run(newMeter(ctx), in, item, take)
+// each calls yield with the values until it returns false.
+func (x *Expression) each(ctx context.Context, in Input, item any, yield func(any) bool) error {
+	return x.run(newMeter(ctx), in, item, yield)
 }
 
-func (x *Expression) run(m *meter, in Input, item any, take func(any) bool) (err error) {
+func (x *Expression) run(m *meter, in Input, item any, yield func(any) bool) (err error) {
 	if x == nil {
 		return nil
 	}
 	if x.Names != nil {
 		v, err := lookUp(in.Value, x.Names)
 		if err == nil {
-			take(v)
+			yield(v)
 		}
 		return err
 	}
@@ -150,7 +150,7 @@ func (x *Expression) run(m *meter, in Input, item any, take func(any) bool) (err
 		if err, ok := v.(error); ok {
 			return x.failureOf(err)
 		}
-		if !take(v) {
+		if !yield(v) {
 			return nil
 		}
 	}

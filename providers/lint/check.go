@@ -20,14 +20,14 @@ type Checked struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Mistakes returns the findings that aren't advice.
-func (c *Checked) Mistakes() (mistakes []Finding) {
+// Problems returns the findings that aren't advice.
+func (c *Checked) Problems() (problems []Finding) {
 	for _, f := range c.Findings {
 		if !f.Advice {
-			mistakes = append(mistakes, f)
+			problems = append(problems, f)
 		}
 	}
-	return mistakes
+	return problems
 }
 
 // CheckAll validates and lints the built-in definitions and those of the folder dir ("" for none).
@@ -104,7 +104,7 @@ func (c *Checked) lint(s auth.Secrets, compiled []*providers.Provider, files def
 	}
 }
 
-// invalid records every mistake that is joined in err.
+// invalid records every problem that is joined in err.
 func (c *Checked) invalid(err error) {
 	for _, e := range definition.Errors(err) {
 		c.Findings = append(c.Findings, Finding{

@@ -85,7 +85,7 @@ func overlaps[T comparable](some, others []T) bool {
 	return slices.ContainsFunc(some, func(v T) bool { return slices.Contains(others, v) })
 }
 
-// advise reports a mistake of a built-in definition, and advice for any other.
+// advise reports a problem of a built-in definition, and advice for any other.
 func (l *linter) advise(field string, rule Rule, format string, args ...any) {
 	before := len(l.found)
 	l.add(field, rule, format, args...)

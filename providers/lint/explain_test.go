@@ -45,7 +45,7 @@ func TestExplainRefusals(t *testing.T) {
 	r.Body = append(r.Body, ' ')
 	e := Explain(p, r, clock)
 	require.Equal(t, denial.ModifiedBody, e.Refused)
-	require.Contains(t, e.Refusal.Detail, "the body without the white space around it")
+	require.Contains(t, e.Refusal.Detail, "the body without surrounding white space")
 	require.Equal(t, 498, e.Status)
 	require.Empty(t, e.Events)
 	r.Body[0] = ' '

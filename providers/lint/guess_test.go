@@ -87,7 +87,7 @@ func TestADefinitionIsGuessed(t *testing.T) {
 			}
 			checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": g.Definition}), nil)
 			require.NoError(t, err)
-			for _, f := range checked.Mistakes() {
+			for _, f := range checked.Problems() {
 				require.Equal(t, RuleNoSamples, f.Rule, "%s", f)
 			}
 		})

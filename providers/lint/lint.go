@@ -108,8 +108,8 @@ func findingsOf(p *providers.Provider) []Finding {
 	l.checkQuestions()
 	l.checkDecoders()
 	l.checkUnsigned()
-	for _, mistake := range p.SecretMistakes() {
-		l.add("", RuleSecret, "%s", mistake)
+	for _, problem := range p.SecretProblems() {
+		l.add("", RuleSecret, "%s", problem)
 	}
 	l.checkSamples()
 	l.checkEvidence()

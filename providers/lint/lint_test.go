@@ -34,7 +34,7 @@ func lintOf(t *testing.T, definition string, secrets ...string) []Finding {
 	checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": definition}), secretsOf(secrets...))
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme"}, checked.Names)
-	return checked.Mistakes()
+	return checked.Problems()
 }
 
 func TestLint(t *testing.T) {
@@ -120,7 +120,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// An unset secret isn't a mistake; one that is empty, well known or unusable is.
+// An unset secret isn't a problem; one that is empty, well known or unusable is.
 func TestLintOfSecrets(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, lintOf(t, sampled, secretOfTests))
@@ -145,7 +145,7 @@ func TestLintOfBatches(t *testing.T) {
 	require.Equal(t, RuleSharedKey, same[0].Rule)
 }
 
-// One file is checked together with its folder, and without the mistakes of the other files.
+// One file is checked together with its folder, and without the problems of the other files.
 func TestCheckOneFile(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{
@@ -164,7 +164,7 @@ func TestCheckOneFile(t *testing.T) {
 	}
 	beta := check("beta.yaml")
 	require.Equal(t, []string{"beta"}, beta.Names)
-	require.Empty(t, beta.Mistakes())
+	require.Empty(t, beta.Problems())
 	require.Equal(t, []string{"stripe"}, check("stripe.yaml").Names)
 	require.Equal(t, "stripe.yaml:3:1: priority: \"urgent\" is unknown: want one of normal, critical, high [invalid]",
 		check("stripe.yaml").Findings[0].String())

@@ -27,7 +27,7 @@ func TestOldPaths(t *testing.T) {
 	dir := writeDefinitions(t, files)
 	checked, err := CheckPath(dir, nil)
 	require.NoError(t, err)
-	require.Empty(t, checked.Mistakes())
+	require.Empty(t, checked.Problems())
 	require.Len(t, checked.Names, len(files))
 	with, err := providers.Load(dir)
 	require.NoError(t, err)

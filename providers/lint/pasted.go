@@ -92,7 +92,7 @@ func readCurl(text string) (Pasted, error) {
 			}
 			value = words[i]
 		}
-		if err := c.take(word, value); err != nil {
+		if err := c.apply(word, value); err != nil {
 			return Pasted{}, err
 		}
 	}
@@ -111,7 +111,7 @@ type curl struct {
 	data []string
 }
 
-func (c *curl) take(option, value string) error {
+func (c *curl) apply(option, value string) error {
 	switch option {
 	case "-H", "--header":
 		name, text, ok := strings.Cut(value, ":")
@@ -188,8 +188,8 @@ type bodyForm struct{ as, body string }
 func formsOf(pasted []byte) []bodyForm {
 	text := string(pasted)
 	return []bodyForm{
-		{"as it stands there", text}, {"without its last line end", strings.TrimSuffix(text, "\n")},
-		{"with line ends of CR LF", strings.ReplaceAll(text, "\n", "\r\n")},
+		{"unchanged", text}, {"without the final newline", strings.TrimSuffix(text, "\n")},
+		{"with CRLF line endings", strings.ReplaceAll(text, "\n", "\r\n")},
 	}
 }
 
@@ -204,5 +204,5 @@ func ExplainPasted(p *providers.Provider, r *auth.Request, now time.Time) (e Exp
 			return Explain(p, &other, now), form.as
 		}
 	}
-	return Explain(p, r, now), "as it stands there"
+	return Explain(p, r, now), "unchanged"
 }

@@ -65,13 +65,13 @@ func TestAPastedBodyIsTakenAsItWasSigned(t *testing.T) {
 	t.Parallel()
 	p, catalogue := providerOf(t, "stripe", secretOfTests), catalogueOf(t, secretOfTests)
 	for sent, as := range map[string]string{
-		"{\n\"id\":\"evt_1\"}\n": "as it stands there", "{\n\"id\":\"evt_1\"}": "without its last line end",
-		"{\r\n\"id\":\"evt_1\"}": "with line ends of CR LF",
+		"{\n\"id\":\"evt_1\"}\n": "unchanged", "{\n\"id\":\"evt_1\"}": "without the final newline",
+		"{\r\n\"id\":\"evt_1\"}": "with CRLF line endings",
 	} {
 		r := &auth.Request{Body: []byte(sent), Header: map[string][]string{}}
 		require.NoError(t, p.Sign(r, secretOfTests, clock))
 		text := "stripe-signature: " + r.Header["stripe-signature"][0] + "\n\n" + strings.ReplaceAll(sent, "\r\n", "\n")
-		if as == "without its last line end" {
+		if as == "without the final newline" {
 			text += "\n"
 		}
 		pasted, err := ReadPasted(strings.ReplaceAll(text, "\n", "\r\n"))

@@ -38,7 +38,7 @@ func FailingSamples(c *providers.Catalogue) []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return !slices.Contains(rulesOfSamples, f.Rule) })
 }
 
-// Regression refuses a catalogue with samples that fail and didn't fail before, so that other mistakes can still be corrected.
+// Regression refuses a catalogue with samples that fail and didn't fail before, so that other problems can still be corrected.
 // The error joins a *definition.Error for each.
 func Regression(next, current *providers.Catalogue) error {
 	failing := FailingSamples(next)

@@ -54,7 +54,7 @@ func TestSkeletonPassesTheCheck(t *testing.T) {
 		require.NoError(t, err)
 		checked, err := CheckPath(writeDefinitions(t, map[string]string{name + ".yaml": text}), nil)
 		require.NoError(t, err)
-		require.Empty(t, checked.Mistakes())
+		require.Empty(t, checked.Problems())
 		require.Equal(t, []string{name}, checked.Names)
 	}
 	_, err := providers.Skeleton("../acme")

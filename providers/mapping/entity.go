@@ -95,9 +95,9 @@ func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString
 // changesOf returns an event's changes to entities. If two rules name the same entity, the first one applies.
 func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.Input) ([]event.Change, error) {
 	var changes []event.Change
-	seen, room, named := map[[2]string]bool{}, maxStateBytes, 0
+	seen, budget, named := map[[2]string]bool{}, maxStateBytes, 0
 	for i := range rules {
-		found, err := rules[i].changes(ctx, eventType, in, &room)
+		found, err := rules[i].changes(ctx, eventType, in, &budget)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.
 }
 
 // changes returns those of one rule. Room is the remaining space for states.
-func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, room *int) ([]event.Change, error) {
+func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, budget *int) ([]event.Change, error) {
 	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
 		return nil, nil
 	}
@@ -143,13 +143,13 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input,
 	}
 	var changes []event.Change
 	for _, item := range items {
-		c, ok, err := e.change(ctx, eventType, in, item, *room)
+		c, ok, err := e.change(ctx, eventType, in, item, *budget)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
 			changes = append(changes, c)
-			*room -= len(c.State)
+			*budget -= len(c.State)
 		}
 	}
 	return changes, nil
@@ -157,7 +157,7 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input,
 
 // change returns one change; ok is false if the event doesn't name the entity.
 func (e *entityRule) change(
-	ctx context.Context, eventType string, in jq.Input, item any, room int,
+	ctx context.Context, eventType string, in jq.Input, item any, budget int,
 ) (event.Change, bool, error) {
 	c := event.Change{Kind: e.kind, Op: e.op}
 	if definition.AnyMatch(e.deleteOn, eventType) {
@@ -180,14 +180,14 @@ func (e *entityRule) change(
 	if !isKind(c.Kind) {
 		return c, false, e.kindFrom.Reject("bad_entity_kind", "the kind of an entity is not a name")
 	}
-	if c.State, err = e.stateOf(ctx, in, item, room); err != nil {
+	if c.State, err = e.stateOf(ctx, in, item, budget); err != nil {
 		return c, false, err
 	}
 	c.Version, err = e.versionOf(ctx, in, item)
 	return c, err == nil, err
 }
 
-func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room int) (json.RawMessage, error) {
+func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, budget int) (json.RawMessage, error) {
 	if e.state == nil {
 		return nil, nil
 	}
@@ -199,8 +199,8 @@ func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room in
 	if !ok {
 		return nil, e.state.Reject("bad_state", "the state of an entity is not an object")
 	}
-	text, err := jq.Marshal(state, room)
-	if err != nil || len(text) > room {
+	text, err := jq.Marshal(state, budget)
+	if err != nil || len(text) > budget {
 		return nil, e.state.Fail("jq_too_large")
 	}
 	return text, nil

@@ -101,7 +101,7 @@ func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule)
 }
 
 // guess returns a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the
-// body. Deliveries with equal keys can't be told apart.
+// body. Deliveries with equal keys are indistinguishable.
 func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []byte) (Identity, error) {
 	var texts []string
 	if k.guessed { // the headers, and the readable part of an invalid body, also distinguish events

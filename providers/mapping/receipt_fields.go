@@ -61,7 +61,7 @@ func (k ReceiptFields) HeaderNames() []string { return k.headers }
 // different values stay different.
 func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
 	changed := false
-	shown = k.take(r, func(s string) string {
+	shown = k.collect(r, func(s string) string {
 		clean := CleanText(s, maxKeptValue)
 		changed = changed || clean != s
 		return clean
@@ -69,13 +69,13 @@ func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
 	if !changed {
 		return shown, shown
 	}
-	return shown, k.take(r, func(s string) string { return s })
+	return shown, k.collect(r, func(s string) string { return s })
 }
 
 // Fields are what is kept of a request in addition to its body.
 type Fields struct{ Headers, Query, Path map[string]string }
 
-func (k ReceiptFields) take(r *auth.Request, form func(string) string) Fields {
+func (k ReceiptFields) collect(r *auth.Request, form func(string) string) Fields {
 	var headers, query, path map[string]string
 	headers = make(map[string]string, len(k.headers))
 	if len(k.query) > 0 {

@@ -51,12 +51,12 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 		for _, note := range checked.Notes {
 			fmt.Fprintln(w, cli.Printable("note: "+note))
 		}
-		if len(checked.Mistakes()) == 0 {
+		if len(checked.Problems()) == 0 {
 			fmt.Fprintf(w, "ok: %s\n", strings.Join(checked.Names, ", "))
 		}
 		return nil
 	})
-	if n := len(checked.Mistakes()); err == nil && n > 0 {
+	if n := len(checked.Problems()); err == nil && n > 0 {
 		return fmt.Errorf("%d to correct", n)
 	}
 	return err

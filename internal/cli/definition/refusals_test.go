@@ -33,7 +33,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		Provider: "stripe", Count: 1234,
 		Causes: []oversight.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1234, LastAt: at}},
 		Last: []oversight.Refusal{{
-			At: at, Cause: "bad_signature", Status: 401, Detail: "looked at: header stripe-signature", Address: "203.0.113.7",
+			At: at, Cause: "bad_signature", Status: 401, Detail: "Checked header stripe-signature", Address: "203.0.113.7",
 			Headers: []string{"host", "stripe-signature"}, OtherHeaders: 3, BodyBytes: 17, BodySHA256: "0123456789abcdef",
 		}},
 	}}})
@@ -50,7 +50,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	require.NoError(t, err)
 	for _, line := range []string{
 		`stripe: 1234 refused in the last hour`, ` +1234  bad_signature: it is wrong`, ` +correct it`,
-		`2026-11-22T12:00:00Z +bad_signature +looked at: header stripe-signature +203\.0\.113\.7 +17 B 0123456789ab +host stripe-signature and 3 others`,
+		`2026-11-22T12:00:00Z +bad_signature +Checked header stripe-signature +203\.0\.113\.7 +17 B 0123456789ab +host stripe-signature and 3 others`,
 	} {
 		require.Regexp(t, "(?m)^"+line+"$", out)
 	}

@@ -19,7 +19,7 @@ import (
 // tools adds the desk to the tools of all commands.
 type tools struct {
 	*cli.Tools
-	*installation.Desk
+	*installation.DeliveryAdmin
 }
 
 func withDesk(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
@@ -39,7 +39,7 @@ func deskOf(t *cli.Tools) (*tools, error) {
 		return nil, err
 	}
 	samples := admin.Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}
-	return &tools{Tools: t, Desk: installation.NewDesk(t.Cfg, t.Store, t.Temporal, samples)}, nil
+	return &tools{Tools: t, DeliveryAdmin: installation.NewDeliveryAdmin(t.Cfg, t.Store, t.Temporal, samples)}, nil
 }
 
 // named returns a command about the object that its argument names.

@@ -56,7 +56,7 @@ func writeReport(w io.Writer, found doctor.Report) error {
 func writeFindings(w io.Writer, findings []doctor.Finding) error {
 	var failed []error
 	for _, f := range findings {
-		verdict := cli.Tint(w, string(f.Verdict), fmt.Sprintf("%-4s", f.Verdict))
+		verdict := cli.Tint(w, string(f.Result), fmt.Sprintf("%-4s", f.Result))
 		_, err := fmt.Fprintf(w, "%s  %-22s %s\n", verdict, f.Check, cli.Printable(f.Detail))
 		failed = append(failed, err)
 		if f.Advice != "" {

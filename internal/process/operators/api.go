@@ -81,7 +81,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 
 func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeDesk func()) {
 	samples := admin.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
-	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
+	d := installation.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: redrive.NewResends(store.Resends, s.Starter),

@@ -40,7 +40,7 @@ func examine(watch *doctor.Watch) console.Doctor {
 		var all []console.Finding
 		for _, f := range look.Findings {
 			all = append(all, console.Finding{
-				Check: f.Check, Verdict: string(f.Verdict), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
+				Check: f.Check, Verdict: string(f.Result), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
 			})
 		}
 		return look.At, all

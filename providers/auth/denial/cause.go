@@ -129,34 +129,54 @@ var causes = map[Reason]Cause{
 // Cause returns the explanation of the reason; empty for an unknown one.
 func (r Reason) Cause() Cause { return causes[r] }
 
-// Detail returns what was found in addition to the reason, as a sentence without a full stop; "" if nothing.
+// Detail says what was checked and found, as a sentence without a full stop: "Checked header x-signature: timestamp OK (1s skew,
+// 5m allowed), signature doesn't match". It is "" if nothing was checked.
 func (e *Error) Detail() string {
-	var parts []string
-	if e.Part != "" {
-		parts = append(parts, "looked at: "+e.Part)
+	var found []string
+	if e.Skew != nil {
+		found = append(found, e.describeTimestamp())
 	}
 	if e.Found != "" {
-		parts = append(parts, e.Found)
+		found = append(found, e.Found)
 	}
-	if e.Fits != "" {
-		parts = append(parts, "the signature is good for "+e.Fits)
-	}
-	if e.Skew != nil {
-		parts = append(parts, describeSkew(*e.Skew, e.Tolerance))
-	}
-	if len(e.Tried) > 0 {
-		parts = append(parts, fmt.Sprintf("nor is it good for any of %d other forms of the request", len(e.Tried)))
+	switch {
+	case e.Fits != "":
+		found = append(found, "signature matches "+e.Fits)
+	case len(e.Tried) > 0:
+		found = append(found, fmt.Sprintf("signature matches neither the request nor any of %d variations", len(e.Tried)))
+	case e.Reason == BadSignature:
+		found = append(found, "signature doesn't match")
 	}
 	if e.SignsURL && e.Reason == BadSignature {
-		parts = append(parts, "the signature covers the URL as the sender has called it: see HOLDFAST_INGRESS_PUBLIC_URL")
+		found = append(found, "the signature covers the URL that the sender called: check HOLDFAST_INGRESS_PUBLIC_URL")
 	}
-	return strings.Join(parts, "; ")
+	detail := strings.Join(found, ", ")
+	if e.Part == "" {
+		return detail
+	}
+	return strings.TrimSuffix("Checked "+e.Part+": "+detail, ": ")
 }
 
-func describeSkew(skew, tolerance time.Duration) string {
-	side := "behind"
-	if skew < 0 {
-		side = "ahead of"
+func (e *Error) describeTimestamp() string {
+	amount, allowed := shortDuration(e.Skew.Abs().Round(time.Second)), shortDuration(e.Tolerance)
+	switch {
+	case *e.Skew > e.Tolerance || e.Reason == Expired:
+		return fmt.Sprintf("timestamp too old (%s behind, %s allowed)", amount, allowed)
+	case -*e.Skew > e.Tolerance:
+		return fmt.Sprintf("timestamp in the future (%s ahead, %s allowed)", amount, allowed)
+	default:
+		return fmt.Sprintf("timestamp OK (%s skew, %s allowed)", amount, allowed)
 	}
-	return fmt.Sprintf("its time is %s %s ours, and %s are allowed", skew.Abs().Round(time.Second), side, tolerance)
+}
+
+// shortDuration formats 5m0s as 5m.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

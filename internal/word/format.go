@@ -2,10 +2,20 @@ package word
 
 import (
 	"errors"
+	"fmt"
+
+	// Count formats a number with its noun: "1 event", "2 events".
 	"strconv"
 	"strings"
 	"time"
 )
+
+func Count[N ~int | ~int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
 
 // errNoTime completes "invalid NAME:".
 var errNoTime = errors.New("use a duration (90m, 7d) or RFC 3339")

@@ -24,26 +24,26 @@ func (e *VariableError) Error() string {
 	return fmt.Sprintf("%s %s (example: %s=%s)", e.Variable, e.Problem, e.Variable, e.Example)
 }
 
-// mistakes collects errors to report them at once.
-type mistakes []error
+// problems collects errors to report them at once.
+type problems []error
 
 // add records an error. It keeps only the first one per variable: after a parse error the value is zero, and validation errors
 // about that would mislead.
-func (m *mistakes) add(variable, problem, example string) {
+func (m *problems) add(variable, problem, example string) {
 	if !m.has(variable) {
 		*m = append(*m, &VariableError{Variable: variable, Problem: problem, Example: example})
 	}
 }
 
 // addError adds the error of a function that reads one variable.
-func (m *mistakes) addError(err error) {
+func (m *problems) addError(err error) {
 	var e *VariableError
 	if errors.As(err, &e) {
 		m.add(e.Variable, e.Problem, e.Example)
 	}
 }
 
-func (m *mistakes) has(variable string) bool {
+func (m *problems) has(variable string) bool {
 	return slices.ContainsFunc(*m, func(err error) bool {
 		var e *VariableError
 		return errors.As(err, &e) && e.Variable == variable
@@ -51,4 +51,4 @@ func (m *mistakes) has(variable string) bool {
 }
 
 // join returns nil without errors.
-func (m *mistakes) join() error { return errors.Join(*m...) }
+func (m *problems) join() error { return errors.Join(*m...) }

@@ -15,8 +15,8 @@ import (
 	"holdfast/workflows"
 )
 
-// Desk serves operators' actions on deliveries.
-type Desk struct {
+// DeliveryAdmin serves operators' actions on deliveries.
+type DeliveryAdmin struct {
 	*admin.Desk
 
 	Trials *admin.Trials
@@ -24,8 +24,8 @@ type Desk struct {
 	temporal *handoff.Sender
 }
 
-// NewDesk returns a Desk. The process that calls it makes trials, not a worker.
-func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples admin.Samples) *Desk {
+// NewDeliveryAdmin returns a DeliveryAdmin. The process that calls it makes trials, not a worker.
+func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal client.Client, samples admin.Samples) *DeliveryAdmin {
 	reserved := Reserved(samples.Names)
 	queues := handoff.NewSender(handoff.Options{
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
@@ -34,7 +34,7 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 	endpoints := webhook.NewSender(webhook.SenderOptions{
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
-	return &Desk{
+	return &DeliveryAdmin{
 		Desk: &admin.Desk{
 			Books: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
@@ -52,4 +52,4 @@ func Reserved(providers func() []string) handoff.Reserved {
 }
 
 // Close closes the connections to profiles' Temporals.
-func (d *Desk) Close() { d.temporal.Close() }
+func (d *DeliveryAdmin) Close() { d.temporal.Close() }

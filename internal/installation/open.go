@@ -2,12 +2,16 @@ package installation
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"strings"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 
 	"holdfast/internal/config"
+	"holdfast/internal/notify"
 	"holdfast/internal/telemetry"
 	"holdfast/persistence"
 )
@@ -66,4 +70,23 @@ func NewTemporalClient(
 		options.MetricsHandler = t.TemporalMetrics(label)
 	}
 	return client.NewLazyClient(options)
+}
+
+// SetLogger configures logging for all packages.
+func SetLogger(cfg config.Log, out io.Writer) {
+	options := &slog.HandlerOptions{Level: cfg.Level}
+	var handler slog.Handler = slog.NewJSONHandler(out, options)
+	if cfg.Format == config.LogText {
+		handler = slog.NewTextHandler(out, options)
+	}
+	slog.SetDefault(slog.New(telemetry.LogHandler(handler)))
+}
+
+// NewNotifier returns a notifier for the configured channels, of which there may be none.
+func NewNotifier(cfg config.Config) (*notify.Notifier, error) {
+	notifier, err := notify.New(strings.Fields(cfg.Notify.URLs.Reveal())...)
+	if err != nil {
+		return nil, fmt.Errorf("HOLDFAST_NOTIFY_URLS: %w", err)
+	}
+	return notifier, nil
 }

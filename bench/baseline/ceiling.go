@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"context"
@@ -35,3 +35,30 @@ func Ceiling(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
 		return err
 	})
 }
+
+// Starts starts workflows without a worker, in the requested slices: the minimal cost of handing an event to a user's own
+// workflow. A workflow counts once Temporal has confirmed its start.
+func Starts(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
+	done := newCompletions()
+	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	run := "bench-start-" + rand.Text()
+	return serveSlices(ctx, e, done, in, out, func(ctx context.Context, i int64) error {
+		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: run + strconv.FormatInt(i, 10), TaskQueue: OwnQueue,
+		}, OwnType, map[string]any{"event_id": strconv.FormatInt(i, 10)})
+		if err == nil {
+			done.n.Add(1)
+		}
+		return err
+	})
+}
+
+// OwnQueue and OwnType are those of the workflows that stand in for a user's own.
+const (
+	OwnQueue = "bench-own"
+	OwnType  = "Own"
+)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/bench/baseline"
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/bench/yardstick"
 )
 
 // The sides of a comparison alternate in short slices, so that changes in the machine's speed affect both. Each ratio is of two
@@ -17,15 +17,15 @@ const (
 	sliceTime = 2 * time.Second
 	// pacedTime is the length of a slice at a rate that leaves the machine idle: background work counts less there.
 	pacedTime = 2500 * time.Millisecond
-	// stolenMost is the maximum share of the machine's time that its host may use otherwise in a valid slice. A slice above it is
+	// maxStolen is the maximum share of the machine's time that its host may use otherwise in a valid slice. A slice above it is
 	// dropped and repeated, in a phase at most half as many times as there are pairs.
-	stolenMost = 0.05
+	maxStolen = 0.05
 )
 
 // side is one side of a comparison.
 type side struct {
-	name string
-	take func(ctx context.Context) (slice, error)
+	name    string
+	measure func(ctx context.Context) (slice, error)
 }
 
 // slice has the measurements of some seconds of a side.
@@ -49,22 +49,22 @@ func p99Of(s *slice) float64  { return s.p99 }
 func databaseOf(s *slice) float64 { return s.cost[lab.DatabaseLabel(lab.ProductDatabase)] }
 func spooledOf(s *slice) float64  { return s.spooled }
 
-// turns has the slices of each side in the order of the pairs; nil for a dropped one.
-type turns map[string][]*slice
+// comparison has the slices of each side in the order of the pairs; nil for a dropped one.
+type comparison map[string][]*slice
 
 // alternate runs the sides alternately, in one order and then in the other, after a warm-up of each.
-func (s *suite) alternate(ctx context.Context, sides ...side) (turns, error) {
-	all := turns{}
+func (s *suite) alternate(ctx context.Context, sides ...side) (comparison, error) {
+	all := comparison{}
 	left := s.pairs / 2
 	for n := range s.pairs + 1 {
 		for _, side := range sides {
 			if n == 0 {
-				if _, err := side.take(ctx); err != nil {
+				if _, err := side.measure(ctx); err != nil {
 					return nil, fmt.Errorf("warm up %s: %w", side.name, err)
 				}
 				continue
 			}
-			one, err := s.take(ctx, side, &left)
+			one, err := s.measureSlice(ctx, side, &left)
 			if err != nil {
 				return nil, fmt.Errorf("%s, pair %d: %w", side.name, n, err)
 			}
@@ -80,17 +80,17 @@ func (s *suite) alternate(ctx context.Context, sides ...side) (turns, error) {
 	return all, nil
 }
 
-// take takes a slice, and repeats it while too much time was stolen and repeats are left; it returns nil if that never
-// succeeds.
-func (s *suite) take(ctx context.Context, side side, left *int) (*slice, error) {
+// measureSlice measures a slice, and repeats it while too much time was stolen and repeats are left. It returns nil if that
+// never succeeds.
+func (s *suite) measureSlice(ctx context.Context, side side, left *int) (*slice, error) {
 	for {
 		before := s.machineTime()
-		one, err := side.take(ctx)
+		one, err := side.measure(ctx)
 		if err != nil {
 			return nil, err
 		}
 		stolen := s.machineTime().StolenSince(before)
-		kept := stolen <= stolenMost
+		kept := stolen <= maxStolen
 		s.phase.Slices = append(s.phase.Slices, figures.Slice{
 			Side: side.name, PerSecond: one.rate, CPU: cpuOf(&one), Stolen: stolen, Kept: kept,
 		})
@@ -106,7 +106,7 @@ func (s *suite) take(ctx context.Context, side side, left *int) (*slice, error) 
 }
 
 // ratios returns those of the pairs with both slices kept.
-func (t turns) ratios(over, under string, value func(*slice) float64) (all []float64) {
+func (t comparison) ratios(over, under string, value func(*slice) float64) (all []float64) {
 	for i, a := range t[over] {
 		if b := t[under][i]; a != nil && b != nil && value(b) > 0 {
 			all = append(all, value(a)/value(b))
@@ -116,7 +116,7 @@ func (t turns) ratios(over, under string, value func(*slice) float64) (all []flo
 }
 
 // values returns those of a side's kept slices.
-func (t turns) values(side string, value func(*slice) float64) (all []float64) {
+func (t comparison) values(side string, value func(*slice) float64) (all []float64) {
 	for _, one := range t[side] {
 		if one != nil {
 			all = append(all, value(one))
@@ -148,7 +148,7 @@ func (s *suite) loaded(name string, d drive) side {
 }
 
 func sliceOf(got driven) slice {
-	delete(got.used, lab.LabelYardstick) // it is idle
+	delete(got.used, lab.LabelBaseline) // it is idle
 	return slice{
 		rate: got.perSecond(), cost: cost(got.used, got.result.Events),
 		p50: milliseconds(got.result.Latency.P50), p99: milliseconds(got.result.Latency.P99),
@@ -164,7 +164,7 @@ func (s *suite) asked(name string, p *part, rate float64) side {
 		if rate > 0 {
 			length = pacedTime
 		}
-		got, used, err := p.measure(ctx, yardstick.Slice{Length: s.lasting(length), Rate: rate})
+		got, used, err := p.measure(ctx, baseline.Slice{Length: s.lasting(length), Rate: rate})
 		delete(used, lab.LabelHoldfast) // it is idle
 		return slice{rate: got.PerSecond, cost: cost(used, got.Count), p50: milliseconds(got.P50), p99: milliseconds(got.P99)}, err
 	}}

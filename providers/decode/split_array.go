@@ -15,48 +15,48 @@ const (
 // span is a run of bytes.
 type span struct{ start, end int }
 
-// Cut returns the elements of the array at the path, each as a slice of the body, and the body with an empty array in its
+// SplitArray returns the elements of the array at the path, each as a slice of the body, and the body with an empty array in its
 // place. ok is false if the body isn't JSON, doesn't have exactly one such array, or exceeds the limits on a batch or on its
 // cost relative to its size.
-func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
+func SplitArray(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if checkText(body) != nil {
 		return nil, nil, false
 	}
-	cut := cutter{reader: reader{data: string(body)}}
-	if cut.find(path) != nil || cut.end() != nil || cut.found != 1 {
+	s := arraySplitter{reader: reader{data: string(body)}}
+	if s.find(path) != nil || s.end() != nil || s.found != 1 {
 		return nil, nil, false
 	}
-	if cut.isOutOfBounds() {
+	if s.isOutOfBounds() {
 		return nil, nil, false
 	}
-	items = make([][]byte, len(cut.items))
-	for i, s := range cut.items {
+	items = make([][]byte, len(s.items))
+	for i, s := range s.items {
 		items[i] = body[s.start:s.end:s.end]
 	}
-	root = make([]byte, 0, len(body)-(cut.array.end-cut.array.start)+2)
-	root = append(root, body[:cut.array.start]...)
+	root = make([]byte, 0, len(body)-(s.array.end-s.array.start)+2)
+	root = append(root, body[:s.array.start]...)
 	root = append(root, "[]"...)
-	root = append(root, body[cut.array.end:]...)
+	root = append(root, body[s.array.end:]...)
 	return items, root, true
 }
 
-func (c *cutter) isOutOfBounds() bool {
+func (c *arraySplitter) isOutOfBounds() bool {
 	root := len(c.data) - (c.array.end - c.array.start)
 	return len(c.items) > maxItems || root > maxRoot ||
 		len(c.items) > fewItems+len(c.data)/leastItem || len(c.items)*root > maxCopies*len(c.data)
 }
 
-// cutter looks for one array in a body.
-type cutter struct {
+// arraySplitter looks for one array in a body.
+type arraySplitter struct {
 	reader
 	found int
 	array span
 	items []span
 }
 
-func (c *cutter) find(path []string) error {
+func (c *arraySplitter) find(path []string) error {
 	if len(path) == 0 {
-		return c.cut()
+		return c.split()
 	}
 	if c.peek() != '{' {
 		return c.skip()
@@ -69,7 +69,7 @@ func (c *cutter) find(path []string) error {
 	})
 }
 
-func (c *cutter) cut() error {
+func (c *arraySplitter) split() error {
 	if c.peek() != '[' {
 		return c.skip()
 	}

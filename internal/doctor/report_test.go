@@ -16,23 +16,23 @@ func TestQueuesWithoutAWorkerAreOneFinding(t *testing.T) {
 		{Queue: "events", Backlog: 1}, {Queue: "events-bulk"}, {Queue: "operations", WorkflowPollers: 1},
 	})
 	require.Len(t, d.findings, 2)
-	require.Equal(t, Finding{Check: "queue operations", Verdict: verdictOK, Detail: "0 waiting, 1 poller"}, d.findings[0])
-	require.Equal(t, verdictFail, d.findings[1].Verdict)
+	require.Equal(t, Finding{Check: "queue operations", Result: resultOK, Detail: "0 waiting, 1 poller"}, d.findings[0])
+	require.Equal(t, resultFail, d.findings[1].Result)
 	require.Equal(t, "no worker polls events, events-bulk; 1 task waits", d.findings[1].Detail)
 	require.Contains(t, d.findings[1].Advice, "start a worker (`holdfast worker`)")
 
 	d = &doctor{}
 	d.judgeQueues([]oversight.QueueStats{{Queue: "events", ActivityPollers: 2}})
 	require.Len(t, d.findings, 1)
-	require.Equal(t, verdictOK, d.findings[0].Verdict)
+	require.Equal(t, resultOK, d.findings[0].Result)
 }
 
 func TestProvidersThatCanAuthenticate(t *testing.T) {
 	t.Parallel()
 	d := &doctor{}
-	d.judgeProviders(nil, 78)
-	d.judgeProviders([]string{"github", "stripe"}, 78)
+	d.reportProviders(nil, 78)
+	d.reportProviders([]string{"github", "stripe"}, 78)
 	require.Equal(t, "0 of 78 can authenticate their senders", d.findings[0].Detail)
-	require.Equal(t, verdictFail, d.findings[0].Verdict)
+	require.Equal(t, resultFail, d.findings[0].Result)
 	require.Equal(t, "2 of 78 can authenticate their senders: github, stripe", d.findings[1].Detail)
 }

@@ -1,4 +1,4 @@
-package yardstick
+package baseline
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type Engine struct {
 	Starters int
 }
 
-// Slice is a request to a yardstick, as a line of JSON.
+// Slice is a request to a baseline, as a line of JSON.
 type Slice struct {
 	// Length is how long workflows are started.
 	Length time.Duration `json:"length_ns"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Receiver is an HTTP endpoint that accepts every delivery and records its arrival.
-type Receiver struct {
+// Endpoint is an HTTP endpoint that accepts every delivery and records its arrival.
+type Endpoint struct {
 	// URL is the endpoint's address.
 	URL string
 
@@ -25,13 +25,13 @@ type Receiver struct {
 // maxDelivery bounds the bytes read of a request.
 const maxDelivery = 2 << 20
 
-// NewReceiver starts an endpoint on loopback that answers after a pause.
-func NewReceiver(pause time.Duration) (*Receiver, error) {
+// NewEndpoint starts an endpoint on loopback that answers after a pause.
+func NewEndpoint(pause time.Duration) (*Endpoint, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &Receiver{URL: "http://" + listener.Addr().String(), more: make(chan struct{}, 1)}
+	r := &Endpoint{URL: "http://" + listener.Addr().String(), more: make(chan struct{}, 1)}
 	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
 		func(_ http.ResponseWriter, request *http.Request) {
 			now := time.Now()
@@ -48,7 +48,7 @@ func NewReceiver(pause time.Duration) (*Receiver, error) {
 	return r, nil
 }
 
-func (r *Receiver) note(id string, at time.Time) {
+func (r *Endpoint) note(id string, at time.Time) {
 	r.mu.Lock()
 	r.n++
 	r.last = at
@@ -63,14 +63,14 @@ func (r *Receiver) note(id string, at time.Time) {
 }
 
 // Count returns the number of requests, and the time of the last one.
-func (r *Receiver) Count() (n int64, last time.Time) {
+func (r *Endpoint) Count() (n int64, last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n, r.last
 }
 
 // Remember starts recording the first arrival of each event, and returns the previous records.
-func (r *Receiver) Remember() map[string]time.Time {
+func (r *Endpoint) Remember() map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	noted := r.at
@@ -79,10 +79,10 @@ func (r *Receiver) Remember() map[string]time.Time {
 }
 
 // More receives a value after new requests.
-func (r *Receiver) More() <-chan struct{} { return r.more }
+func (r *Endpoint) More() <-chan struct{} { return r.more }
 
 // Close stops the endpoint.
-func (r *Receiver) Close() error {
+func (r *Endpoint) Close() error {
 	if err := r.server.Close(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
