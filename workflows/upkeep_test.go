@@ -220,9 +220,9 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 	t.Parallel()
 	h := &household{batches: []error{errOutage, errOutage}, send: []error{errors.New("dead"), errors.New("dead")}}
-	var told operations.Told
+	var told operations.Notification
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, &told)
-	require.Equal(t, operations.Told{Channels: 1}, told)
+	require.Equal(t, operations.Notification{Channels: 1}, told)
 	require.Equal(t, []time.Duration{24 * time.Hour}, h.asked)
 	require.Len(t, h.texts, 3)
 	require.Equal(t, h.texts[0], h.texts[2])

@@ -12,17 +12,17 @@ import (
 
 // Activities are those of redrives, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
-	Starter     RunStarter
-	Runs        RunReader
-	DeadLetters activities.DeadLetterStore
-	Replays     ReplayStore
-	Redrives    RedriveStore
-	Rebuilds    RebuildStore
-	Resends     ResendStore
-	Imports     ImportStore
-	Receivers   ReceiverStore
-	Due         DueStore
-	Sweeps      SweepStore
+	Starter      RunStarter
+	Runs         RunReader
+	DeadLetters  activities.DeadLetterStore
+	Replays      ReplayStore
+	Redrives     RedriveStore
+	Rebuilds     RebuildStore
+	Resends      ResendStore
+	Imports      ImportStore
+	Destinations DestinationStore
+	Due          DueStore
+	Sweeps       SweepStore
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
 	// Automatic returns the current policy of automatic redrive, which a reload of the definitions can change.

@@ -16,22 +16,22 @@ const purgeTurn = time.Minute
 // maxPurgePause keeps the pause shorter than the heartbeat timeout.
 const maxPurgePause = 2 * time.Second
 
-// PurgeTurn is the progress of one execution.
-type PurgeTurn struct {
+// PurgePage is the progress of one execution.
+type PurgePage struct {
 	Removed int64 `json:"removed"`
 	Drained bool  `json:"drained"`
 }
 
 // PurgeExpired removes expired rows batch by batch. After each batch it pauses for as long as the batch took, so that it never
 // uses more than half of one connection and leaves the rest to the events.
-func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgeTurn, err error) {
+func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgePage, err error) {
 	keep, err := u.keep(ctx, kept)
 	if err != nil {
 		return turn, err
 	}
 	before, ok := keep.Until(kept, time.Now())
 	if !ok {
-		return PurgeTurn{Drained: true}, nil
+		return PurgePage{Drained: true}, nil
 	}
 	end := time.Now().Add(purgeTurn)
 	for time.Now().Before(end) {

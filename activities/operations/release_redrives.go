@@ -45,9 +45,9 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
-// WakeRedrives makes sure that each unfinished bulk redrive, rebuild, resend and import has a workflow: it may have been
+// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend and import has a workflow: it may have been
 // terminated, or its start may have failed.
-func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
+func (a *Activities) SignalRedrives(ctx context.Context) (n int, err error) {
 	for _, of := range []struct {
 		kind   operation.Kind
 		active func(context.Context) ([]string, error)
