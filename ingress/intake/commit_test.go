@@ -330,10 +330,10 @@ func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up, down := NewBreaker(2*tripAfter), NewBreaker(2*tripAfter)
 		for range tripAfter {
-			p, _ := down.enter(false)
+			p, _ := down.admit(false)
 			defer p.end(nil)
 			<-time.After(time.Millisecond)
-			p.late()
+			p.overBudget()
 		}
 		require.True(t, down.isDown())
 		for _, c := range []struct {
@@ -341,9 +341,9 @@ func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 			clock   clock
 			want    action
 		}{
-			{down, late, giveUp},
-			{up, late, await},
-			{down, early, await},
+			{down, overBudget, giveUp},
+			{up, overBudget, await},
+			{down, inBudget, await},
 		} {
 			at := commitment{Intake: &Intake{Options: Options{Breaker: c.breaker}}, start: started, store: exhausted, clock: c.clock}
 			require.Equal(t, c.want, at.next())

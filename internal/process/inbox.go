@@ -73,7 +73,7 @@ func (s batchStore) ProcessBatch(
 ) ([]event.Batched, error) {
 	events, err := s.BatchStore.ProcessBatch(ctx, limit, run, parse)
 	if err == nil {
-		s.starter.Took(events)
+		s.starter.BatchEnded(events)
 	}
 	return events, err
 }
