@@ -194,7 +194,7 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	require.Len(t, h.texts, 1, "a dead channel is not tried again at once")
 
 	h.run(t, workflows.TypeNotify, nil, &sink{}, &digest)
-	require.Equal(t, 1, digest.Told)
+	require.Equal(t, 1, digest.Channels)
 	require.Len(t, h.told, 1001)
 	require.Contains(t, h.texts[1], "holdfast test: 1040 failed\n"+
 		"stripe · rejected · malformed_json × 1000, Jan 1 00:00:00 to 00:01:00 UTC, e.g. stripe:evt_1\n"+

@@ -26,7 +26,7 @@ func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Impor
 	}.run(ctx, id)
 }
 
-// importChunk is at most half a second's worth, so that live events get a turn between two pages.
+// importChunk is at most half a second's worth, so that live events are processed between two pages.
 func importChunk(rate float64) int { return min(max(int(rate/2), 1), 200) }
 
 // CancelImport ends an import.

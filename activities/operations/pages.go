@@ -37,7 +37,7 @@ func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 	}
 	rate := o.Common().Rate
 	pace, size := newPace(rate), p.size(rate)
-	for turn := newTurn(ctx); !turn.over(); {
+	for slice := newTimeSlice(ctx); !slice.over(); {
 		before := p.done(o)
 		if o, err = p.page(ctx, id, size); err != nil {
 			return o, err

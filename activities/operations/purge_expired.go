@@ -10,8 +10,8 @@ import (
 	"holdfast/event/retention"
 )
 
-// purgeTurn bounds one execution, so that a purge of millions takes many executions, each of which reports progress.
-const purgeTurn = time.Minute
+// purgeDuration bounds one execution, so that a purge of millions takes many executions, each of which reports progress.
+const purgeDuration = time.Minute
 
 // maxPurgePause keeps the pause shorter than the heartbeat timeout.
 const maxPurgePause = 2 * time.Second
@@ -24,33 +24,33 @@ type PurgePage struct {
 
 // PurgeExpired removes expired rows batch by batch. After each batch it pauses for as long as the batch took, so that it never
 // uses more than half of one connection and leaves the rest to the events.
-func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgePage, err error) {
+func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (page PurgePage, err error) {
 	keep, err := u.keep(ctx, kept)
 	if err != nil {
-		return turn, err
+		return page, err
 	}
 	before, ok := keep.Until(kept, time.Now())
 	if !ok {
 		return PurgePage{Drained: true}, nil
 	}
-	end := time.Now().Add(purgeTurn)
+	end := time.Now().Add(purgeDuration)
 	for time.Now().Before(end) {
-		activity.RecordHeartbeat(ctx, turn.Removed)
+		activity.RecordHeartbeat(ctx, page.Removed)
 		begin := time.Now()
 		n, err := u.Retention.PurgeBatch(ctx, kept, before)
 		if err != nil {
-			return turn, err
+			return page, err
 		}
-		turn.Removed += n
+		page.Removed += n
 		if n == 0 {
-			turn.Drained = true
-			return turn, nil
+			page.Drained = true
+			return page, nil
 		}
 		if err := activities.Pause(ctx, min(time.Since(begin), maxPurgePause)); err != nil {
-			return turn, err
+			return page, err
 		}
 	}
-	return turn, nil
+	return page, nil
 }
 
 // keep is Keep, except that events outlast their runs.

@@ -8,7 +8,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// RedriveDue runs one turn of the automatic redrive: it schedules unscheduled dead letters, and starts due ones for some
+// RedriveDue runs one time slice of the automatic redrive: it schedules unscheduled dead letters, and starts due ones for some
 // seconds. It can be killed at any moment and run again. If automatic redrive is off, it does nothing.
 func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, error) {
 	policy := a.Automatic()
@@ -25,16 +25,16 @@ func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, err
 	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, policy); err != nil {
 		return done, err
 	}
-	for turn := newTurn(ctx); !turn.over(); {
+	for slice := newTimeSlice(ctx); !slice.over(); {
 		page, err := a.Due.TakeDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
 		if err != nil {
 			return done, err
 		}
-		if err := restart.fresh(ctx, page.Letters); err != nil {
+		if err := restart.fresh(ctx, page.DeadLetters); err != nil {
 			return done, err
 		}
-		done.Started += len(page.Letters)
-		if len(page.Letters) == 0 {
+		done.Started += len(page.DeadLetters)
+		if len(page.DeadLetters) == 0 {
 			done.Drained = page.Drained
 			break
 		}

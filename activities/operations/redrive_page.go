@@ -9,7 +9,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// RedrivePage runs one turn of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
+// RedrivePage runs one time slice of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
 // redrive is paused or has ended. It can be killed at any moment and run again.
 func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveProgress, error) {
 	drained, err := a.redrive(ctx, id)
@@ -32,15 +32,15 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 	if err := restart.leftovers(ctx); err != nil {
 		return false, err
 	}
-	for turn := newTurn(ctx); !turn.over(); {
+	for slice := newTimeSlice(ctx); !slice.over(); {
 		page, err := a.Redrives.TakePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
 		if err != nil || page.Drained || page.State != operation.Running {
 			return page.Drained, err
 		}
-		if err := restart.fresh(ctx, page.Letters); err != nil {
+		if err := restart.fresh(ctx, page.DeadLetters); err != nil {
 			return false, err
 		}
-		if len(page.Letters) == 0 && activities.Pause(ctx, fullPause) != nil {
+		if len(page.DeadLetters) == 0 && activities.Pause(ctx, fullPause) != nil {
 			return false, ctx.Err()
 		}
 	}

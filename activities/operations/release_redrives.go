@@ -7,14 +7,14 @@ import (
 	"holdfast/event/operation"
 )
 
-// released is the page size of a sweep, in dead letters.
-const released = 500
+// releasePage is the page size of a sweep, in dead letters.
+const releasePage = 500
 
 // ReleaseRedrives returns dead letters to the waiting state that have long been redriving without a run, because their owner
 // was killed before the start. Those with an open run stay as they are, so each page begins after the last one.
 func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	for after := int64(0); ; {
-		stale, err := a.Sweeps.StaleRedrives(ctx, after, released)
+		stale, err := a.Sweeps.StaleRedrives(ctx, after, releasePage)
 		if err != nil {
 			return n, err
 		}
@@ -28,7 +28,7 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 			}
 			after = d.ID
 		}
-		if len(stale) < released {
+		if len(stale) < releasePage {
 			return n, nil
 		}
 	}

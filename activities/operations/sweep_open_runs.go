@@ -10,13 +10,13 @@ import (
 	"holdfast/event/oversight"
 )
 
-// examined is how many open runs one sweep examines.
-const examined = 200
+// maxExamined is how many open runs one sweep examines.
+const maxExamined = 200
 
 // SweepOpenRuns reports, by reason, the runs of events that were started before a time and are still open. They aren't dead
 // letters: the event is safe, and continues as soon as the cause is fixed.
 func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[string]int, error) {
-	runs, total, err := a.Runs.OpenRuns(ctx, before, examined)
+	runs, total, err := a.Runs.OpenRuns(ctx, before, maxExamined)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// turnTime is how long one turn of a redrive starts runs before it returns to its workflow.
-	turnTime = 10 * time.Second
+	// timeSliceLength is how long one time slice of a redrive starts runs before it returns to its workflow.
+	timeSliceLength = 10 * time.Second
 	// chunk is how many dead letters are claimed at a time. Claimed ones are started even if the redrive is paused meanwhile, and
 	// they are held in memory with their bodies.
 	chunk = 20
@@ -23,17 +23,17 @@ func inFlight(rate float64) int { return min(max(int(4*rate), 20), 500) }
 
 func chunkFor(rate float64) int { return min(max(int(rate), 1), chunk) }
 
-// turn ends when its time is over, or when the worker stops.
-type turn struct {
+// timeSlice ends when its time is over, or when the worker stops.
+type timeSlice struct {
 	deadline time.Time
 	stopping <-chan struct{}
 }
 
-func newTurn(ctx context.Context) turn {
-	return turn{deadline: time.Now().Add(turnTime), stopping: activity.GetWorkerStopChannel(ctx)}
+func newTimeSlice(ctx context.Context) timeSlice {
+	return timeSlice{deadline: time.Now().Add(timeSliceLength), stopping: activity.GetWorkerStopChannel(ctx)}
 }
 
-func (t turn) over() bool {
+func (t timeSlice) over() bool {
 	select {
 	case <-t.stopping:
 		return true

@@ -42,11 +42,11 @@ type AlertStore interface {
 	// ClaimAlerts claims them: they count as sent from then on.
 	ClaimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error)
 	// SettleAlerts ends a claim. If no channel accepted the message, the next claim has the same alerts.
-	SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error
+	SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, sent bool) error
 }
 
-// Notifier sends messages to operators. told is how many channels accepted the message, the error is that of the others.
+// Notifier sends messages to operators. sent is how many channels accepted the message, the error is that of the others.
 type Notifier interface {
 	Enabled() bool
-	Send(ctx context.Context, text string) (told int, err error)
+	Send(ctx context.Context, text string) (sent int, err error)
 }
