@@ -71,8 +71,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p := NewBulkStarter(nil, nil, 10, 2)
 		defer p.Stop()
 		table := newFakeInbox()
-		intake, err := New(Options{BulkStarter: p, Inbox: table})
-		require.NoError(t, err)
+		intake := New(Options{BulkStarter: p, Inbox: table})
 		p.BatchEnded(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)
 		go func() {

@@ -39,11 +39,10 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 	t.Helper()
 	remover, _ := spooler.(InboxRemover)
 	temporal := newFakeStarter()
-	i, err := New(Options{
+	i := New(Options{
 		Starter: temporal, Inbox: spooler, Remover: remover, Breaker: NewBreaker(4),
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
 	})
-	require.NoError(t, err)
 	return &committer{Intake: i, temporal: temporal}
 }
 
@@ -297,8 +296,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 			<-release
 			return nil
 		}
-		i, err := New(Options{Starter: starter, StartTimeout: time.Minute, Breaker: NewBreaker(1)})
-		require.NoError(t, err)
+		i := New(Options{Starter: starter, StartTimeout: time.Minute, Breaker: NewBreaker(1)})
 		results, failures := make(chan runs.Started, requests), make(chan error, requests)
 		for k := range requests {
 			go func() {

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
@@ -53,7 +56,7 @@ type Drain struct {
 	starter EventStarter
 	breaker *Breaker
 	limit   time.Duration // for one start
-	metrics drainMetrics
+	drained drainedCounter
 	// conflicts reports events that were acknowledged before their key turned out to be another event's.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
@@ -65,12 +68,24 @@ type Drain struct {
 // NewDrain returns a drain whose starts go through the breaker and time out after startTimeout.
 func NewDrain(
 	queue InboxQueue, starter EventStarter, store ConflictStore, breaker *Breaker, startTimeout time.Duration,
-) (*Drain, error) {
-	metrics, err := newDrainMetrics()
+) *Drain {
 	return &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts{store},
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(), conflicts: conflicts{store},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
-	}, err
+	}
+}
+
+// drainedCounter counts the results for the events of the inbox.
+type drainedCounter struct{ metric.Int64Counter }
+
+func newDrainedCounter() (c drainedCounter) {
+	c.Int64Counter, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_inbox_drained_total",
+		metric.WithDescription("Events claimed from the inbox, by provider and result (started, duplicate, confirmed, dead, failed)."))
+	return c
+}
+
+func (c drainedCounter) count(ctx context.Context, provider, result string) {
+	c.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("result", result)))
 }
 
 // Run drains until Stop.
@@ -178,10 +193,10 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)
 		countRedelivery(ctx, d.Duplicates, row.Receipt, started)
-		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
+		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
-		d.metrics.count(ctx, row.Receipt.Provider, "dead")
+		d.drained.count(ctx, row.Receipt.Provider, "dead")
 		event.LogDeadLetter(event.ContextLogger{Context: ctx}, row.Receipt, *s.Dead, time.Since(row.Receipt.ReceivedAt))
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
@@ -189,7 +204,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 			s.Error = refusedPrefix + s.Error
 			d.reportRefused(row, s.Error)
 		}
-		d.metrics.count(ctx, row.Receipt.Provider, "failed")
+		d.drained.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
 }

@@ -27,8 +27,7 @@ func waiting(n int) event.Receipt {
 // runDrain drains until the returned function is called.
 func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Breaker) (stop func()) {
 	t.Helper()
-	drain, err := NewDrain(queue, starter, nil, breaker, 2*time.Second)
-	require.NoError(t, err)
+	drain := NewDrain(queue, starter, nil, breaker, 2*time.Second)
 	go drain.Run()
 	return func() { require.NoError(t, drain.Stop(context.Background())) }
 }
@@ -61,11 +60,10 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, breaker := range breakers {
 		stops = append(stops, runDrain(t, inbox, starter, breaker))
 	}
-	intake, err := New(Options{
+	intake := New(Options{
 		Starter: starter, Inbox: inbox, Remover: inbox, Breaker: breakers[0],
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
 	})
-	require.NoError(t, err)
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
@@ -213,8 +211,7 @@ func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, told := newFakeInbox(), newRefusing(), &toldErrors{}
-		drain, err := NewDrain(table, temporal, nil, NewBreaker(32), 2*time.Second)
-		require.NoError(t, err)
+		drain := NewDrain(table, temporal, nil, NewBreaker(32), 2*time.Second)
 		drain.Errors = told
 		go drain.Run()
 		defer func() { require.NoError(t, drain.Stop(context.Background())) }()

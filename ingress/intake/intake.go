@@ -65,14 +65,13 @@ type Intake struct {
 }
 
 // New creates an Intake.
-func New(o Options) (i *Intake, err error) {
-	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
-	if i.late, err = newLateConfirmations(o.Remover); err != nil {
-		return nil, err
+func New(o Options) *Intake {
+	i := &Intake{
+		Options: o, inbox: newInbox(o.Inbox), late: newLateConfirmations(o.Remover), conflicts: conflicts{o.Conflicts},
 	}
-	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
+	i.spools, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
-	return i, err
+	return i
 }
 
 // Close waits until late confirmed events have left the inbox.

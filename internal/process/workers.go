@@ -46,10 +46,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	go p.scheduleNotifications(ctx)
-	classify, err := activities.NewInterceptor(p.errors)
-	if err != nil {
-		return err
-	}
+	classify := activities.NewInterceptor(p.errors)
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	p.warnOfRetention(ctx)
 	steps, operate := p.activities(), p.operations()
