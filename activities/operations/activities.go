@@ -1,4 +1,4 @@
-// Package operations holds the activities that belong to no single event, one per file: redrives, rebuilds, sweeps, retention
+// Package operations holds the activities that belong to no single event, one noun per file: redrives, rebuilds, sweeps, retention
 // and messages to operators. Their workflows use a task queue without events.
 //
 // It must not depend on SQL, HTTP or how a step of an event is done: events are processed again by runs of their own.
@@ -17,9 +17,9 @@ type Activities struct {
 	DeadLetters  activities.DeadLetterStore
 	Replays      ReplayStore
 	Redrives     RedriveStore
-	Rebuilds     RebuildStore
+	Rebuilds     ParsedStore[operation.Rebuild]
 	Resends      ResendStore
-	Imports      ImportStore
+	Imports      ParsedStore[operation.Import]
 	Destinations DestinationStore
 	Due          DueStore
 	Sweeps       SweepStore
