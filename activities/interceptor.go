@@ -15,21 +15,17 @@ import (
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
-	metrics stepMetrics
-	errors  ErrorSink
+	errors ErrorSink
 }
 
 // NewInterceptor returns an interceptor. A nil sink disables the error log.
-func NewInterceptor(errors ErrorSink) (*Interceptor, error) {
-	metrics, err := newStepMetrics()
-	return &Interceptor{metrics: metrics, errors: errors}, err
-}
+func NewInterceptor(errors ErrorSink) *Interceptor { return &Interceptor{errors: errors} }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
 func (i *Interceptor) InterceptActivity(
 	_ context.Context, next interceptor.ActivityInboundInterceptor,
 ) interceptor.ActivityInboundInterceptor {
-	inbound := &inboundInterceptor{metrics: i.metrics, errors: i.errors}
+	inbound := &inboundInterceptor{errors: i.errors}
 	inbound.Next = next
 	return inbound
 }
@@ -37,8 +33,7 @@ func (i *Interceptor) InterceptActivity(
 type inboundInterceptor struct {
 	interceptor.ActivityInboundInterceptorBase
 
-	metrics stepMetrics
-	errors  ErrorSink
+	errors ErrorSink
 }
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
@@ -54,7 +49,7 @@ func (i *inboundInterceptor) ExecuteActivity(
 				"stack", string(debug.Stack()))
 			err = panicError(value)
 		}
-		i.metrics.record(ctx, time.Since(start), err)
+		reportStep(ctx, time.Since(start), err)
 		if err != nil && i.errors != nil {
 			i.errors.Record(errorEntry(ctx, in.Args, err))
 		}

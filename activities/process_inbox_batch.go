@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"holdfast/event"
 )
 
@@ -93,27 +91,4 @@ func batchResult(events []event.Batched) BatchResult {
 		result.Events[i] = outcome + " " + e.Receipt.WorkflowID() + " " + e.Receipt.ID + " " + e.Type
 	}
 	return result
-}
-
-// reportBatch records the metrics of a transaction, and the duration of each event, as the workflow of a single event does.
-func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
-	if len(events) == 0 {
-		return // an empty batch isn't counted
-	}
-	batchCounters().record(ctx, events, took)
-	type kind struct{ provider, eventType, outcome string }
-	now, timers := time.Now(), map[kind]func(time.Duration){}
-	for _, e := range events {
-		reportPossibleDuplicate(ctx, e.Receipt.Provider, e.PossibleDuplicateOf, e.Reason)
-		if e.Outcome == event.OutcomeLeft {
-			continue // its own workflow reports it
-		}
-		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
-		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}
-		if timers[k] == nil {
-			tags := map[string]string{"provider": k.provider, "event_type": k.eventType, "outcome": k.outcome}
-			timers[k] = activity.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record
-		}
-		timers[k](now.Sub(e.Receipt.ReceivedAt))
-	}
 }

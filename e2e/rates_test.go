@@ -63,7 +63,7 @@ func TestIngressesShareRates(t *testing.T) {
 	share := func(want int64, provider string, teams ...string) {
 		t.Helper()
 		got := accepted(provider, teams...)
-		if strings.Contains(nodes[0].log.String()+nodes[1].log.String(), "rates.alone") {
+		if strings.Contains(nodes[0].log.String()+nodes[1].log.String(), "rates.local") {
 			require.GreaterOrEqual(t, got, want, "the database took too long for a moment")
 			require.LessOrEqual(t, got, 2*want)
 			return

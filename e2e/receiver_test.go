@@ -23,7 +23,7 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)
 	i.troubleSince(t, "3 minutes")
-	workflowID := workflows.ReceiverWorkflowID("crm")
+	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
 	terminated := i.describe(t, workflowID).GetExecution().GetRunId()
@@ -34,13 +34,13 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	for run := long; run == long; run = i.describe(t, workflowID).GetExecution().GetRunId() {
 		i.probe(t, workflowID)
 	}
-	i.replayRun(t, "receiver_continued", event.Run{WorkflowID: workflowID, RunID: long})
+	i.replayRun(t, "destination_continued", event.Run{WorkflowID: workflowID, RunID: long})
 
 	i.troubleSince(t, "6 days")
 	_ = i.tryProbe(t, workflowID) // the workflow may check earlier, and end
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM destination_states WHERE state = 'disabled' AND by = 'holdfast'"))
-	i.replay(t, "receiver_disabled", workflowID)
+	i.replay(t, "destination_disabled", workflowID)
 }
 
 // A paused destination is failing, and the attempts in flight then succeed:
@@ -52,14 +52,14 @@ func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
 	out, err := i.run(t, "destination", "pause", "crm", "--reason", "they deploy")
 	require.NoError(t, err, out)
 	i.troubleSince(t, "3 minutes")
-	workflowID := workflows.ReceiverWorkflowID("crm")
+	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
 	i.exec(t, "UPDATE destination_states SET trouble_since = NULL")
 	require.ErrorContains(t, i.tryProbe(t, workflowID), "not found")
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Zero(t, i.count(t, "SELECT count(*) FROM error_log WHERE error_code LIKE 'receiver_%'"))
-	i.replay(t, "receiver_recovered_untold", workflowID)
+	i.replay(t, "destination_recovered_unnotified", workflowID)
 }
 
 // newInstallationInTrouble has a destination, crm, and a process that delivers.

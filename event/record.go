@@ -83,8 +83,8 @@ const (
 // FoundEvents is a page of events whose body contains a text, newest first.
 type FoundEvents struct {
 	Records []Record
-	// LookedTo is the ID of the last searched event if there are older ones: continue the search before it.
-	LookedTo string
+	// SearchedTo is the ID of the last searched event if there are older ones: continue the search before it.
+	SearchedTo string
 }
 
 // DeadLetterQuery selects dead letters, last failed first. Empty fields match everything.
@@ -138,8 +138,8 @@ type EntityQuery struct {
 // FoundEntities is a page of entities without their states.
 type FoundEntities struct {
 	Entities []Entity
-	// LookedTo is the last searched entity, if MaxSearched were searched and there are more: continue after it.
-	LookedTo *EntityRef
+	// SearchedTo is the last searched entity, if MaxSearched were searched and there are more: continue after it.
+	SearchedTo *EntityRef
 	// ChangedSince is later than requested if there were more than MaxSearched changes: the result is complete from then on.
 	ChangedSince time.Time
 }

@@ -11,8 +11,8 @@ import (
 	"holdfast/providers"
 )
 
-// Asker posts a question to its handler.
-type Asker interface {
+// HandlerClient posts a question to its handler.
+type HandlerClient interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) (webhook.Answer, error)
 }
 

@@ -8,9 +8,9 @@ import (
 	"holdfast/providers"
 )
 
-// usualHeaders are names that help to explain any refused request: headers of clients and proxies, and the signatures of
+// commonHeaders are names that help to explain any refused request: headers of clients and proxies, and the signatures of
 // well-known senders, which show that a request is for another provider.
-var usualHeaders = setOf(
+var commonHeaders = setOf(
 	"accept", "accept-encoding", "accept-language", "authorization", "cache-control", "cf-connecting-ip", "cf-ray", "connection",
 	"content-digest", "content-encoding", "content-length", "content-type", "cookie", "date", "digest", "expect", "forwarded",
 	"from", "host", "idempotency-key", "if-none-match", "origin", "pragma", "referer", "signature", "signature-input", "te",
@@ -33,7 +33,7 @@ func knownHeaders(p *providers.Provider, h *fasthttp.RequestHeader) (names []str
 	names = []string{}
 	for key := range h.All() {
 		name := lowerName(key)
-		known, ok := usualHeaders[name]
+		known, ok := commonHeaders[name]
 		if !ok {
 			known, ok = own[name]
 		}

@@ -25,7 +25,7 @@ type limits struct {
 	providers map[bucketKey]*bucket
 	sources   *lru.Cache[bucketKey, *bucket]
 	clients   *lru.Cache[bucketKey, *rate.Limiter]
-	// shared applies the rates across all processes; nil if this process counts alone.
+	// shared applies the rates across all processes; nil if this process counts locally.
 	shared *sharedRates
 }
 
@@ -59,9 +59,9 @@ func newLimits(store RateStore) (*limits, error) {
 	return l, err
 }
 
-// takeClient counts a request of a client, before anything else about it is known. It returns how long to wait, or 0 if the
+// allowClient counts a request of a client, before anything else about it is known. It returns how long to wait, or 0 if the
 // request may pass. Processes don't share these counts: otherwise strangers could make them write.
-func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
+func (l *limits) allowClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
 	r := p.ClientRate()
 	if r == nil {
 		return 0
@@ -74,17 +74,17 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 		bucket = newBucket(*r)
 		l.clients.Add(key, bucket)
 	}
-	return l.takeFrom(bucket, now)
+	return l.reserve(bucket, now)
 }
 
-// takeProvider counts an authentic request. It runs after authentication, so that strangers can't use up the provider's rate.
-func (l *limits) takeProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
-	return l.take(providerKeys(p), now)
+// allowProvider counts an authentic request. It runs after authentication, so that strangers can't use up the provider's rate.
+func (l *limits) allowProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
+	return l.allow(providerKeys(p), now)
 }
 
-// giveBackProvider undoes takeProvider for a request whose source is over its rate, so that other sources don't pay for it.
-func (l *limits) giveBackProvider(p *providers.Provider) {
-	l.giveBack(providerKeys(p), providerKeys(p))
+// refundProvider undoes allowProvider for a request whose source is over its rate, so that other sources don't pay for it.
+func (l *limits) refundProvider(p *providers.Provider) {
+	l.refund(providerKeys(p), providerKeys(p))
 }
 
 // providerKeys returns the provider's bucket, or none if it has no rate.
@@ -95,8 +95,8 @@ func providerKeys(p *providers.Provider) []bucketKey {
 	return []bucketKey{{provider: p.Name(), rate: *p.Rate()}}
 }
 
-// takeSources counts a request once for each source of its events.
-func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now time.Time) (wait time.Duration) {
+// allowSources counts a request once for each source of its events.
+func (l *limits) allowSources(p *providers.Provider, items []providers.Item, now time.Time) (wait time.Duration) {
 	if p.SourceRate() == nil {
 		return 0
 	}
@@ -107,22 +107,22 @@ func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now 
 			keys = append(keys, key)
 		}
 	}
-	return l.take(keys, now)
+	return l.allow(keys, now)
 }
 
-// take takes one request from each bucket, or none from any: first from this process's, and if all of them have one, from the
+// allow takes one request from each bucket, or none from any: first from this process's, and if all of them have one, from the
 // shared ones.
-func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
-	buckets, wait := l.takeHere(keys, now)
+func (l *limits) allow(keys []bucketKey, now time.Time) (wait time.Duration) {
+	buckets, wait := l.allowLocally(keys, now)
 	if wait > 0 || l.shared == nil {
 		return wait
 	}
-	asked := make([]*pending, len(keys))
+	requested := make([]*pending, len(keys))
 	for i, key := range keys {
-		asked[i] = l.shared.ask(key.claim())
+		requested[i] = l.shared.request(key.claim())
 	}
 	granted := make([]bucketKey, 0, len(keys))
-	for i, p := range asked {
+	for i, p := range requested {
 		if p == nil {
 			continue
 		}
@@ -133,13 +133,13 @@ func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
 		wait = max(wait, one)
 	}
 	if wait > 0 {
-		l.giveBack(keys, granted)
+		l.refund(keys, granted)
 	}
 	return wait
 }
 
-// takeHere takes from the buckets of this process.
-func (l *limits) takeHere(keys []bucketKey, now time.Time) (buckets []*bucket, wait time.Duration) {
+// allowLocally takes from the buckets of this process.
+func (l *limits) allowLocally(keys []bucketKey, now time.Time) (buckets []*bucket, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var taken []*bucket
@@ -148,7 +148,7 @@ func (l *limits) takeHere(keys []bucketKey, now time.Time) (buckets []*bucket, w
 		buckets = append(buckets, b)
 		one := b.closedUntil.Sub(now)
 		if one <= 0 {
-			if one = l.takeFrom(b.Limiter, now); one == 0 {
+			if one = l.reserve(b.Limiter, now); one == 0 {
 				taken = append(taken, b)
 			}
 		}
@@ -160,8 +160,8 @@ func (l *limits) takeHere(keys []bucketKey, now time.Time) (buckets []*bucket, w
 	return buckets, wait
 }
 
-// giveBack returns one request to the buckets of this process, and to the shared ones that granted it.
-func (l *limits) giveBack(taken, granted []bucketKey) {
+// refund returns one request to the buckets of this process, and to the shared ones that granted it.
+func (l *limits) refund(taken, granted []bucketKey) {
 	l.mu.Lock()
 	for _, key := range taken {
 		l.refill(l.bucketOf(key))
@@ -171,7 +171,7 @@ func (l *limits) giveBack(taken, granted []bucketKey) {
 		return
 	}
 	for _, key := range granted {
-		l.shared.giveBack(key.claim())
+		l.shared.refund(key.claim())
 	}
 }
 
@@ -233,9 +233,9 @@ func networkOf(client netip.Addr) netip.Addr {
 	return netip.PrefixFrom(client, 64).Masked().Addr()
 }
 
-// takeFrom never goes back in time: of two requests the one that began first may come second, and a bucket that is set back
+// reserve never goes back in time: of two requests the one that began first may come second, and a bucket that is set back
 // would be filled twice for the time between them.
-func (l *limits) takeFrom(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
+func (l *limits) reserve(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
 	if now.Before(l.latest) {
 		now = l.latest
 	}

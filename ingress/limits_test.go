@@ -48,13 +48,13 @@ func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	p := limited(t, "client_rate: {requests: 30, per: 60s}")
 	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for range 30 {
-		require.Zero(t, l.takeClient(p, first, noon))
+		require.Zero(t, l.allowClient(p, first, noon))
 	}
-	require.Equal(t, 2*time.Second, l.takeClient(p, first, noon))
-	require.Equal(t, 2*time.Second, l.takeClient(p, netip.MustParseAddr("::ffff:192.0.2.1"), noon), "the same client by IPv6")
-	require.Zero(t, l.takeClient(p, second, noon))
-	require.Zero(t, l.takeClient(p, first, noon.Add(2*time.Second)))
-	require.NotZero(t, l.takeClient(p, first, noon.Add(2*time.Second)))
+	require.Equal(t, 2*time.Second, l.allowClient(p, first, noon))
+	require.Equal(t, 2*time.Second, l.allowClient(p, netip.MustParseAddr("::ffff:192.0.2.1"), noon), "the same client by IPv6")
+	require.Zero(t, l.allowClient(p, second, noon))
+	require.Zero(t, l.allowClient(p, first, noon.Add(2*time.Second)))
+	require.NotZero(t, l.allowClient(p, first, noon.Add(2*time.Second)))
 }
 
 // A provider's rate applies to all clients together; reloading its definition doesn't refill the bucket.
@@ -63,10 +63,10 @@ func TestAProviderHasOneBucket(t *testing.T) {
 	l, err := newLimits(nil)
 	require.NoError(t, err)
 	const rates = "rate: {requests: 2, per: 1s}"
-	require.Zero(t, l.takeProvider(limited(t, rates), noon))
-	require.Zero(t, l.takeProvider(limited(t, rates), noon))
-	require.NotZero(t, l.takeProvider(limited(t, rates), noon))
-	require.Zero(t, l.takeProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
+	require.Zero(t, l.allowProvider(limited(t, rates), noon))
+	require.Zero(t, l.allowProvider(limited(t, rates), noon))
+	require.NotZero(t, l.allowProvider(limited(t, rates), noon))
+	require.Zero(t, l.allowProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
 }
 
 // Three times as many addresses as the limit use no more memory than the limit.
@@ -78,7 +78,7 @@ func TestClientsAreForgotten(t *testing.T) {
 	for i := range uint32(3 * maxClients) {
 		var address [4]byte
 		binary.BigEndian.PutUint32(address[:], i)
-		l.takeClient(p, netip.AddrFrom4(address), noon)
+		l.allowClient(p, netip.AddrFrom4(address), noon)
 	}
 	require.Equal(t, maxClients, l.clients.Len())
 }
@@ -111,10 +111,10 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	for range 200 {
 		<-time.After(time.Duration(random.Int64N(int64(per) / int64(requests) / 4)))
 		client = netip.AddrFrom4([4]byte{192, 0, 2, byte(random.IntN(4))})
-		if l.takeClient(p, client, time.Now()) == 0 {
+		if l.allowClient(p, client, time.Now()) == 0 {
 			served[client] = append(served[client], time.Now())
 		}
-		if l.takeProvider(p, time.Now()) == 0 {
+		if l.allowProvider(p, time.Now()) == 0 {
 			all = append(all, time.Now())
 		}
 	}
@@ -123,11 +123,11 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	}
 	requireBounded(t, all, 2*requests, per, "all")
 	require.Less(t, len(all), 200, "nobody was refused")
-	for l.takeClient(p, client, time.Now()) == 0 {
+	for l.allowClient(p, client, time.Now()) == 0 {
 	}
 	const rounding = time.Microsecond // of the limiter, to less than what is due; an answer names whole seconds, rounded up
-	<-time.After(l.takeClient(p, client, time.Now()) + rounding)
-	require.Zero(t, l.takeClient(p, client, time.Now()), "it has waited as it was told")
+	<-time.After(l.allowClient(p, client, time.Now()) + rounding)
+	require.Zero(t, l.allowClient(p, client, time.Now()), "it has waited as it was told")
 }
 
 // requireBounded asserts that no window, however long, has more requests than its length allows plus one burst.
@@ -208,13 +208,13 @@ func TestProcessesShareRates(t *testing.T) {
 			wg.Wait()
 			return passed.Load()
 		}
-		provider := func(l *limits) time.Duration { return l.takeProvider(p, time.Now()) }
+		provider := func(l *limits) time.Duration { return l.allowProvider(p, time.Now()) }
 		source := func(names ...string) func(*limits) time.Duration {
 			items := make([]providers.Item, len(names))
 			for i, name := range names {
 				items[i].Source = name
 			}
-			return func(l *limits) time.Duration { return l.takeSources(p, items, time.Now()) }
+			return func(l *limits) time.Duration { return l.allowSources(p, items, time.Now()) }
 		}
 		require.EqualValues(t, 30, passed(provider))
 		require.Less(t, store.statements.Load(), int64(10))
@@ -253,7 +253,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 			before := store.statements.Load()
 			for begin := time.Now(); time.Since(begin) < span; {
 				one := time.Now()
-				require.Zero(t, l.takeProvider(p, one))
+				require.Zero(t, l.allowProvider(p, one))
 				if waited := time.Since(one); waited > 0 {
 					require.Less(t, waited, 50*time.Millisecond)
 					delayed++
@@ -291,7 +291,7 @@ func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 		for i := range 10 {
 			wg.Go(func() {
 				<-time.After(time.Duration(i) * time.Millisecond)
-				require.Zero(t, l.takeProvider(p, time.Now()))
+				require.Zero(t, l.allowProvider(p, time.Now()))
 			})
 		}
 		wg.Wait()
@@ -331,12 +331,12 @@ func TestARefusedRequestTakesFromNoRate(t *testing.T) {
 			}
 			take := func(l *limits, names ...string) time.Duration {
 				now := time.Now()
-				if wait := l.takeProvider(p, now); wait > 0 {
+				if wait := l.allowProvider(p, now); wait > 0 {
 					return wait
 				}
-				wait := l.takeSources(p, of(names...), now)
+				wait := l.allowSources(p, of(names...), now)
 				if wait > 0 {
-					l.giveBackProvider(p)
+					l.refundProvider(p)
 				}
 				return wait
 			}

@@ -19,12 +19,12 @@ func (s *Server) limitConnections() {
 	server.CloseOnShutdown = true
 	server.MaxConnsPerIP = s.MaxConnsPerIP
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		s.headings.remember(h)
+		s.headerCache.remember(h)
 		return fasthttp.RequestConfig{ReadTimeout: s.BodyTimeout, MaxRequestBodySize: s.bodyLimit(h)}
 	}
 	handle, refuse := server.Handler, server.ErrorHandler
 	server.Handler = func(c *fasthttp.RequestCtx) {
-		s.headings.drop(&c.Request.Header)
+		s.headerCache.drop(&c.Request.Header)
 		switch {
 		case couldSmuggle(&c.Request.Header), dropTrailers(&c.Request.Header) != nil:
 			c.SetConnectionClose() // what follows may be a piece of the body
@@ -36,7 +36,7 @@ func (s *Server) limitConnections() {
 		}
 	}
 	answer := func(c *fasthttp.RequestCtx, err error) {
-		s.headings.restore(&c.Request.Header)
+		s.headerCache.restore(&c.Request.Header)
 		refuse(c, err)
 	}
 	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {

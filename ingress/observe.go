@@ -81,8 +81,8 @@ func (s *Server) observe(c *fiber.Ctx) error {
 // begin starts the observation of a request and returns its ID to the sender.
 func (s *Server) begin(c *fiber.Ctx) *observation {
 	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
-	o.requestID = takeID(c, headerRequestID, newRequestID)
-	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
+	o.requestID = idFrom(c, headerRequestID, newRequestID)
+	o.correlationID = idFrom(c, headerCorrelationID, func() string { return o.requestID })
 	o.client = s.proxies.client(c)
 	c.Locals(observationKey{}, o)
 	setSecurityHeaders(c)
@@ -121,8 +121,8 @@ func (o *observation) traceparent() string {
 // newRequestID begins with a timestamp, which helps to find the events of the request.
 func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// takeID returns a header's value if it is valid as an ID: short and without characters that could forge a log line.
-func takeID(c *fiber.Ctx, header string, otherwise func() string) string {
+// idFrom returns a header's value if it is valid as an ID: short and without characters that could forge a log line.
+func idFrom(c *fiber.Ctx, header string, otherwise func() string) string {
 	value := string(c.Request().Header.Peek(header))
 	if value == "" || len(value) > maxRequestIDLength {
 		return otherwise()
@@ -151,32 +151,32 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	s.metrics.answered(o, took)
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
-	level, shown, leftOut := slog.LevelInfo, true, 0
+	level, shown, suppressed := slog.LevelInfo, true, 0
 	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	// An unauthenticated request is a refusal even if it is answered with 503 because its certificate is unavailable.
 	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.denied != nil) {
-		shown, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
+		shown, suppressed = s.refusalLines.allow(refusalKind{o.provider, o.reason}, s.now())
 		s.Refusals.count(o.provider, o.reason, o.receivedAt)
 		if shown {
 			s.Refusals.keep(o.provider, o.refusal(status, request))
 		}
 	}
 	if shown {
-		o.writeLine(level, status, took, leftOut)
+		o.writeLine(level, status, took, suppressed)
 	}
 	o.endSpan(status)
 }
 
-func (o *observation) writeLine(level slog.Level, status int, took time.Duration, leftOut int) {
+func (o *observation) writeLine(level slog.Level, status int, took time.Duration, suppressed int) {
 	fields := []slog.Attr{
 		slog.String("provider", o.provider), slog.String("outcome", o.outcome), slog.String("reason", o.reason),
 		slog.Int("status", status), slog.Int("events", o.events), slog.String("request_id", o.requestID),
 		slog.String("correlation_id", o.correlationID), slog.Int64("duration_ms", took.Milliseconds()),
 	}
-	if leftOut > 0 {
-		fields = append(fields, slog.Int("left_out", leftOut))
+	if suppressed > 0 {
+		fields = append(fields, slog.Int("suppressed", suppressed))
 	}
 	if o.failure != "" {
 		fields = append(fields, slog.String("error", o.failure))

@@ -19,7 +19,7 @@ import (
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {
-		return s.testSelf(c)
+		return s.serveSelfTest(c)
 	}
 	provider, params, refused := s.route(c)
 	if provider == nil && s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
@@ -31,7 +31,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuse(c, refused)
 	}
 	o.provider, o.definition = provider.Name(), provider
-	if wait := s.limits.takeClient(provider, o.client, o.receivedAt); wait > 0 {
+	if wait := s.limits.allowClient(provider, o.client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	if isCompressed(c) {
@@ -39,7 +39,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	}
 	request := s.readRequest(c, params, o.client)
 	if reply, isOne, err := provider.Handshake(request, s.now()); isOne {
-		return s.greet(c, reply, provider, request, err)
+		return s.answerHandshake(c, reply, provider, request, err)
 	}
 	if request.Method != fiber.MethodPost {
 		return s.refuse(c, codeMethodNotAllowed)
@@ -48,7 +48,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuseUnauthenticated(c, s.examine(provider, request, err))
 	}
 	s.startSpan(c, o)
-	if wait := s.limits.takeProvider(provider, o.receivedAt); wait > 0 {
+	if wait := s.limits.allowProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	request.Body = bytes.Clone(request.Body)
@@ -64,8 +64,10 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	return s.accept(c, provider, request)
 }
 
-// greet answers a handshake that is sent without authentication.
-func (s *Server) greet(c *fiber.Ctx, reply providers.Reply, p *providers.Provider, request *auth.Request, err error) error {
+// answerHandshake answers a handshake that is sent without authentication.
+func (s *Server) answerHandshake(
+	c *fiber.Ctx, reply providers.Reply, p *providers.Provider, request *auth.Request, err error,
+) error {
 	if err != nil {
 		return s.refuseUnauthenticated(c, s.examine(p, request, err))
 	}
@@ -83,8 +85,8 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	if why := providers.RefusedFor(items); why != "" {
 		return s.refuseSaying(c, codeInvalid, why)
 	}
-	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
-		s.limits.giveBackProvider(provider)
+	if wait := s.limits.allowSources(provider, items, o.receivedAt); wait > 0 {
+		s.limits.refundProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
 	receipts := o.receipts(provider, items)

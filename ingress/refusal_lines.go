@@ -23,12 +23,12 @@ type refusalLines struct {
 type refusalKind struct{ provider, reason string }
 
 type refusalLine struct {
-	budget  *rate.Limiter
-	leftOut int
+	budget     *rate.Limiter
+	suppressed int
 }
 
-// take reports whether one more line may be logged, and how many of its kind were dropped since the last one.
-func (l *refusalLines) take(kind refusalKind, now time.Time) (ok bool, leftOut int) {
+// allow reports whether one more line may be logged, and how many of its kind were dropped since the last one.
+func (l *refusalLines) allow(kind refusalKind, now time.Time) (ok bool, suppressed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.kept[kind]
@@ -40,9 +40,9 @@ func (l *refusalLines) take(kind refusalKind, now time.Time) (ok bool, leftOut i
 		l.kept[kind] = line
 	}
 	if !line.budget.AllowN(now, 1) {
-		line.leftOut++
+		line.suppressed++
 		return false, 0
 	}
-	leftOut, line.leftOut = line.leftOut, 0
-	return true, leftOut
+	suppressed, line.suppressed = line.suppressed, 0
+	return true, suppressed
 }

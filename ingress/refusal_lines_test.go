@@ -22,26 +22,26 @@ func TestAStormOfRefusalsDoesNotFillTheLog(t *testing.T) {
 	now := time.Unix(1, 0)
 	written := 0
 	for range 1000 {
-		if ok, leftOut := lines.take(forged, now); ok {
-			require.Zero(t, leftOut)
+		if ok, suppressed := lines.allow(forged, now); ok {
+			require.Zero(t, suppressed)
 			written++
 		}
 	}
 	require.Equal(t, 100, written)
 	for _, other := range []refusalKind{{"github", "bad_signature"}, {"stripe", "stale_timestamp"}} {
-		ok, leftOut := lines.take(other, now)
+		ok, suppressed := lines.allow(other, now)
 		require.True(t, ok, other)
-		require.Zero(t, leftOut, other)
+		require.Zero(t, suppressed, other)
 	}
 
-	ok, leftOut := lines.take(forged, now.Add(100*time.Millisecond))
+	ok, suppressed := lines.allow(forged, now.Add(100*time.Millisecond))
 	require.True(t, ok)
-	require.Equal(t, 900, leftOut)
-	ok, _ = lines.take(forged, now.Add(101*time.Millisecond))
+	require.Equal(t, 900, suppressed)
+	ok, _ = lines.allow(forged, now.Add(101*time.Millisecond))
 	require.False(t, ok)
-	ok, leftOut = lines.take(forged, now.Add(200*time.Millisecond))
+	ok, suppressed = lines.allow(forged, now.Add(200*time.Millisecond))
 	require.True(t, ok)
-	require.Equal(t, 1, leftOut)
+	require.Equal(t, 1, suppressed)
 }
 
 // A hundred of a hundred and fifty sudden refusals are logged; accepted and failed requests are always logged.

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lastOfProvider and lastInAll bound how many refused requests are kept, at less than 2 KiB each.
-	lastOfProvider = 20
-	lastInAll      = 500
+	// maxPerProvider and maxInTotal bound how many refused requests are kept, at less than 2 KiB each.
+	maxPerProvider = 20
+	maxInTotal     = 500
 	// minutes is the window of the counts.
 	minutes = 60
 )
@@ -26,11 +26,11 @@ type Refusals struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	providers map[string]*refusalsOf
+	providers map[string]*providerRefusals
 	kept      int
 }
 
-type refusalsOf struct {
+type providerRefusals struct {
 	minutes [minutes]refusalMinute
 	last    []oversight.Refusal // oldest first
 }
@@ -47,7 +47,7 @@ type refusalCount struct {
 
 // NewRefusals returns empty Refusals.
 func NewRefusals() *Refusals {
-	return &Refusals{now: time.Now, providers: map[string]*refusalsOf{}}
+	return &Refusals{now: time.Now, providers: map[string]*providerRefusals{}}
 }
 
 func (all *Refusals) count(provider, cause string, at time.Time) {
@@ -62,9 +62,9 @@ func (all *Refusals) keep(provider string, r oversight.Refusal) {
 	defer all.mu.Unlock()
 	of := all.of(provider)
 	switch {
-	case len(of.last) >= lastOfProvider:
+	case len(of.last) >= maxPerProvider:
 		of.dropOldest()
-	case all.kept >= lastInAll:
+	case all.kept >= maxInTotal:
 		all.oldest().dropOldest()
 	default:
 		all.kept++
@@ -72,17 +72,17 @@ func (all *Refusals) keep(provider string, r oversight.Refusal) {
 	of.last = append(of.last, r)
 }
 
-func (all *Refusals) of(provider string) *refusalsOf {
+func (all *Refusals) of(provider string) *providerRefusals {
 	of := all.providers[provider]
 	if of == nil {
-		of = &refusalsOf{}
+		of = &providerRefusals{}
 		all.providers[provider] = of
 	}
 	return of
 }
 
 // oldest returns the provider with the oldest request.
-func (all *Refusals) oldest() (found *refusalsOf) {
+func (all *Refusals) oldest() (found *providerRefusals) {
 	for _, of := range all.providers {
 		if len(of.last) > 0 && (found == nil || of.last[0].At.Before(found.last[0].At)) {
 			found = of
@@ -91,12 +91,12 @@ func (all *Refusals) oldest() (found *refusalsOf) {
 	return found
 }
 
-func (of *refusalsOf) dropOldest() {
+func (of *providerRefusals) dropOldest() {
 	of.last = append(of.last[:0], of.last[1:]...)
 }
 
 // minute returns the minute of at, emptied if it still holds the one of an hour ago.
-func (of *refusalsOf) minute(at time.Time) *refusalMinute {
+func (of *providerRefusals) minute(at time.Time) *refusalMinute {
 	n := at.Unix() / 60
 	m := &of.minutes[n%minutes]
 	if m.at != n {
@@ -128,7 +128,7 @@ func (all *Refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	return found
 }
 
-func (of *refusalsOf) sum(name string, now time.Time) oversight.ProviderRefusals {
+func (of *providerRefusals) sum(name string, now time.Time) oversight.ProviderRefusals {
 	sum := oversight.ProviderRefusals{Provider: name, Causes: []oversight.RefusalCause{}, Last: slices.Clone(of.last)}
 	slices.Reverse(sum.Last)
 	counts := map[string]refusalCount{}

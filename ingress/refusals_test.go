@@ -152,7 +152,7 @@ func TestRefusalsTakeBoundedMemory(t *testing.T) {
 	kept, found := 0, all.Refusals("")
 	require.Len(t, found, 50)
 	for _, of := range found {
-		require.LessOrEqual(t, len(of.Last), lastOfProvider)
+		require.LessOrEqual(t, len(of.Last), maxPerProvider)
 		kept += len(of.Last)
 		require.EqualValues(t, 400, of.Count, "each is counted: it took less than an hour")
 		for _, r := range of.Last {
@@ -160,7 +160,7 @@ func TestRefusalsTakeBoundedMemory(t *testing.T) {
 			require.Empty(t, r.Headers)
 		}
 	}
-	require.Equal(t, lastInAll, kept)
+	require.Equal(t, maxInTotal, kept)
 	text, err := json.Marshal(found)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "hostile")

@@ -62,13 +62,13 @@ func copyHeader(h *fasthttp.RequestHeader) map[string][]string {
 
 // lowerName returns a header's name in lower case, without an allocation for common ones.
 func lowerName(key []byte) string {
-	if name, ok := usualNames[string(key)]; ok {
+	if name, ok := commonNames[string(key)]; ok {
 		return name
 	}
 	return strings.ToLower(string(key))
 }
 
-var usualNames = map[string]string{
+var commonNames = map[string]string{
 	fiber.HeaderHost:           "host",
 	fiber.HeaderUserAgent:      "user-agent",
 	fiber.HeaderContentType:    "content-type",

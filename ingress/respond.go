@@ -103,11 +103,11 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 	if body.Conflict {
 		o.outcome = "conflict"
 	}
-	usual, err := json.Marshal(body)
+	defaultBody, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return sendReply(c, o.definition.Acknowledge(status, usual))
+	return sendReply(c, o.definition.Acknowledge(status, defaultBody))
 }
 
 // hashLength is in hex digits: enough to distinguish events by eye.
@@ -178,8 +178,8 @@ func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
 	return s.refuse(c, codeRateLimited)
 }
 
-// refuseUnread answers requests that couldn't be read completely or unambiguously, which never reach the handlers.
-func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
+// refuseUnreadable answers requests that couldn't be read completely or unambiguously, which never reach the handlers.
+func (s *Server) refuseUnreadable(c *fiber.Ctx, err error) error {
 	if c.Locals(observationKey{}) != nil {
 		return s.refuseError(c, err) // it was read, and handling has reported it already
 	}

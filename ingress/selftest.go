@@ -109,9 +109,9 @@ type selfTest struct {
 	until time.Time
 }
 
-// testSelf answers GET /webhooks/_selftest, and GET /health in one word: 200 if a webhook would be accepted now, else 503. A
+// serveSelfTest answers GET /webhooks/_selftest, and GET /health in one word: 200 if a webhook would be accepted now, else 503. A
 // load balancer needs the 503 before the server stops accepting, to remove it in time.
-func (s *Server) testSelf(c *fiber.Ctx) error {
+func (s *Server) serveSelfTest(c *fiber.Ctx) error {
 	observed(c).outcome = outcomeSelfTest
 	isHealth := c.Path() == healthPath
 	if isHealth && s.draining.Load() {
@@ -137,13 +137,13 @@ func (s *Server) selfTestResult() selfTestResult {
 	s.tested.mu.Lock()
 	defer s.tested.mu.Unlock()
 	if now := s.now(); now.After(s.tested.until) {
-		s.tested.last = s.lookAtSelf(now)
+		s.tested.last = s.runSelfTest(now)
 		s.tested.until = s.now().Add(selfTestAge)
 	}
 	return s.tested.last
 }
 
-func (s *Server) lookAtSelf(now time.Time) selfTestResult {
+func (s *Server) runSelfTest(now time.Time) selfTestResult {
 	sum := s.lastMinute.sum(now)
 	r := selfTestResult{
 		At:        now.UTC(),
@@ -163,12 +163,12 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 	if total := sum.Accepted + sum.Duplicate; total > 0 {
 		r.Dedupe.DuplicatesShare = float64(sum.Duplicate) / float64(total)
 	}
-	s.askStores(&r)
+	s.checkStores(&r)
 	return r
 }
 
-// askStores pings all stores concurrently. Webhooks are accepted as long as one of them answers.
-func (s *Server) askStores(r *selfTestResult) {
+// checkStores pings all stores concurrently. Webhooks are accepted as long as one of them answers.
+func (s *Server) checkStores(r *selfTestResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), selfTestLimit)
 	defer cancel()
 	var all sync.WaitGroup

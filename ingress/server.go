@@ -45,10 +45,10 @@ type Options struct {
 	// TrustedProxies are the addresses and networks whose X-Forwarded-For is trusted; empty trusts none.
 	TrustedProxies []string
 	// Questions call the handlers of events whose sender waits for an answer.
-	Questions Asker
+	Questions HandlerClient
 	// HandlerURL returns the address of a handler by its name in a definition; "" if it isn't configured.
 	HandlerURL func(name string) string
-	// Rates are shared with the other processes of the installation; nil means that this process counts alone.
+	// Rates are shared with the other processes of the installation; nil means that this process counts locally.
 	Rates RateStore
 	// PublicURL is the address that senders call (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
@@ -82,13 +82,13 @@ const maxHeaderBytes = 16 << 10
 type Server struct {
 	Options
 
-	app      *fiber.App
-	metrics  requestMetrics
-	tracer   trace.Tracer
-	limits   *limits
-	proxies  proxies
-	headings headings
-	now      func() time.Time
+	app         *fiber.App
+	metrics     requestMetrics
+	tracer      trace.Tracer
+	limits      *limits
+	proxies     proxies
+	headerCache headerCache
+	now         func() time.Time
 
 	refusalLines refusalLines
 	examinations *rate.Limiter
@@ -118,12 +118,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	headings, err := newHeadings(o.MaxConns)
+	headerCache, err := newHeaderCache(o.MaxConns)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headings: headings,
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headerCache: headerCache,
 		now: time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
 	}
 	if s.Refusals == nil {
@@ -146,7 +146,7 @@ func New(o Options) (*Server, error) {
 		DisableStartupMessage:        true,
 		DisablePreParseMultipartForm: true, // a parsed form is re-encoded, and no longer has the signed bytes
 		EnableTrustedProxyCheck:      true, // with no proxies trusted: Fiber would use the address that the sender claims
-		ErrorHandler:                 s.refuseUnread,
+		ErrorHandler:                 s.refuseUnreadable,
 	})
 	s.limitConnections()
 	// recover is the outermost middleware: fasthttp has none, and a panic would end the process with all its requests. It is

@@ -18,9 +18,9 @@ type RateStore interface {
 }
 
 const (
-	// rateLimit is the time limit of a statement. Requests that wait for a slower one pass, and their process counts alone.
+	// rateLimit is the time limit of a statement. Requests that wait for a slower one pass, and their process counts locally.
 	rateLimit = 25 * time.Millisecond
-	// ratePause is how long a process counts alone after that. It doubles, up to maxRatePause, until a statement is in time.
+	// ratePause is how long a process counts locally after that. It doubles, up to maxRatePause, until a statement is in time.
 	ratePause    = time.Second
 	maxRatePause = 30 * time.Second
 	// ratePace is the shortest interval between two statements. Requests that arrive meanwhile share the next one.
@@ -37,12 +37,12 @@ var errSlow = errors.New("the database took longer than " + rateLimit.String())
 type sharedRates struct {
 	store RateStore
 
-	mu      sync.Mutex
-	waiting map[string]*claim
-	running bool
-	slow    bool          // the statement in flight is over its limit
-	pause   time.Duration // the last one; 0 while processes share their rates
-	alone   time.Time     // the store isn't asked before this time
+	mu         sync.Mutex
+	waiting    map[string]*claim
+	running    bool
+	slow       bool          // the statement in flight is over its limit
+	pause      time.Duration // the last one; 0 while processes share their rates
+	localUntil time.Time     // the store isn't asked before this time
 }
 
 // claim collects the requests that wait for one bucket.
@@ -63,8 +63,8 @@ func newSharedRates(store RateStore) *sharedRates {
 	return &sharedRates{store: store, waiting: map[string]*claim{}}
 }
 
-// ask begins to take one request from a bucket; nil while the process counts alone.
-func (s *sharedRates) ask(of event.RateClaim) *pending {
+// request begins to take one permit from a bucket; nil while the process counts locally.
+func (s *sharedRates) request(of event.RateClaim) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.claim(of)
@@ -75,8 +75,8 @@ func (s *sharedRates) ask(of event.RateClaim) *pending {
 	return &pending{c, c.Want}
 }
 
-// giveBack returns a granted request to its bucket. While the process counts alone, it stays counted.
-func (s *sharedRates) giveBack(of event.RateClaim) {
+// refund returns a granted request to its bucket. While the process counts locally, it stays counted.
+func (s *sharedRates) refund(of event.RateClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.claim(of); c != nil {
@@ -84,9 +84,9 @@ func (s *sharedRates) giveBack(of event.RateClaim) {
 	}
 }
 
-// claim returns the bucket's claim in the next statement; nil while the process counts alone.
+// claim returns the bucket's claim in the next statement; nil while the process counts locally.
 func (s *sharedRates) claim(of event.RateClaim) *claim {
-	if s.slow || time.Now().Before(s.alone) {
+	if s.slow || time.Now().Before(s.localUntil) {
 		return nil
 	}
 	c := s.waiting[of.Name]
@@ -121,13 +121,13 @@ func (s *sharedRates) run() {
 			return
 		}
 		next := time.After(ratePace)
-		s.take(claims)
+		s.query(claims)
 		<-next
 	}
 }
 
-// take asks for all claims in one statement. A slow statement's requests stay counted.
-func (s *sharedRates) take(claims map[string]*claim) {
+// query asks for all claims in one statement. A slow statement's requests stay counted.
+func (s *sharedRates) query(claims map[string]*claim) {
 	all, asked := make([]*claim, 0, len(claims)), make([]event.RateClaim, 0, len(claims))
 	for _, c := range claims {
 		one := c.RateClaim
@@ -175,15 +175,15 @@ func (s *sharedRates) settle(claims []*claim, grants []event.RateGrant, err erro
 	}
 	clear(s.waiting)
 	if s.pause == 0 {
-		slog.Warn("rates.alone", "error", err.Error())
+		slog.Warn("rates.local", "error", err.Error())
 	}
 	s.slow, s.pause = errors.Is(err, errSlow), min(max(2*s.pause, ratePause), maxRatePause)
-	s.alone = time.Now().Add(s.pause)
+	s.localUntil = time.Now().Add(s.pause)
 }
 
 // resume begins the pause when a slow statement has ended.
 func (s *sharedRates) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slow, s.alone = false, time.Now().Add(s.pause)
+	s.slow, s.localUntil = false, time.Now().Add(s.pause)
 }

@@ -176,7 +176,7 @@ func (s *stub) DeadLetter(context.Context, int64) (event.DeadLetter, error) {
 
 func (s *stub) SearchEvents(_ context.Context, q event.RecordQuery) (event.FoundEvents, error) {
 	s.events = q
-	return event.FoundEvents{Records: []event.Record{someRecord()}, LookedTo: someID}, s.call("search")
+	return event.FoundEvents{Records: []event.Record{someRecord()}, SearchedTo: someID}, s.call("search")
 }
 
 func (s *stub) Causes(_ context.Context, provider string) ([]operation.Cause, error) {
@@ -235,7 +235,7 @@ func (s *stub) EntityAsOf(context.Context, event.EntityRef, time.Time) (event.En
 func (s *stub) EntityList(_ context.Context, q event.EntityQuery) (event.FoundEntities, error) {
 	e := someEntity()
 	e.State = nil
-	return event.FoundEntities{Entities: []event.Entity{e}, LookedTo: q.After, ChangedSince: q.Since}, s.call("entities")
+	return event.FoundEntities{Entities: []event.Entity{e}, SearchedTo: q.After, ChangedSince: q.Since}, s.call("entities")
 }
 
 func (s *stub) Effects(context.Context, event.TimelineQuery) ([]fold.Effect, error) {

@@ -168,7 +168,7 @@ func TestNothingIsMissedThatCommitsLate(t *testing.T) {
 	lag, err := db.Changes.FeedLag(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, lag.Behind)
-	require.NotEmpty(t, lag.Holders)
+	require.NotEmpty(t, lag.Blockers)
 
 	_, err = slow.Exec(t.Context(), `
 INSERT INTO changes (n, items) VALUES (1, '[{"subject":"entity","action":"changed","id":"late"}]')`)

@@ -225,7 +225,7 @@ SELECT concat_ws(' ', event_id, fingerprint, expires_at - first_seen) FROM idemp
 		require.Equal(t, bare.ID, of(bare))
 		require.Equal(t, discarded.ID+" sha256:own", of(discarded))
 		require.Equal(t, later.ID+" sha256:own", of(later))
-		require.Equal(t, operation.KeyHolderID("acme", earlier.Key), of(earlier))
+		require.Equal(t, operation.KeyOwnerID("acme", earlier.Key), of(earlier))
 		require.Equal(t, passed.ID+" sha256:own 01:00:00", of(passed))
 		require.Equal(t, owner.ID, strings.Fields(of(owned))[0])
 	}

@@ -51,7 +51,7 @@ func TestEntitiesAreListed(t *testing.T) {
 	require.Empty(t, idsOf(list(event.EntityQuery{Provider: "bolt", Kind: "thing"})))
 	require.ElementsMatch(t, []string{"acme/thing/cus_1", "acme/thing/cus_2", "acme/thing/cus_%"},
 		idsOf(list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_"})), "a prefix is no pattern")
-	require.Empty(t, list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_"}).LookedTo)
+	require.Empty(t, list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_"}).SearchedTo)
 	found := list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_1"})
 	require.Equal(t, noon, found.Entities[0].Last.OccurredAt)
 	require.Nil(t, found.Entities[0].State)
@@ -97,12 +97,12 @@ SELECT (lpad(to_hex(1800000000000 + i), 12, '0') || '70008000' || repeat('0', 12
 	found, err := db.Read.EntityList(t.Context(), q)
 	require.NoError(t, err)
 	require.Len(t, found.Entities, 99)
-	require.Equal(t, "d000020000", found.LookedTo.ExternalID, "it looks through so many")
-	q.After = found.LookedTo
+	require.Equal(t, "d000020000", found.SearchedTo.ExternalID, "it looks through so many")
+	q.After = found.SearchedTo
 	found, err = db.Read.EntityList(t.Context(), q)
 	require.NoError(t, err)
 	require.Empty(t, found.Entities)
-	require.Nil(t, found.LookedTo)
+	require.Nil(t, found.SearchedTo)
 
 	seen.forget()
 	found, err = db.Read.EntityList(t.Context(), event.EntityQuery{Since: time.UnixMilli(1800000000000), Limit: 50})

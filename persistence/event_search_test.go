@@ -47,13 +47,13 @@ func TestEventsAreFoundByAText(t *testing.T) {
 			wanted = append(wanted, all[i].ID)
 		}
 		require.Equal(t, wanted, ids, text)
-		require.Empty(t, found.LookedTo, "all were looked at")
+		require.Empty(t, found.SearchedTo, "all were looked at")
 	}
 	found, err := db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, "bolt", found.Records[0].Receipt.Provider)
-	require.Equal(t, found.Records[0].Receipt.ID, found.LookedTo)
-	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Before: found.LookedTo, Limit: 5})
+	require.Equal(t, found.Records[0].Receipt.ID, found.SearchedTo)
+	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "Zoë", Before: found.SearchedTo, Limit: 5})
 	require.NoError(t, err)
 	require.Len(t, found.Records, 2)
 }
@@ -81,16 +81,16 @@ SELECT (lpad(to_hex(200000000000000 + i), 12, '0') || '70008000' || repeat('0', 
 		require.Contains(t, plan, "events_pkey", plan)
 		require.NotContains(t, plan, "Seq Scan", plan)
 	}
-	q.Before = found.LookedTo
+	q.Before = found.SearchedTo
 	found, err = db.Read.SearchEvents(t.Context(), q)
 	require.NoError(t, err)
 	require.Len(t, found.Records, 1)
 	require.Equal(t, first.ID, found.Records[0].Receipt.ID)
-	require.Empty(t, found.LookedTo)
+	require.Empty(t, found.SearchedTo)
 
 	db.exec(`UPDATE events SET raw_body = convert_to(repeat('hay', 350000), 'UTF8') WHERE key IN (SELECT key FROM events LIMIT 1) AND id IN (SELECT id FROM events ORDER BY id DESC LIMIT 50)`)
 	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "needle", Limit: 10})
 	require.NoError(t, err)
-	looked := value[int](db, `SELECT count(*) FROM events WHERE id >= $1::uuid`, found.LookedTo)
+	looked := value[int](db, `SELECT count(*) FROM events WHERE id >= $1::uuid`, found.SearchedTo)
 	require.Equal(t, event.MaxSearchedBytes/1_050_000+1, looked)
 }

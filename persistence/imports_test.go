@@ -93,14 +93,14 @@ func (m *mover) event(key string, at time.Time, body []byte) operation.ImportIte
 
 func (m *mover) key(key string, at time.Time) operation.ImportItem {
 	r := m.receipt(key, at)
-	r.ID, r.Imported = operation.KeyHolderID("acme", key), nil
+	r.ID, r.Imported = operation.KeyOwnerID("acme", key), nil
 	return operation.ImportItem{Record: operation.ImportKey, Receipt: r, Line: m.line}
 }
 
 func (m *mover) letter(key string, at time.Time, body []byte, isExhausted bool) operation.ImportItem {
 	return operation.ImportItem{
 		Record: operation.ImportDeadLetter, Receipt: m.receipt(key, at), Body: body, Line: m.line,
-		Trouble: &operation.ImportTrouble{
+		Failure: &operation.ImportFailure{
 			Exhausted: isExhausted, Attempts: 4, Error: "connection refused", FirstFailedAt: at, LastFailedAt: at.Add(time.Hour),
 		},
 	}

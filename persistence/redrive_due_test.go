@@ -27,7 +27,7 @@ func (d *database) due() (ids []int64) {
 	require.NoError(d.t, err)
 	page, err := d.DeadLetters.TakeDue(d.t.Context(), "run-of-the-schedule", automatic, 10, 1000)
 	require.NoError(d.t, err)
-	for _, letter := range page.Letters {
+	for _, letter := range page.DeadLetters {
 		ids = append(ids, letter.ID)
 	}
 	require.Equal(d.t, len(ids) == 0, page.Drained)

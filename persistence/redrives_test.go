@@ -46,7 +46,7 @@ func (d *database) takeAll(id string, n int) (ids []int64) {
 		if page.Drained || page.State != operation.Running {
 			return ids
 		}
-		for _, letter := range page.Letters {
+		for _, letter := range page.DeadLetters {
 			require.NotEmpty(d.t, letter.Body)
 			ids = append(ids, letter.ID)
 		}
@@ -131,7 +131,7 @@ func TestTwoRedrivesShareTheRows(t *testing.T) {
 					return err
 				}
 				mu.Lock()
-				for _, letter := range page.Letters {
+				for _, letter := range page.DeadLetters {
 					all = append(all, letter.ID)
 				}
 				mu.Unlock()
@@ -160,7 +160,7 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	require.NoError(t, change(operation.Running))
 	page, err := db.Redrives.TakePage(t.Context(), "one", 1, 1000)
 	require.NoError(t, err)
-	require.Len(t, page.Letters, 1)
+	require.Len(t, page.DeadLetters, 1)
 	require.NoError(t, change(operation.Canceled))
 	require.Empty(t, db.takeAll("one", 1))
 	require.Equal(t, "redrive_ended", event.CodeOf(change(operation.Running)))
@@ -193,7 +193,7 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 		page, err := db.Redrives.TakePage(t.Context(), "one", 2, 3)
 		require.NoError(t, err)
 		require.False(t, page.Drained)
-		return len(page.Letters)
+		return len(page.DeadLetters)
 	}
 	require.Equal(t, []int{2, 1, 0}, []int{take(), take(), take()})
 	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
@@ -213,8 +213,8 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	for range letters {
 		page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 		require.NoError(t, err)
-		require.Len(t, page.Letters, 1, "those before are not under way")
-		require.NoError(t, db.Outbox.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+		require.Len(t, page.DeadLetters, 1, "those before are not under way")
+		require.NoError(t, db.Outbox.Redeliver(ctx, page.DeadLetters[0].Receipt.ID, 1))
 	}
 	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	db.createRedrive("one", operation.RedriveFilter{})
 	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
-	require.NoError(t, db.Outbox.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+	require.NoError(t, db.Outbox.Redeliver(ctx, page.DeadLetters[0].Receipt.ID, 1))
 	blocked := func() []string {
 		r, err := db.Redrives.Read(ctx, "one")
 		require.NoError(t, err)

@@ -64,8 +64,7 @@ func rescueWith(t *testing.T, dir string, store stores, arrange ...func(*testsui
 	t.Helper()
 	catalogue, err := providers.Load(dir)
 	require.NoError(t, err)
-	classify, err := activities.NewInterceptor(nil)
-	require.NoError(t, err)
+	classify := activities.NewInterceptor(nil)
 	var suite testsuite.WorkflowTestSuite
 	env = suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})

@@ -23,8 +23,11 @@ const (
 	TypeRebuildEntities    = "RebuildEntities"
 	TypeResendDeliveries   = "ResendDeliveries"
 	TypeImportPages        = "ImportPages"
-	// TypeReceiverInTrouble escalates the failure of a destination.
-	TypeReceiverInTrouble = "ReceiverInTrouble"
+	// TypeDestinationFailing escalates the failure of a destination.
+	TypeDestinationFailing = "DestinationFailing"
+	// formerDestinationFailing is its name until November 2026: runs that began then have it, and processes of that time start it.
+	// It can go once no such run is open or kept as a recorded history.
+	formerDestinationFailing = "ReceiverInTrouble"
 	// TypeRedriveDue runs due automatic redrives; started by a schedule.
 	TypeRedriveDue = "RedriveDue"
 	// TypeSweepRuns repairs the state of runs that ended without doing so; started by a schedule.
@@ -50,7 +53,7 @@ const (
 	ScheduleRedrive = "holdfast-redrive-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
 
-	// UpdatePause, UpdateResume and UpdateProbe are the updates of TypeReceiverInTrouble.
+	// UpdatePause, UpdateResume and UpdateProbe are the updates of TypeDestinationFailing.
 	UpdatePause  = "pause"
 	UpdateResume = "resume"
 	UpdateProbe  = "probe"
@@ -102,8 +105,8 @@ func OperationSignal(kind operation.Kind) string { return string(kind) + "-chang
 // OperationID returns the workflow ID of an operation. It has no colon, unlike those of events.
 func OperationID(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ReceiverWorkflowID returns the ID of the workflow for a failing destination.
-func ReceiverWorkflowID(destination string) string { return destinationPrefix + destination }
+// DestinationWorkflowID returns the ID of the workflow for a failing destination.
+func DestinationWorkflowID(destination string) string { return destinationPrefix + destination }
 
 // Queues lists the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }

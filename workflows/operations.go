@@ -17,8 +17,11 @@ const (
 	pausedPollInterval = time.Minute
 )
 
-// operate provides the activity names of operations.
-var operate *operations.Activities
+// operate provides the activity names of operations, and former those that some of them had before.
+var (
+	operate *operations.Activities
+	former  *operations.FormerNames
+)
 
 // RebuildEntities runs one rebuild, page by page.
 func RebuildEntities(ctx workflow.Context, id string) (operation.Rebuild, error) {

@@ -142,12 +142,17 @@ func withRequestOptions(ctx workflow.Context, summary string) workflow.Context {
 
 const singleTimeout = time.Minute
 
-// withSingleAttempt sets the options of an activity that must not run twice, such as sending a message.
+// withSingleAttempt sets the options of an activity that must not run twice, such as sending a message. The only retried error is
+// that of a worker that doesn't have the activity, as during an upgrade.
 func withSingleAttempt(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: singleTimeout,
 		Summary:             summary,
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        transientInterval,
+			MaximumInterval:        transientMaximum,
+			NonRetryableErrorTypes: append(finalErrors(), string(event.ClassTransient), startToCloseTimeout),
+		},
 	})
 }
 

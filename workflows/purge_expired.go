@@ -55,7 +55,7 @@ func purgeKept(ctx workflow.Context, kept retention.Kept) (removed int64, err er
 		activityCtx = workflow.WithScheduleToCloseTimeout(activityCtx, archiveTimeout)
 	}
 	for range purgePages {
-		var page operations.PurgeTurn
+		var page operations.PurgePage
 		if err := workflow.ExecuteActivity(activityCtx, upkeep.PurgeExpired, kept).Get(ctx, &page); err != nil {
 			return removed, err
 		}

@@ -164,7 +164,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
-			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
+			env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil).Once()
 			env.ExecuteWorkflow(workflows.TypeSweepRuns)
 			require.NoError(t, env.GetWorkflowError())
 			var result workflows.SweepResult
@@ -203,7 +203,7 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, begun.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil).Once()
-			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
+			env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil).Once()
 			env.ExecuteWorkflow(again.WorkflowType.Name, &begun)
 			require.NoError(t, env.GetWorkflowError())
 			var result workflows.SweepResult
@@ -230,7 +230,7 @@ func TestSweepRuns_goesOnBehindTheLastUnfinishedEvent(t *testing.T) {
 			})
 		env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{}, nil)
 		env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil)
-		env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil)
+		env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil)
 		env.ExecuteWorkflow(workflows.TypeSweepRuns)
 		require.NoError(t, env.GetWorkflowError())
 		var result workflows.SweepResult

@@ -22,12 +22,14 @@ var registered = map[string]struct {
 	TypeRebuildEntities:    {RebuildEntities, autoUpgrade},
 	TypeResendDeliveries:   {ResendDeliveries, autoUpgrade},
 	TypeImportPages:        {ImportPages, autoUpgrade},
-	TypeReceiverInTrouble:  {WatchDestination, autoUpgrade},
+	TypeDestinationFailing: {WatchDestination, autoUpgrade},
 	TypeRedriveDue:         {RedriveDue, pinned},
 	TypeSweepRuns:          {SweepRuns, pinned},
 	TypePurgeExpired:       {PurgeExpired, pinned},
 	TypeNotify:             {Notify, pinned},
 	TypeReportHealth:       {ReportHealth, autoUpgrade},
+
+	formerDestinationFailing: {WatchDestination, autoUpgrade},
 }
 
 // Register registers the workflows with a worker or a replayer.

@@ -20,7 +20,7 @@ const (
 // ReportHealth sends the daily or weekly report. A schedule starts it once a period. It retries until a channel accepts the
 // report. If a worker dies while sending, the report may have arrived and isn't sent again: the run fails, as it does if no
 // channel accepts it.
-func ReportHealth(ctx workflow.Context) (told operations.Told, err error) {
+func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error) {
 	var text string
 	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "count"), 0) // counting doesn't heartbeat
 	activityCtx = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(activityCtx, temporal.RetryPolicy{
@@ -28,17 +28,18 @@ func ReportHealth(ctx workflow.Context) (told operations.Told, err error) {
 	}), countTimeout)
 	err = workflow.ExecuteActivity(activityCtx, upkeep.WriteReport, workflow.Now(ctx).UTC()).Get(ctx, &text)
 	if err != nil || text == "" {
-		return told, err
+		return sent, err
 	}
 	for range sendAttempts {
-		told = operations.Told{} // decoding keeps omitted fields
-		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "tell"), upkeep.TellReport, text).Get(ctx, &told)
-		if err != nil || told.Channels > 0 {
-			return told, err
+		sent = operations.Notification{} // decoding keeps omitted fields
+		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "send"), named(ctx, upkeep.SendReport, former.TellReport), text).
+			Get(ctx, &sent)
+		if err != nil || sent.Channels > 0 {
+			return sent, err
 		}
 		if err = workflow.Sleep(ctx, sendPause); err != nil {
-			return told, err
+			return sent, err
 		}
 	}
-	return told, temporal.NewApplicationError("no channel accepted the report: "+told.Error, "untold")
+	return sent, temporal.NewApplicationError("no channel accepted the report: "+sent.Error, "untold")
 }

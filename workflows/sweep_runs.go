@@ -33,9 +33,9 @@ type SweepResult struct {
 	UnfinishedAfter string `json:"unfinished_after,omitempty"`
 	// Stuck counts stuck open runs by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
-	// Released counts dead letters whose redrive had no run, Woken open redrives, whose workflows were woken.
+	// Released counts dead letters whose redrive had no run, Signaled open redrives whose workflows were signaled.
 	Released int `json:"released"`
-	Woken    int `json:"woken"`
+	Signaled int `json:"woken"`
 }
 
 // BegunSweep is the state of a sweep that continues as new.
@@ -74,7 +74,8 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 		Get(ctx, &result.Released); err != nil {
 		return result, err
 	}
-	err := workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), operate.WakeRedrives).Get(ctx, &result.Woken)
+	err := workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
+		Get(ctx, &result.Signaled)
 	return result, err
 }
 

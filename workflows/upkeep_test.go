@@ -112,8 +112,7 @@ func (s *sink) Record(e oversight.ErrorEntry) { s.entries = append(s.entries, e)
 
 func (h *household) run(t *testing.T, workflow string, keep retention.Times, log *sink, result any) {
 	t.Helper()
-	classify, err := activities.NewInterceptor(log)
-	require.NoError(t, err)
+	classify := activities.NewInterceptor(log)
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
@@ -194,7 +193,7 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	require.Len(t, h.texts, 1, "a dead channel is not tried again at once")
 
 	h.run(t, workflows.TypeNotify, nil, &sink{}, &digest)
-	require.Equal(t, 1, digest.Told)
+	require.Equal(t, 1, digest.Channels)
 	require.Len(t, h.told, 1001)
 	require.Contains(t, h.texts[1], "holdfast test: 1040 failed\n"+
 		"stripe · rejected · malformed_json × 1000, Jan 1 00:00:00 to 00:01:00 UTC, e.g. stripe:evt_1\n"+
@@ -220,9 +219,9 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 	t.Parallel()
 	h := &household{batches: []error{errOutage, errOutage}, send: []error{errors.New("dead"), errors.New("dead")}}
-	var told operations.Told
+	var told operations.Notification
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, &told)
-	require.Equal(t, operations.Told{Channels: 1}, told)
+	require.Equal(t, operations.Notification{Channels: 1}, told)
 	require.Equal(t, []time.Duration{24 * time.Hour}, h.asked)
 	require.Len(t, h.texts, 3)
 	require.Equal(t, h.texts[0], h.texts[2])
@@ -273,8 +272,7 @@ func TestEveryFailureIsLogged(t *testing.T) {
 		record:  []error{errUnknown, errUnknown, errUnknown},
 	}
 	log := &sink{}
-	classify, err := activities.NewInterceptor(log)
-	require.NoError(t, err)
+	classify := activities.NewInterceptor(log)
 	process(t, store, customerUpdated, outcome{
 		errorType: workflows.ErrorDeadLettered, persists: 3, deadLetters: 4,
 	}, func(env *testsuite.TestWorkflowEnvironment) {

@@ -53,6 +53,17 @@ const versionSweepUnfinished = "sweep-unfinished"
 // event, also in its memo; before, it opened its own dead letter.
 const versionFailAsOwner = "fail-as-dead-owner"
 
+// versionActivityNames: activities have their present names; before, those of operations.FormerNames.
+const versionActivityNames = "activity-names"
+
+// named returns the activity under its present name, or under its former name for runs without versionActivityNames.
+func named(ctx workflow.Context, present, former any) any {
+	if isVersioned(ctx, versionActivityNames) {
+		return present
+	}
+	return former
+}
+
 // isVersioned reports whether the run has the change.
 func isVersioned(ctx workflow.Context, changeID string) bool {
 	return workflow.GetVersion(ctx, changeID, workflow.DefaultVersion, 1) != workflow.DefaultVersion

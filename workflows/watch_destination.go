@@ -54,56 +54,57 @@ type watch struct {
 // probe), and sees the destination disabled if it keeps failing. It doesn't deliver anything, and the database has all state: if
 // it is terminated, it is started again within a minute.
 func WatchDestination(ctx workflow.Context, in FailingDestination) (WatchResult, error) {
-	r := &watch{FailingDestination: in}
-	if err := r.handleUpdates(ctx); err != nil {
+	w := &watch{FailingDestination: in}
+	if err := w.handleUpdates(ctx); err != nil {
 		return WatchResult{}, err
 	}
 	for n := 0; !isLong(ctx, n); n++ {
-		outcome, pause, err := r.check(ctx)
+		outcome, pause, err := w.check(ctx)
 		if err != nil {
 			return WatchResult{}, err
 		}
 		if outcome != "" {
-			return WatchResult{outcome, r.Since}, finish(ctx)
+			return WatchResult{outcome, w.Since}, finish(ctx)
 		}
-		if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return r.updated }); err != nil {
+		if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return w.updated }); err != nil {
 			return WatchResult{}, err
 		}
 	}
 	if err := finish(ctx); err != nil {
 		return WatchResult{}, err
 	}
-	return WatchResult{}, continueAsNew(ctx, TypeReceiverInTrouble, r.FailingDestination)
+	return WatchResult{}, continueAsNew(ctx, TypeDestinationFailing, w.FailingDestination)
 }
 
 // check reads the state of the destination, sends a due notification, and returns the outcome or when to check again.
-func (r *watch) check(ctx workflow.Context) (outcome string, pause time.Duration, err error) {
-	r.updated = false
-	var check operations.ReceiverLook
-	err = workflow.ExecuteActivity(withOperationOptions(ctx, "look"), operate.LookAtReceiver, r.DestinationID).Get(ctx, &check)
+func (w *watch) check(ctx workflow.Context) (outcome string, pause time.Duration, err error) {
+	w.updated = false
+	var check operations.DestinationCheck
+	err = workflow.ExecuteActivity(withOperationOptions(ctx, "check"),
+		named(ctx, operate.CheckDestination, former.LookAtReceiver), w.DestinationID).Get(ctx, &check)
 	if err != nil {
 		return "", 0, err
 	}
-	outcome, notify, over := outcomeOf(check, r.Since)
+	outcome, notify, over := outcomeOf(check, w.Since)
 	if over {
-		if r.Notified == "" {
+		if w.Notified == "" {
 			return outcome, 0, nil // operators weren't notified of the failure
 		}
-		return outcome, 0, r.notify(ctx, notify, check)
+		return outcome, 0, w.notify(ctx, notify, check)
 	}
-	r.Checks++
+	w.Checks++
 	c, now := check.Condition, workflow.Now(ctx)
-	r.Since = *c.TroubleSince
+	w.Since = *c.TroubleSince
 	pause = lateInterval
-	if r.Checks <= earlyChecks {
+	if w.Checks <= earlyChecks {
 		pause = earlyInterval
 	}
 	if c.State == delivery.DestinationPaused {
 		return "", pause, nil
 	}
-	next, at := alertAt(r.Since, time.Duration(check.DisableAfter), now)
-	if next.level() > r.Notified.level() {
-		if err := r.notify(ctx, next, check); err != nil {
+	next, at := alertAt(w.Since, time.Duration(check.DisableAfter), now)
+	if next.level() > w.Notified.level() {
+		if err := w.notify(ctx, next, check); err != nil {
 			return "", 0, err
 		}
 	}
@@ -113,40 +114,42 @@ func (r *watch) check(ctx workflow.Context) (outcome string, pause time.Duration
 	return "", pause, nil
 }
 
-func (r *watch) notify(ctx workflow.Context, what alert, check operations.ReceiverLook) error {
+func (w *watch) notify(ctx workflow.Context, what alert, check operations.DestinationCheck) error {
 	if what == "" {
 		return nil
 	}
-	r.Notified = what
-	return workflow.ExecuteActivity(withOperationOptions(ctx, "tell"), operate.TellOfReceiver, operations.ReceiverNews{
-		WorkflowID: ReceiverWorkflowID(r.Destination), Code: string(what),
-		Text: alertText(what, r.Destination, check.Condition, time.Duration(check.DisableAfter)),
-	}).Get(ctx, nil)
+	w.Notified = what
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "notify"),
+		named(ctx, operate.NotifyAboutDestination, former.TellOfReceiver), operations.DestinationNotification{
+			WorkflowID: DestinationWorkflowID(w.Destination), Code: string(what),
+			Text: alertText(what, w.Destination, check.Condition, time.Duration(check.DisableAfter)),
+		}).Get(ctx, nil)
 }
 
 // handleUpdates lets operators pause, resume or probe the destination.
-func (r *watch) handleUpdates(ctx workflow.Context) error {
-	for _, order := range []struct {
+func (w *watch) handleUpdates(ctx workflow.Context) error {
+	for _, update := range []struct {
 		name string
 		to   delivery.DestinationState
 	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
-		handler := func(ctx workflow.Context, o WatchUpdate) (c delivery.Condition, err error) {
-			err = workflow.ExecuteActivity(withRequestOptions(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
-				DestinationID: r.DestinationID, To: order.to, By: o.By, Reason: o.Reason,
-			}).Get(ctx, &c)
-			r.updated = true
+		handler := func(ctx workflow.Context, u WatchUpdate) (c delivery.Condition, err error) {
+			err = workflow.ExecuteActivity(withRequestOptions(ctx, update.name),
+				named(ctx, operate.UpdateDestination, former.ChangeReceiver), operations.DestinationUpdate{
+					DestinationID: w.DestinationID, To: update.to, By: u.By, Reason: u.Reason,
+				}).Get(ctx, &c)
+			w.updated = true
 			return c, err
 		}
 		options := workflow.UpdateHandlerOptions{Validator: validateUpdate}
-		if err := workflow.SetUpdateHandlerWithOptions(ctx, order.name, handler, options); err != nil {
+		if err := workflow.SetUpdateHandlerWithOptions(ctx, update.name, handler, options); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func validateUpdate(o WatchUpdate) error {
-	if o.By == "" || len(o.By) > maxUpdateBy || len(o.Reason) > maxUpdateReason {
+func validateUpdate(u WatchUpdate) error {
+	if u.By == "" || len(u.By) > maxUpdateBy || len(u.Reason) > maxUpdateReason {
 		return temporal.NewApplicationError(`use {"by": "your name", "reason": "…"}, with at most 100 and 500 bytes`, "BadOrder")
 	}
 	return nil

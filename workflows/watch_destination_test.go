@@ -27,7 +27,7 @@ type inTrouble struct {
 	text  string // the last notification
 
 	mu    sync.Mutex // the test environment runs activities side by side with callbacks
-	check operations.ReceiverLook
+	check operations.DestinationCheck
 }
 
 func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
@@ -36,19 +36,21 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 	now := time.Date(2026, 11, 22, 12, 2, 0, 0, time.UTC)
 	env.SetStartTime(now)
 	env.since = now.Add(-2 * time.Minute)
-	env.check = operations.ReceiverLook{
+	env.check = operations.DestinationCheck{
 		Condition: delivery.Condition{
 			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), TroubleSince: &env.since, Trouble: "503",
 		},
 		DisableAfter: event.Duration(disableAfter),
 	}
-	env.OnActivity("LookAtReceiver", mock.Anything, int64(7)).Return(
-		func(_ context.Context, _ int64) (operations.ReceiverLook, error) {
+	env.OnActivity("CheckDestination", mock.Anything, int64(7)).Return(
+		func(_ context.Context, _ int64) (operations.DestinationCheck, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
 			return env.check, nil
 		})
-	env.OnActivity("TellOfReceiver", mock.Anything, mock.Anything).Return(func(_ context.Context, n operations.ReceiverNews) error {
+	env.OnActivity("NotifyAboutDestination", mock.Anything, mock.Anything).Return(func(
+		_ context.Context, n operations.DestinationNotification,
+	) error {
 		env.told = append(env.told, n.Code+" "+env.Now().Sub(env.since).Round(time.Minute).String())
 		env.text = n.Text
 		return nil
@@ -67,7 +69,7 @@ func (env *inTrouble) after(d time.Duration, change func(*delivery.Condition)) {
 
 func (env *inTrouble) run(t *testing.T) (result workflows.WatchResult) {
 	t.Helper()
-	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
+	env.ExecuteWorkflow(workflows.TypeDestinationFailing, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
 	require.NoError(t, env.GetWorkflowError())
 	require.NoError(t, env.GetWorkflowResult(&result))
 	return result
@@ -76,10 +78,10 @@ func (env *inTrouble) run(t *testing.T) (result workflows.WatchResult) {
 // A destination is down permanently:
 //   - operators are notified at once, after an hour, and before the destination is disabled
 //   - they are notified that it is disabled, which the check has done, and the workflow ends
-func TestReceiverInTrouble_climbsToItsEnd(t *testing.T) {
+func TestWatchDestination_climbsToItsEnd(t *testing.T) {
 	env := newTrouble(t, 12*time.Hour)
 	env.after(12*time.Hour-2*time.Minute, func(c *delivery.Condition) {
-		c.State, c.By = delivery.DestinationDisabled, operations.ByItself
+		c.State, c.By = delivery.DestinationDisabled, operations.SystemActor
 	})
 	require.Equal(t, "disabled", env.run(t).Outcome)
 	require.Equal(t, []string{
@@ -89,7 +91,7 @@ func TestReceiverInTrouble_climbsToItsEnd(t *testing.T) {
 
 // A destination recovers after ten minutes:
 //   - a notification says so, because the failure was reported
-func TestReceiverInTrouble_recovers(t *testing.T) {
+func TestWatchDestination_recovers(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) { c.TroubleSince = nil })
 	require.Equal(t, "recovered", env.run(t).Outcome)
@@ -99,7 +101,7 @@ func TestReceiverInTrouble_recovers(t *testing.T) {
 // An operator pauses a failing destination, and its last attempt in flight succeeds:
 //   - the outcome is recovered, not resumed
 //   - the notification says so, and that it is still paused
-func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
+func TestWatchDestination_recoversWhilePaused(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) {
 		c.State, c.StateAt, c.By, c.TroubleSince = delivery.DestinationPaused, env.since.Add(9*time.Minute), "ada", nil
@@ -111,7 +113,7 @@ func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
 
 // An operator disables a destination, resumes or deletes it:
 //   - no notification is sent, since the operator did it
-func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
+func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 	for outcome, change := range map[string]func(*inTrouble){
 		"disabled": func(env *inTrouble) {
 			env.check.Condition.State, env.check.Condition.By = delivery.DestinationDisabled, "ada"
@@ -119,7 +121,7 @@ func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
 		"resumed": func(env *inTrouble) {
 			env.check.Condition.TroubleSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
 		},
-		"deleted": func(env *inTrouble) { env.check = operations.ReceiverLook{Gone: true} },
+		"deleted": func(env *inTrouble) { env.check = operations.DestinationCheck{Gone: true} },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			env := newTrouble(t, 120*time.Hour)
@@ -138,10 +140,10 @@ func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
 //   - the update does the same as the API, and the workflow checks the destination immediately
 //   - while it is paused no notification is sent
 //   - an update without a name is rejected and has no effect
-func TestReceiverInTrouble_takesOrders(t *testing.T) {
+func TestWatchDestination_takesOrders(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
-	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(
-		func(_ context.Context, c operations.ReceiverChange) (delivery.Condition, error) {
+	env.OnActivity("UpdateDestination", mock.Anything, mock.Anything).Return(
+		func(_ context.Context, c operations.DestinationUpdate) (delivery.Condition, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
 			env.check.Condition.State, env.check.Condition.By = c.To, c.By
@@ -173,20 +175,20 @@ func TestReceiverInTrouble_takesOrders(t *testing.T) {
 
 // The workflow is canceled just before it would continue as new:
 //   - it ends as canceled
-func TestReceiverInTrouble_isCanceledBeforeItContinuesAsNew(t *testing.T) {
+func TestWatchDestination_isCanceledBeforeItContinuesAsNew(t *testing.T) {
 	env := pagedOperation(t)
 	env.SetContinueAsNewSuggested(true)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
-	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
+	env.ExecuteWorkflow(workflows.TypeDestinationFailing, workflows.FailingDestination{DestinationID: 7, Destination: "crm"})
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
 }
 
 // An operator requests an impossible change, since the destination has recovered or was deleted:
 //   - the response says so after one attempt
 //   - the workflow checks the destination immediately, and ends
-func TestReceiverInTrouble_answersAnOrderThatCannotBeDone(t *testing.T) {
+func TestWatchDestination_answersAnOrderThatCannotBeDone(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
-	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(
+	env.OnActivity("UpdateDestination", mock.Anything, mock.Anything).Return(
 		delivery.Condition{}, temporal.NewApplicationError("not found", string(event.ClassFailed))).Once()
 	env.after(2*time.Minute+10*time.Second, func(c *delivery.Condition) { c.TroubleSince = nil })
 	var answer error
@@ -199,5 +201,5 @@ func TestReceiverInTrouble_answersAnOrderThatCannotBeDone(t *testing.T) {
 	}, 2*time.Minute+20*time.Second)
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.ErrorContains(t, answer, "not found")
-	env.AssertActivityNumberOfCalls(t, "ChangeReceiver", 1)
+	env.AssertActivityNumberOfCalls(t, "UpdateDestination", 1)
 }

@@ -1,4 +1,4 @@
-// Package operations holds the activities that belong to no single event, one per file: redrives, rebuilds, sweeps, retention
+// Package operations holds the activities that belong to no single event, one noun per file: redrives, rebuilds, sweeps, retention
 // and messages to operators. Their workflows use a task queue without events.
 //
 // It must not depend on SQL, HTTP or how a step of an event is done: events are processed again by runs of their own.
@@ -12,17 +12,17 @@ import (
 
 // Activities are those of redrives, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
-	Starter     RunStarter
-	Runs        RunReader
-	DeadLetters activities.DeadLetterStore
-	Replays     ReplayStore
-	Redrives    RedriveStore
-	Rebuilds    RebuildStore
-	Resends     ResendStore
-	Imports     ImportStore
-	Receivers   ReceiverStore
-	Due         DueStore
-	Sweeps      SweepStore
+	Starter      RunStarter
+	Runs         RunReader
+	DeadLetters  activities.DeadLetterStore
+	Replays      ReplayStore
+	Redrives     RedriveStore
+	Rebuilds     ParsedStore[operation.Rebuild]
+	Resends      ResendStore
+	Imports      ParsedStore[operation.Import]
+	Destinations DestinationStore
+	Due          DueStore
+	Sweeps       SweepStore
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
 	// Automatic returns the current policy of automatic redrive, which a reload of the definitions can change.

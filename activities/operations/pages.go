@@ -2,7 +2,10 @@ package operations
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 )
 
@@ -13,6 +16,20 @@ type OperationStore[T operation.Any] interface {
 	Cancel(ctx context.Context, id string) error
 	// Active returns the IDs of the operations that need a workflow.
 	Active(ctx context.Context) ([]string, error)
+}
+
+// ParsedStore stores operations that parse events: a rebuild those that are stored, an import those of its file.
+type ParsedStore[T operation.Any] interface {
+	OperationStore[T]
+	// Page parses and writes the next n events or items, and advances past them.
+	Page(ctx context.Context, id string, n int, parse event.Parser) (T, error)
+}
+
+// ResendStore stores resends and does their pages.
+type ResendStore interface {
+	OperationStore[operation.Resend]
+	// Page reads the next n events, queues the matching ones, and advances past them.
+	Page(ctx context.Context, id string, n int) (operation.Resend, error)
 }
 
 // paging processes an operation page by page.
@@ -37,7 +54,7 @@ func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 	}
 	rate := o.Common().Rate
 	pace, size := newPace(rate), p.size(rate)
-	for turn := newTurn(ctx); !turn.over(); {
+	for slice := newTimeSlice(ctx); !slice.over(); {
 		before := p.done(o)
 		if o, err = p.page(ctx, id, size); err != nil {
 			return o, err
@@ -53,4 +70,68 @@ func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 		}
 	}
 	return o, nil
+}
+
+// parsedPage runs an operation that parses events.
+func parsedPage[T operation.Any](ctx context.Context, id string, a *Activities, store ParsedStore[T], p paging[T]) (T, error) {
+	p.store = store
+	p.page = func(ctx context.Context, id string, n int) (T, error) { return store.Page(ctx, id, n, a.Parse) }
+	return p.run(ctx, id)
+}
+
+// RebuildPage parses a rebuild's events again for some seconds.
+func (a *Activities) RebuildPage(ctx context.Context, id string) (operation.Rebuild, error) {
+	return parsedPage(ctx, id, a, a.Rebuilds, paging[operation.Rebuild]{
+		size: chunkFor, done: func(r operation.Rebuild) int64 { return r.Read }, log: logRebuild,
+	})
+}
+
+// ImportPage applies lines of an import for some seconds. A page is at most half a second's worth, so that live events are
+// processed between two pages.
+func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Import, error) {
+	return parsedPage(ctx, id, a, a.Imports, paging[operation.Import]{
+		size: func(rate float64) int { return min(max(int(rate/2), 1), 200) },
+		done: func(i operation.Import) int64 { return i.Read }, log: logImport,
+	})
+}
+
+// ResendPage queues deliveries of a resend for some seconds. A page is at most a second's worth: events that don't match are read
+// but cause no delivery.
+func (a *Activities) ResendPage(ctx context.Context, id string) (operation.Resend, error) {
+	return paging[operation.Resend]{
+		store: a.Resends, page: a.Resends.Page, size: func(rate float64) int { return min(max(int(rate), 1), 500) },
+		done: func(r operation.Resend) int64 { return r.Queued }, log: logResend,
+	}.run(ctx, id)
+}
+
+// CancelRebuild ends a rebuild.
+func (a *Activities) CancelRebuild(ctx context.Context, id string) error {
+	return a.Rebuilds.Cancel(ctx, id)
+}
+
+// CancelImport ends an import.
+func (a *Activities) CancelImport(ctx context.Context, id string) error {
+	return a.Imports.Cancel(ctx, id)
+}
+
+// CancelResend ends a resend.
+func (a *Activities) CancelResend(ctx context.Context, id string) error {
+	return a.Resends.Cancel(ctx, id)
+}
+
+func logRebuild(ctx context.Context, r operation.Rebuild) {
+	slog.InfoContext(ctx, "rebuild.ended", "rebuild_id", r.ID, "outcome", string(r.State), "dry_run", r.DryRun, "read", r.Read,
+		"changed", r.Changed, "unreadable", r.Unreadable, "skipped", r.Skipped, "entities", r.Entities,
+		"duration_ms", time.Since(r.StartedAt).Milliseconds())
+}
+
+func logImport(ctx context.Context, i operation.Import) {
+	sum := i.Counts.Sum()
+	slog.InfoContext(ctx, "import.ended", "import_id", i.ID, "outcome", string(i.State), "read", i.Read, "new", sum.New,
+		"there", sum.There, "unreadable", sum.Unreadable, "failed", sum.Failed, "duration_ms", time.Since(i.StartedAt).Milliseconds())
+}
+
+func logResend(ctx context.Context, r operation.Resend) {
+	slog.InfoContext(ctx, "resend.ended", "resend_id", r.ID, "outcome", string(r.State), "read", r.Read, "queued", r.Queued,
+		"duration_ms", time.Since(r.StartedAt).Milliseconds())
 }

@@ -2,7 +2,12 @@ package operations
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
+	"go.temporal.io/sdk/activity"
+
+	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/event/operation"
 )
@@ -46,4 +51,86 @@ type DueStore interface {
 	PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error)
 	// TakeDue claims the first n that are due, or fewer if more than inFlight would be redriving.
 	TakeDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
+}
+
+// RedrivePage runs one time slice of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
+// redrive is paused or has ended. It can be killed at any moment and run again.
+func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveProgress, error) {
+	drained, err := a.redrive(ctx, id)
+	if err != nil {
+		return operation.RedriveProgress{}, err
+	}
+	r, settled, err := a.Redrives.Settle(ctx, id)
+	if err == nil && settled {
+		logRedrive(ctx, r)
+	}
+	return operation.RedriveProgress{Redrive: r, Drained: drained, Settled: settled}, err
+}
+
+func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err error) {
+	r, _, err := a.Redrives.Settle(ctx, id)
+	if err != nil || r.State.Ended() {
+		return true, err
+	}
+	restart := a.newRestart(id, r.Rate)
+	if err := restart.leftovers(ctx); err != nil {
+		return false, err
+	}
+	for slice := newTimeSlice(ctx); !slice.over(); {
+		page, err := a.Redrives.TakePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
+		if err != nil || page.Drained || page.State != operation.Running {
+			return page.Drained, err
+		}
+		if err := restart.fresh(ctx, page.DeadLetters); err != nil {
+			return false, err
+		}
+		if len(page.DeadLetters) == 0 && activities.Pause(ctx, fullPause) != nil {
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+// CancelRedrive ends a bulk redrive.
+func (a *Activities) CancelRedrive(ctx context.Context, id string) error {
+	return a.Redrives.Cancel(ctx, id)
+}
+
+func logRedrive(ctx context.Context, r operation.Redrive) {
+	slog.InfoContext(ctx, "redrive.ended", "redrive_id", r.ID, "outcome", string(r.State), "total", r.Total, "done", r.Done,
+		"failed", r.Failed, "skipped", r.Skipped, "duration_ms", time.Since(r.StartedAt).Milliseconds())
+}
+
+// RedriveDue runs one time slice of the automatic redrive: it schedules unscheduled dead letters, and starts due ones for some
+// seconds. It can be killed at any moment and run again. If automatic redrive is off, it does nothing.
+func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, error) {
+	policy := a.Automatic()
+	if policy.Attempts == 0 {
+		return operation.DueProgress{Drained: true}, nil
+	}
+	owner := activity.GetInfo(ctx).WorkflowExecution.ID
+	restart := a.newRestart(owner, policy.Rate)
+	if err := restart.leftovers(ctx); err != nil {
+		return operation.DueProgress{}, err
+	}
+	var done operation.DueProgress
+	var err error
+	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, policy); err != nil {
+		return done, err
+	}
+	for slice := newTimeSlice(ctx); !slice.over(); {
+		page, err := a.Due.TakeDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
+		if err != nil {
+			return done, err
+		}
+		if err := restart.fresh(ctx, page.DeadLetters); err != nil {
+			return done, err
+		}
+		done.Started += len(page.DeadLetters)
+		if len(page.DeadLetters) == 0 {
+			done.Drained = page.Drained
+			break
+		}
+	}
+	return done, nil
 }

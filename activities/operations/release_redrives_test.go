@@ -45,16 +45,16 @@ func (s *staleRedrives) ReleaseStale(_ context.Context, id int64) error {
 func TestOpenRunsKeepNoOtherFromItsRelease(t *testing.T) {
 	t.Parallel()
 	s := &staleRedrives{latest: map[string]operation.LatestRun{}}
-	for id := range int64(2*released + 2) {
+	for id := range int64(2*releasePage + 2) {
 		d := event.DeadLetter{ID: id + 1, Receipt: event.Receipt{Provider: "p", Key: strconv.FormatInt(id+1, 10)}}
 		d.Receipt.ID = d.Receipt.WorkflowID()
 		s.letters = append(s.letters, d)
-		s.latest[d.Receipt.WorkflowID()] = operation.LatestRun{EventID: d.Receipt.ID, Open: d.ID <= 2*released}
+		s.latest[d.Receipt.WorkflowID()] = operation.LatestRun{EventID: d.Receipt.ID, Open: d.ID <= 2*releasePage}
 	}
 	n, err := (&Activities{Starter: s, Sweeps: s}).ReleaseRedrives(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Equal(t, []int64{2*released + 1, 2*released + 2}, s.released)
+	require.Equal(t, []int64{2*releasePage + 1, 2*releasePage + 2}, s.released)
 }
 
 // Dead letters have long been redriving:

@@ -25,20 +25,20 @@ func (u *Upkeep) WriteReport(ctx context.Context, until time.Time) (string, erro
 	return u.From + ": " + report.Text(), nil
 }
 
-// Told is the result of sending a message.
-type Told struct {
+// Notification is the result of sending a message.
+type Notification struct {
 	// Channels is how many channels accepted it.
 	Channels int    `json:"channels"`
 	Error    string `json:"error,omitempty"`
 }
 
-// TellReport sends a message once. It is not an error if no channel accepts it.
-func (u *Upkeep) TellReport(ctx context.Context, text string) (told Told, err error) {
+// SendReport sends a message once. It is not an error if no channel accepts it.
+func (u *Upkeep) SendReport(ctx context.Context, text string) (sent Notification, err error) {
 	var failed error
-	told.Channels, failed = u.Notifier.Send(ctx, text)
+	sent.Channels, failed = u.Notifier.Send(ctx, text)
 	if failed != nil {
-		told.Error = failed.Error()
-		slog.WarnContext(ctx, "notification.failed", "error", told.Error)
+		sent.Error = failed.Error()
+		slog.WarnContext(ctx, "notification.failed", "error", sent.Error)
 	}
-	return told, nil
+	return sent, nil
 }

@@ -21,9 +21,9 @@ type Digest struct {
 	// Failures is the number of unsent failures, Kinds the number of their groups.
 	Failures int64 `json:"failures"`
 	Kinds    int   `json:"kinds"`
-	// Told is how many channels accepted the message. If none did, the next round sends the same failures and newer ones.
-	Told  int    `json:"told"`
-	Error string `json:"error,omitempty"`
+	// Channels is how many channels accepted the message. If none did, the next round sends the same failures and newer ones.
+	Channels int    `json:"told"`
+	Error    string `json:"error,omitempty"`
 }
 
 // SendDigest sends one message about all failures since the last one. A storm is one line with a count. A channel that rejects
@@ -42,8 +42,8 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	for _, g := range groups {
 		digest.Failures += g.Count
 	}
-	told, failed := u.Notifier.Send(ctx, u.text(digest, groups))
-	digest.Told = told
+	sent, failed := u.Notifier.Send(ctx, u.text(digest, groups))
+	digest.Channels = sent
 	if failed != nil {
 		digest.Error = failed.Error()
 		slog.WarnContext(ctx, "notification.failed", "error", digest.Error)
@@ -51,7 +51,7 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	// The claim is settled even if this attempt's context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 	defer cancel()
-	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, told > 0)
+	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, sent > 0)
 }
 
 func (u *Upkeep) text(digest Digest, groups []oversight.AlertGroup) string {

@@ -29,7 +29,7 @@ func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Settle
 		return
 	}
 	slog.WarnContext(ctx, "delivery.failure", append(r.fields(m, s), "outcome", outcomeOf(s.Kind), "dead", s.Dead, "error", s.Error,
-		"left_out", leftOut)...)
+		"suppressed", leftOut)...)
 }
 
 func (r preparedJob) fields(m delivery.Message, s delivery.Settled) []any {

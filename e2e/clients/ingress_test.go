@@ -68,10 +68,9 @@ func catalogueWith(t *testing.T, secret string) *providers.Catalogue {
 func openDoor(t *testing.T, secret string) *door {
 	t.Helper()
 	d := &door{catalogue: catalogueWith(t, secret), in: map[string]string{}}
-	in, err := intake.New(intake.Options{
+	in := intake.New(intake.Options{
 		Starter: d, Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
 	})
-	require.NoError(t, err)
 	server, err := ingress.New(ingress.Options{
 		Catalogue: d.catalogue, Intake: in, PublicURL: publicURL, BodyLimit: 1 << 20, MaxConns: 100,
 		HeaderTimeout: time.Minute, BodyTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,

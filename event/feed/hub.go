@@ -147,7 +147,7 @@ func (h *Hub) pollOnce() (pause time.Duration) {
 	}
 	h.at = page.Next
 	for l := range h.listeners {
-		l.take(page)
+		l.add(page)
 	}
 	if page.More {
 		return 0
@@ -184,7 +184,7 @@ func newListener(f Filter) *listener {
 	return &listener{filter: f, ready: make(chan struct{}, 1)}
 }
 
-func (l *listener) take(p Page) {
+func (l *listener) add(p Page) {
 	wanted := l.filter.Select(p.Items)
 	l.mu.Lock()
 	defer l.mu.Unlock()

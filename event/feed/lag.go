@@ -7,12 +7,12 @@ import "time"
 type Lag struct {
 	// Behind is the age of the first unreadable change; 0 if there is none.
 	Behind time.Duration
-	// Holders lists the oldest writing transactions that the role may see.
-	Holders []Holder
+	// Blockers lists the oldest writing transactions that the role may see.
+	Blockers []Blocker
 }
 
-// Holder is an open transaction.
-type Holder struct {
+// Blocker is an open transaction.
+type Blocker struct {
 	PID         int
 	Database    string
 	Role        string

@@ -27,7 +27,7 @@ func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, err
 	effects := make([]Effect, len(links))
 	at := walk{entity: before, known: known}
 	newest := compared(before, links)
-	if err := at.pass(links[newest:]); err != nil {
+	if err := at.skip(links[newest:]); err != nil {
 		return nil, err
 	}
 	for i, l := range slices.Backward(links) {
@@ -37,7 +37,7 @@ func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, err
 		case i >= newest:
 			effects[i].Unknown = true
 		default:
-			if err := at.take(&effects[i]); err != nil {
+			if err := at.compare(&effects[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -47,9 +47,9 @@ func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, err
 
 // compared returns how many of the latest changes are compared.
 func compared(before event.Entity, links []event.Link) int {
-	room := maxCompared
+	left := maxCompared
 	for i, l := range links {
-		if room -= 2 * max(len(before.State), len(l.State)); room < 0 {
+		if left -= 2 * max(len(before.State), len(l.State)); left < 0 {
 			return i
 		}
 	}
@@ -63,7 +63,7 @@ type walk struct {
 }
 
 // skip applies changes without comparing.
-func (w *walk) pass(links []event.Link) (err error) {
+func (w *walk) skip(links []event.Link) (err error) {
 	var changes []event.OrderedChange
 	for _, l := range slices.Backward(links) {
 		if c := ordered(l); !l.WithoutEffect {
@@ -78,7 +78,7 @@ func (w *walk) pass(links []event.Link) (err error) {
 }
 
 // compare applies one change and compares the states.
-func (w *walk) take(e *Effect) error {
+func (w *walk) compare(e *Effect) error {
 	c := ordered(e.Link)
 	if e.Unknown = !w.known; !w.known && !c.Change.Resets() {
 		return nil

@@ -31,7 +31,7 @@ func ImportRecords() []ImportRecord {
 	return []ImportRecord{ImportKey, ImportEvent, ImportDeadLetter, ImportEntity}
 }
 
-// ImportItem is one imported item. A key has a receipt, an event also a body, a dead letter also Trouble, and an entity only
+// ImportItem is one imported item. A key has a receipt, an event also a body, a dead letter also Failure, and an entity only
 // Entity.
 type ImportItem struct {
 	Record ImportRecord `json:"record"`
@@ -39,14 +39,14 @@ type ImportItem struct {
 	Line    int64           `json:"line"`
 	Receipt event.Receipt   `json:"receipt,omitzero"`
 	Body    []byte          `json:"-"`
-	Trouble *ImportTrouble  `json:"trouble,omitempty"`
+	Failure *ImportFailure  `json:"trouble,omitempty"`
 	Entity  *ImportSnapshot `json:"entity,omitempty"`
 	// Stored is set for data archived by Holdfast, which is restored unchanged. It omits the receipt, which is in Receipt.
 	Stored *retention.Stored `json:"stored,omitempty"`
 }
 
-// ImportTrouble describes the failure of an event in its original system.
-type ImportTrouble struct {
+// ImportFailure describes the failure of an event in its original system.
+type ImportFailure struct {
 	// Exhausted: it isn't retried automatically.
 	Exhausted     bool      `json:"exhausted,omitempty"`
 	Attempts      int       `json:"attempts"`
@@ -84,8 +84,8 @@ func ImportedID(provider, key string, receivedAt time.Time) string {
 	return timedID(receivedAt, hashOfTexts("event", provider, key))
 }
 
-// KeyHolderID returns the ID of an event of which only the key is known. Its UUID version is 8, unlike that of any event.
-func KeyHolderID(provider, key string) string {
+// KeyOwnerID returns the ID of an event of which only the key is known. Its UUID version is 8, unlike that of any event.
+func KeyOwnerID(provider, key string) string {
 	sum := hashOfTexts("key", provider, key)
 	return uuidOf(8, [16]byte(sum[:16]))
 }

@@ -72,9 +72,9 @@ func (r Redrive) Share() float64 {
 type RedrivePage struct {
 	State State
 	Rate  float64
-	// Letters were claimed: their state is redriving.
-	Letters []event.DeadLetter
-	// InFlight counts all dead letters of the redrive whose run hasn't ended, including Letters.
+	// DeadLetters were claimed: their state is redriving.
+	DeadLetters []event.DeadLetter
+	// InFlight counts all dead letters of the redrive whose run hasn't ended, including DeadLetters.
 	InFlight int
 	// Drained: there are no more dead letters to claim.
 	Drained bool

@@ -23,8 +23,8 @@ type Report struct {
 	GivenUp   Trend `json:"given_up"`
 	// Waiting lists the backlogs by name.
 	Waiting []Backlog `json:"waiting"`
-	// InTrouble names some failing destinations.
-	InTrouble []string `json:"in_trouble,omitempty"`
+	// FailingDestinations names some failing destinations.
+	FailingDestinations []string `json:"in_trouble,omitempty"`
 }
 
 // Trend is a count in the period and in the previous one.

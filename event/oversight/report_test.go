@@ -20,8 +20,8 @@ func TestAReportIsReadAtAGlance(t *testing.T) {
 		Failed:    []Trend{{"stripe rejected malformed_json", 2, 10}, {"acme failed jq_failed", 0, 2}},
 		Errors:    Trend{Before: 7},
 		Delivered: Trend{Count: 900, Before: 1000}, GivenUp: Trend{},
-		Waiting:   []Backlog{{"dead letter", 3, &oldest}, {"inbox event", 0, nil}, {"delivery", 2, nil}},
-		InTrouble: []string{"crm"},
+		Waiting:             []Backlog{{"dead letter", 3, &oldest}, {"inbox event", 0, nil}, {"delivery", 2, nil}},
+		FailingDestinations: []string{"crm"},
 	}
 	require.Equal(t, `Jan 4 07:00 to Jan 5 07:00 UTC, compared with the 24h before
 Received: 1251 events (-14 %): stripe 1100 (+10 %), github 97 (-3 %), shopify 50 (10 times as many), acme 1 (0 before), a 1, and 2 others

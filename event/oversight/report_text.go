@@ -30,8 +30,8 @@ func (r Report) Text() string {
 	fmt.Fprintf(&b, "\nFailed: %s%s; %s", Sum(r.Failed).text("dead letter"), list(failed), r.Errors.text("error"))
 	fmt.Fprintf(&b, "\nDelivered: %s; failed deliveries: %s", r.Delivered.times(), r.GivenUp.times())
 	b.WriteString("\nBacklog: " + r.waits())
-	if len(r.InTrouble) > 0 {
-		fmt.Fprintf(&b, "\nFailing destinations: %s", strings.Join(firstOf(r.InTrouble), ", "))
+	if len(r.FailingDestinations) > 0 {
+		fmt.Fprintf(&b, "\nFailing destinations: %s", strings.Join(firstOf(r.FailingDestinations), ", "))
 	}
 	return b.String()
 }

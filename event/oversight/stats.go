@@ -20,9 +20,9 @@ type Stats struct {
 	DeadLetters []DeadLetterCount `json:"dead_letters"`
 	// Inbox counts events in the inbox.
 	Inbox []InboxCount `json:"inbox"`
-	// Deliveries counts open deliveries; InTrouble names some failing destinations.
-	Deliveries []DeliveryCount `json:"deliveries"`
-	InTrouble  []string        `json:"destinations_in_trouble,omitempty"`
+	// Deliveries counts open deliveries; FailingDestinations names some failing destinations.
+	Deliveries          []DeliveryCount `json:"deliveries"`
+	FailingDestinations []string        `json:"destinations_in_trouble,omitempty"`
 	// Errors counts the errors in the window.
 	Errors []ErrorCount `json:"errors"`
 	// Queues are task queues; nil if Temporal didn't respond.

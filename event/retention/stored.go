@@ -41,9 +41,9 @@ type ArchiveFile struct {
 	// Expunges counts the expunged events in that range. A new file starts with 2: one because it is being written, and one because
 	// an event may have been expunged meanwhile.
 	Expunges int
-	// Looked is the value of Expunges when the file was last checked; 0 if the file may never have been written.
-	Looked int
-	At     time.Time
+	// CheckedExpunges is the value of Expunges when the file was last checked; 0 if the file may never have been written.
+	CheckedExpunges int
+	At              time.Time
 }
 
 // ArchiveStats summarizes an archive.

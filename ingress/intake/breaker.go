@@ -15,10 +15,10 @@ const (
 	tripAfter = 5
 	// breakerPause is the time for which no call goes to a store that counts as down.
 	breakerPause = time.Second
-	// leastRoom is how many events from the inbox may start at the same time whatever the live traffic, and roomGrowth how long
-	// the oldest must have waited for each additional one.
-	leastRoom  = 2
-	roomGrowth = time.Second
+	// minInboxStarts is how many events from the inbox may start at the same time regardless of live traffic, and inboxStartGrowth
+	// how long the oldest must have waited for each additional one.
+	minInboxStarts   = 2
+	inboxStartGrowth = time.Second
 )
 
 // Breaker limits the starts of one process. While Temporal is down it lets only an occasional probe through. It also bounds the
@@ -52,8 +52,8 @@ func NewBreaker(maxStarts int) *Breaker {
 	return b
 }
 
-// pass permits one start. Its end must be reported once it is known.
-type pass struct {
+// permit allows one start. Its end must be reported once it is known.
+type permit struct {
 	breaker *Breaker
 	since   time.Time
 	report  func(error)
@@ -63,9 +63,9 @@ type pass struct {
 	probe bool
 }
 
-// enter returns a pass, or the reason why there is none. With forced there is no limit on the number: for callers without a
+// admit returns a permit, or the reason why there is none. With forced there is no limit on the number: for callers without a
 // usable inbox.
-func (b *Breaker) enter(forced bool) (*pass, start) {
+func (b *Breaker) admit(forced bool) (*permit, start) {
 	b.mu.Lock()
 	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
 		b.mu.Unlock()
@@ -73,32 +73,31 @@ func (b *Breaker) enter(forced bool) (*pass, start) {
 	}
 	b.live++
 	b.mu.Unlock()
-	if p := b.ask(&b.live); p != nil {
+	if p := b.newPermit(&b.live); p != nil {
 		return p, started
 	}
 	return nil, down
 }
 
-// follow returns a pass for an event from the inbox (the drain bounds their number itself), or nil while Temporal counts as
-// down.
-func (b *Breaker) follow() *pass {
+// admitFromInbox returns a permit for an event from the inbox (the drain bounds their number), or nil while Temporal is down.
+func (b *Breaker) admitFromInbox() *permit {
 	b.mu.Lock()
 	b.inbox++
 	b.mu.Unlock()
-	return b.ask(&b.inbox)
+	return b.newPermit(&b.inbox)
 }
 
 // share is how many starts the inbox may have even if live traffic wants them.
 func (b *Breaker) share() int { return b.max / 4 }
 
-// ask turns a start that is already counted into a pass, or uncounts it and returns nil.
-func (b *Breaker) ask(count *int) *pass {
+// newPermit turns a start that is already counted into a permit, or uncounts it and returns nil.
+func (b *Breaker) newPermit(count *int) *permit {
 	report, err := b.circuit.Allow()
 	if err != nil {
 		b.leave(count)
 		return nil
 	}
-	return &pass{breaker: b, since: time.Now(), report: report, count: count, probe: b.isDown()}
+	return &permit{breaker: b, since: time.Now(), report: report, count: count, probe: b.isDown()}
 }
 
 func (b *Breaker) isDown() bool { return b.circuit.State() != gobreaker.StateClosed }
@@ -109,9 +108,9 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// late reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
+// overBudget reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
 // start meanwhile: it is stuck rather than busy.
-func (p *pass) late() {
+func (p *permit) overBudget() {
 	if p.breaker.confirmedSince(p.since) {
 		return
 	}
@@ -119,7 +118,7 @@ func (p *pass) late() {
 }
 
 // end reports the result of the start.
-func (p *pass) end(err error) {
+func (p *permit) end(err error) {
 	if err == nil {
 		p.breaker.confirm()
 	}
@@ -139,10 +138,10 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.confirmed.After(t)
 }
 
-// room returns how many events from the inbox may start at the same time, given how long the oldest has waited: as many as live
-// traffic leaves of the half, but at least a few, so that it can't block them forever, and up to a quarter as the wait grows.
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: as many as
+// live traffic leaves of the half, but at least a few, so that it can't block them forever, and up to a quarter as the wait grows.
 // It is 1 while it isn't known whether Temporal is back, and 0 while it is down.
-func (b *Breaker) room(waited time.Duration) int {
+func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:
 		return 0
@@ -150,7 +149,7 @@ func (b *Breaker) room(waited time.Duration) int {
 		return 1
 	case gobreaker.StateClosed:
 	}
-	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(b.share(), leastRoom))
+	least := min(minInboxStarts+int(max(waited, 0)/inboxStartGrowth), max(b.share(), minInboxStarts))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return max(b.max/2-b.live, least)

@@ -20,8 +20,8 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(8)
-		start := func(err error) *pass {
-			p, reason := b.enter(false)
+		start := func(err error) *permit {
+			p, reason := b.admit(false)
 			require.Equal(t, started, reason)
 			p.end(err)
 			return p
@@ -41,27 +41,27 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.True(t, b.isDown())
 		require.Empty(t, b.wakes)
 
-		_, reason := b.enter(true)
+		_, reason := b.admit(true)
 		require.Equal(t, down, reason)
-		require.Nil(t, b.follow())
-		require.Zero(t, b.room(time.Hour))
+		require.Nil(t, b.admitFromInbox())
+		require.Zero(t, b.capacity(time.Hour))
 		require.Zero(t, b.live+b.inbox, "what was not started isn't under way")
 
 		<-time.After(breakerPause + 1)
-		require.Equal(t, 1, b.room(time.Hour))
-		probe := b.follow()
+		require.Equal(t, 1, b.capacity(time.Hour))
+		probe := b.admitFromInbox()
 		require.True(t, probe.probe)
-		_, reason = b.enter(false)
+		_, reason = b.admit(false)
 		require.Equal(t, down, reason, "one is enough")
 		probe.end(errors.New("still away"))
-		require.Zero(t, b.room(0))
+		require.Zero(t, b.capacity(0))
 		require.Empty(t, b.wakes)
 
 		<-time.After(breakerPause + 1)
-		b.follow().end(nil)
+		b.admitFromInbox().end(nil)
 		require.False(t, b.isDown())
 		require.Len(t, b.wakes, 1)
-		require.Positive(t, b.room(0))
+		require.Positive(t, b.capacity(0))
 	})
 }
 
@@ -74,18 +74,18 @@ func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := NewBreaker(2 * tripAfter)
-				var late []*pass
+				var late []*permit
 				for range tripAfter {
-					p, _ := b.enter(false)
+					p, _ := b.admit(false)
 					late = append(late, p)
 				}
 				<-time.After(time.Millisecond)
 				if confirms {
-					p, _ := b.enter(false)
+					p, _ := b.admit(false)
 					p.end(nil)
 				}
 				for _, p := range late {
-					p.late()
+					p.overBudget()
 				}
 				require.Equal(t, !confirms, b.isDown())
 				for _, p := range late {

@@ -14,8 +14,8 @@ const (
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// lookFor bounds a poll: a dead connection never answers.
-	lookFor = 2 * time.Second
+	// spanTimeout bounds a poll: a dead connection never answers.
+	spanTimeout = 2 * time.Second
 	// batchRetry is the pause after a run that failed or could not be started.
 	batchRetry = time.Second
 )
@@ -97,7 +97,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case <-b.ctx.Done():
 			return
 		}
-		if oldest, _, err := b.look(); err != nil || oldest == 0 {
+		if oldest, _, err := b.readSpan(); err != nil || oldest == 0 {
 			continue // the poll will find it
 		}
 		taken, err := b.batches.Run(b.ctx, b.limit)
@@ -114,8 +114,8 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 	}
 }
 
-func (b *BulkStarter) look() (oldest, newest int64, err error) {
-	ctx, cancel := context.WithTimeout(b.ctx, lookFor)
+func (b *BulkStarter) readSpan() (oldest, newest int64, err error) {
+	ctx, cancel := context.WithTimeout(b.ctx, spanTimeout)
 	defer cancel()
 	return b.queue.BulkSpan(ctx)
 }
@@ -126,7 +126,7 @@ func (b *BulkStarter) poll() {
 	var busy time.Time
 	var seen int64
 	for b.ctx.Err() == nil {
-		oldest, newest, err := b.look()
+		oldest, newest, err := b.readSpan()
 		if err == nil && oldest > 0 {
 			busy = time.Now()
 			if oldest <= seen {

@@ -36,14 +36,14 @@ func TestAnswersWaitWhileTheLaneIsLate(t *testing.T) {
 		p := NewBulkStarter(nil, nil, 10, 2)
 		defer p.Stop()
 		require.Zero(t, throttled(p, time.Hour), "nothing is known")
-		p.Took(lateBatch(10, 400*time.Millisecond))
+		p.BatchEnded(lateBatch(10, 400*time.Millisecond))
 		require.Equal(t, 50*time.Millisecond, throttled(p, time.Hour))
-		p.Took(lateBatch(10, time.Hour))
+		p.BatchEnded(lateBatch(10, time.Hour))
 		require.Equal(t, maxThrottle, throttled(p, time.Hour), "a backlog of an outage is worked off, and nobody waits for all of it")
-		p.Took(lateBatch(9, time.Hour))
+		p.BatchEnded(lateBatch(9, time.Hour))
 		require.Zero(t, throttled(p, time.Hour), "nothing was left behind")
-		p.Took(lateBatch(10, time.Second))
-		elapse(lateFor + time.Millisecond)
+		p.BatchEnded(lateBatch(10, time.Second))
+		elapse(delayValidFor + time.Millisecond)
 		require.Zero(t, throttled(p, time.Hour), "that is long ago")
 
 		none := (*BulkStarter)(nil)
@@ -56,7 +56,7 @@ func TestWaitsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewBulkStarter(nil, nil, 10, 2)
-		p.Took(lateBatch(10, time.Hour))
+		p.BatchEnded(lateBatch(10, time.Hour))
 		require.Equal(t, 30*time.Millisecond, throttled(p, 30*time.Millisecond))
 		require.Zero(t, throttled(p, -time.Second))
 		time.AfterFunc(20*time.Millisecond, p.Stop)
@@ -71,9 +71,8 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p := NewBulkStarter(nil, nil, 10, 2)
 		defer p.Stop()
 		table := newFakeInbox()
-		intake, err := New(Options{BulkStarter: p, Inbox: table})
-		require.NoError(t, err)
-		p.Took(lateBatch(10, 400*time.Millisecond))
+		intake := New(Options{BulkStarter: p, Inbox: table})
+		p.BatchEnded(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)
 		go func() {
 			started, err := intake.commitOnce(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, slowAt: time.Now().Add(time.Hour)})
@@ -126,14 +125,14 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 		defer p.Stop()
 		for range 5 {
 			p.Wake()
-			p.Took(lateBatch(9, time.Minute))
+			p.BatchEnded(lateBatch(9, time.Minute))
 			synctest.Wait()
 		}
 		require.Len(t, fake.running, 1)
-		p.Took(lateBatch(10, time.Minute))
+		p.BatchEnded(lateBatch(10, time.Minute))
 		synctest.Wait()
 		require.Len(t, fake.running, 2)
-		p.Took(lateBatch(10, time.Minute))
+		p.BatchEnded(lateBatch(10, time.Minute))
 		synctest.Wait()
 		require.Len(t, fake.running, 3)
 		for range 3 {
@@ -158,7 +157,7 @@ func TestRunsUnderWayAreBounded(t *testing.T) {
 		p.Start()
 		defer p.Stop()
 		for range 5 {
-			p.Took(lateBatch(10, time.Minute))
+			p.BatchEnded(lateBatch(10, time.Minute))
 			synctest.Wait()
 		}
 		p.Wake()

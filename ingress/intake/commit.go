@@ -39,7 +39,7 @@ type commitment struct {
 
 	ctx      context.Context //nolint:containedctx // of the request, or of a probe
 	cancel   context.CancelFunc
-	pass     *pass
+	permit   *permit
 	hasSlot  bool
 	slow     *time.Timer
 	starting *ending // nil before the start
@@ -52,8 +52,8 @@ type commitment struct {
 // commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
 // down or is busy. A late start continues, and the first store to commit answers.
 func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
-	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: early}
-	if !i.inbox.isThere() {
+	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: inBudget}
+	if !i.inbox.isConfigured() {
 		c.store, c.storeErr = exhausted, errNoInbox
 	}
 	defer c.end()
@@ -63,18 +63,18 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 			c.await(c.slots)
 		case await:
 			c.await(nil)
-		case insist:
+		case forceStart:
 			c.begin(true)
 		case spool:
 			c.endStore(c.spool(c.ctx, c.arrival, c.start.reason()))
-		case spoolBeside:
-			c.store, c.writing = writing, c.spoolBeside(c.ctx, c.arrival, c.starting, c.start.reason())
+		case spoolAlongside:
+			c.store, c.writing = writing, c.spoolAlongside(c.ctx, c.arrival, c.starting, c.start.reason())
 		case answerStart:
 			return c.starting.started, nil
 		case answerStore:
 			return c.kept, nil
 		case giveUp:
-			return runs.Started{}, both(c.startErr, c.storeErr)
+			return runs.Started{}, joinErrors(c.startErr, c.storeErr)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 // next looks up the next action.
 func (c *commitment) next() action {
 	at := c.start
-	if at == started && c.clock == late && c.Breaker.isDown() {
+	if at == started && c.clock == overBudget && c.Breaker.isDown() {
 		at = stuck
 	}
 	return decide(at, c.store, c.clock)
@@ -108,28 +108,28 @@ func (c *commitment) await(slots chan<- struct{}) {
 	case <-storeEnds:
 		c.endStore(c.writing.started, c.writing.err)
 	case <-c.budget():
-		c.clock = late
-		if c.pass != nil {
-			c.pass.late()
+		c.clock = overBudget
+		if c.permit != nil {
+			c.permit.overBudget()
 		}
 	case <-c.ctx.Done():
-		c.clock, c.storeErr = over, both(c.storeErr, context.Cause(c.ctx))
+		c.clock, c.storeErr = timedOut, joinErrors(c.storeErr, context.Cause(c.ctx))
 	}
 }
 
 // begin starts the event if the breaker permits it; with forced, also beyond the limit on starts in flight.
 func (c *commitment) begin(forced bool) {
-	if c.pass, c.start = c.Breaker.enter(forced); c.pass == nil {
+	if c.permit, c.start = c.Breaker.admit(forced); c.permit == nil {
 		if c.start == down {
 			c.startErr = errDown
 		}
 		return
 	}
-	if c.pass.probe && c.inbox.isDown() {
+	if c.permit.probe && c.inbox.isDown() {
 		c.start = probing
 		c.ctx, c.cancel = runs.WithTimeout(c.ctx, probeGrace)
 	}
-	c.starting = c.startEvent(c.ctx, c.arrival, c.pass)
+	c.starting = c.startEvent(c.ctx, c.arrival, c.permit)
 }
 
 func (c *commitment) endStore(kept runs.Started, err error) {
@@ -140,7 +140,7 @@ func (c *commitment) endStore(kept runs.Started, err error) {
 
 // budget fires at the end of the ACK budget, as long as the inbox hasn't been asked.
 func (c *commitment) budget() <-chan time.Time {
-	if c.store != unasked || c.clock != early {
+	if c.store != unasked || c.clock != inBudget {
 		return nil
 	}
 	if c.slow == nil {
@@ -176,7 +176,7 @@ func (e *ending) end(started runs.Started, err error) {
 }
 
 // startEvent begins a start that continues, up to its own timeout, even if the request has stopped waiting.
-func (i *Intake) startEvent(ctx context.Context, a arrival, pass *pass) *ending {
+func (i *Intake) startEvent(ctx context.Context, a arrival, permit *permit) *ending {
 	ending := newEnding()
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
 	go func() {
@@ -184,7 +184,7 @@ func (i *Intake) startEvent(ctx context.Context, a arrival, pass *pass) *ending 
 		started, err := safely("start workflow "+a.Receipt.WorkflowID(), func() (runs.Started, error) {
 			return i.Starter.Start(ctx, a.Receipt, a.Body, a.Reject)
 		})
-		pass.end(err)
+		permit.end(err)
 		ending.end(started, err)
 	}()
 	return ending
@@ -203,9 +203,9 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 	return started, nil
 }
 
-// spoolBeside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
+// spoolAlongside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
 // take, and the row is removed once the start is confirmed, even if the write was canceled: it may have committed.
-func (i *Intake) spoolBeside(ctx context.Context, a arrival, starting *ending, reason string) *ending {
+func (i *Intake) spoolAlongside(ctx context.Context, a arrival, starting *ending, reason string) *ending {
 	writing := newEnding()
 	go func() {
 		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
@@ -234,8 +234,8 @@ func safely[T any](doing string, call func() (T, error)) (result T, err error) {
 	return call()
 }
 
-// both joins the errors of the two stores on one line.
-func both(start, store error) error {
+// joinErrors joins the errors of the two stores on one line.
+func joinErrors(start, store error) error {
 	switch {
 	case start == nil:
 		return store

@@ -29,7 +29,7 @@ func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error
 	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()
 	started, failed := i.commit(ctx, a)
 	if failed != nil {
-		return started, both(failed, err)
+		return started, joinErrors(failed, err)
 	}
 	return started, nil
 }

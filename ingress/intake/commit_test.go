@@ -39,11 +39,10 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 	t.Helper()
 	remover, _ := spooler.(InboxRemover)
 	temporal := newFakeStarter()
-	i, err := New(Options{
+	i := New(Options{
 		Starter: temporal, Inbox: spooler, Remover: remover, Breaker: NewBreaker(4),
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
 	})
-	require.NoError(t, err)
 	return &committer{Intake: i, temporal: temporal}
 }
 
@@ -297,8 +296,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 			<-release
 			return nil
 		}
-		i, err := New(Options{Starter: starter, StartTimeout: time.Minute, Breaker: NewBreaker(1)})
-		require.NoError(t, err)
+		i := New(Options{Starter: starter, StartTimeout: time.Minute, Breaker: NewBreaker(1)})
 		results, failures := make(chan runs.Started, requests), make(chan error, requests)
 		for k := range requests {
 			go func() {
@@ -330,10 +328,10 @@ func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up, down := NewBreaker(2*tripAfter), NewBreaker(2*tripAfter)
 		for range tripAfter {
-			p, _ := down.enter(false)
+			p, _ := down.admit(false)
 			defer p.end(nil)
 			<-time.After(time.Millisecond)
-			p.late()
+			p.overBudget()
 		}
 		require.True(t, down.isDown())
 		for _, c := range []struct {
@@ -341,9 +339,9 @@ func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 			clock   clock
 			want    action
 		}{
-			{down, late, giveUp},
-			{up, late, await},
-			{down, early, await},
+			{down, overBudget, giveUp},
+			{up, overBudget, await},
+			{down, inBudget, await},
 		} {
 			at := commitment{Intake: &Intake{Options: Options{Breaker: c.breaker}}, start: started, store: exhausted, clock: c.clock}
 			require.Equal(t, c.want, at.next())

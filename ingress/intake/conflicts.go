@@ -10,13 +10,13 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// ConflictBook stores events whose key belongs to another event.
-type ConflictBook interface {
+// ConflictStore stores events whose key belongs to another event.
+type ConflictStore interface {
 	RecordConflict(ctx context.Context, c event.Conflict) error
 }
 
 // conflicts reports events whose key belongs to another event.
-type conflicts struct{ book ConflictBook } // nil where no database is configured
+type conflicts struct{ store ConflictStore } // nil where no database is configured
 
 // recordTimeout bounds the write of a conflict: the sender waits for it, and the log has the conflict in any case.
 const recordTimeout = 200 * time.Millisecond
@@ -28,10 +28,10 @@ func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	}
 	tally.Conflict(ctx, found.Provider)
 	unrecorded := ""
-	if c.book != nil {
+	if c.store != nil {
 		limited, cancel := runs.WithTimeout(ctx, recordTimeout)
 		defer cancel()
-		if err := c.book.RecordConflict(limited, *found); err != nil {
+		if err := c.store.RecordConflict(limited, *found); err != nil {
 			unrecorded = err.Error()
 		}
 	}

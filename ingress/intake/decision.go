@@ -31,24 +31,24 @@ const (
 )
 
 const (
-	early   clock = 1 << iota
-	late          // the ACK budget is used up; not counted without an inbox
-	over          // the request no longer waits
-	anyTime = 1<<iota - 1
+	inBudget   clock = 1 << iota
+	overBudget       // the ACK budget is used up; not counted without an inbox
+	timedOut         // the request no longer waits
+	anyTime    = 1<<iota - 1
 )
 
 // action is the next step of a commit.
 type action string
 
 const (
-	awaitSlot   action = "await a slot" // or the end of the ACK budget
-	await       action = "await"        // the first result in flight, or the end of the time
-	insist      action = "insist"       // start despite too many starts in flight
-	spool       action = "spool"        // commit to the inbox; the drain starts the event
-	spoolBeside action = "spool beside" // the same alongside the start; the drain skips the row until the start has ended
-	answerStart action = "answer with the start"
-	answerStore action = "answer with the inbox"
-	giveUp      action = "give up"
+	awaitSlot      action = "await a slot"    // or the end of the ACK budget
+	await          action = "await"           // the first result in flight, or the end of the time
+	forceStart     action = "force start"     // start despite too many starts in flight
+	spool          action = "spool"           // commit to the inbox; the drain starts the event
+	spoolAlongside action = "spool alongside" // also spool; the drain skips the row until the start has ended
+	answerStart    action = "answer with the start"
+	answerStore    action = "answer with the inbox"
+	giveUp         action = "give up"
 )
 
 // rules are matched from the top; the first match applies. Each store is asked at most once.
@@ -61,20 +61,20 @@ var rules = []struct {
 	// The first store to commit answers.
 	{confirmed, anyStore, anyTime, answerStart},
 	{anyStart, stored, anyTime, answerStore},
-	{anyStart, anyStore, over, giveUp},
+	{anyStart, anyStore, timedOut, giveUp},
 
 	// Temporal refuses the event, or can't accept it now: use the inbox.
 	{down | busy | failed, unasked, anyTime, spool},
 	{down | failed, exhausted, anyTime, giveUp},
-	{busy, exhausted, anyTime, insist},
+	{busy, exhausted, anyTime, forceStart},
 
 	// Events of a large batch that can't be started within the ACK budget go to the inbox.
-	{queued, unasked, late, spool},
+	{queued, unasked, overBudget, spool},
 	{queued, anyStore, anyTime, awaitSlot},
 
 	// The start is late: commit to the inbox as well.
-	{started | stuck, unasked, late, spoolBeside},
-	{probing, unasked, anyTime, spoolBeside},
+	{started | stuck, unasked, overBudget, spoolAlongside},
+	{probing, unasked, anyTime, spoolAlongside},
 	{stuck, exhausted, anyTime, giveUp},
 	{anyStart, anyStore, anyTime, await},
 }

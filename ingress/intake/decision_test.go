@@ -10,7 +10,7 @@ import (
 var (
 	starts = []start{queued, down, busy, probing, started, stuck, confirmed, failed}
 	stores = []store{unasked, writing, stored, exhausted}
-	clocks = []clock{early, late, over}
+	clocks = []clock{inBudget, overBudget, timedOut}
 )
 
 // One line for each case that differs.
@@ -23,30 +23,30 @@ func TestDecisions(t *testing.T) {
 		clock clock
 		want  action
 	}{
-		{"a request starts so many of its events at a time", queued, unasked, early, awaitSlot},
-		{"a large batch overflows into the inbox", queued, unasked, late, spool},
-		{"which fails: Temporal is left", queued, exhausted, late, awaitSlot},
-		{"an outage of Temporal costs no wait", down, unasked, early, spool},
-		{"nor does one of both", down, exhausted, early, giveUp},
-		{"too many starts overflow", busy, unasked, early, spool},
-		{"without an inbox everybody waits for Temporal", busy, exhausted, early, insist},
-		{"a start has the ACK budget for itself", started, unasked, early, await},
-		{"then the inbox is asked as well", started, unasked, late, spoolBeside},
-		{"also where Temporal has come to hang", stuck, unasked, late, spoolBeside},
-		{"both are under way", started, writing, late, await},
-		{"the inbox fails, and the start may still come", started, exhausted, late, await},
-		{"unless Temporal hangs", stuck, exhausted, late, giveUp},
-		{"no inbox: the start has all the time there is", started, exhausted, early, await},
-		{"both count as down: they are asked at once", probing, unasked, early, spoolBeside},
-		{"and the start is waited for, for a moment", probing, exhausted, early, await},
-		{"until that is over", probing, exhausted, over, giveUp},
-		{"a start that fails leaves the inbox", failed, unasked, early, spool},
-		{"which may be writing already", failed, writing, late, await},
-		{"and no more than that", failed, exhausted, late, giveUp},
-		{"the start is first", confirmed, writing, late, answerStart},
-		{"also when nobody waits any more", confirmed, unasked, over, answerStart},
-		{"the inbox is first", started, stored, late, answerStore},
-		{"the time is over", started, writing, over, giveUp},
+		{"a request starts so many of its events at a time", queued, unasked, inBudget, awaitSlot},
+		{"a large batch overflows into the inbox", queued, unasked, overBudget, spool},
+		{"which fails: Temporal is left", queued, exhausted, overBudget, awaitSlot},
+		{"an outage of Temporal costs no wait", down, unasked, inBudget, spool},
+		{"nor does one of both", down, exhausted, inBudget, giveUp},
+		{"too many starts overflow", busy, unasked, inBudget, spool},
+		{"without an inbox everybody waits for Temporal", busy, exhausted, inBudget, forceStart},
+		{"a start has the ACK budget for itself", started, unasked, inBudget, await},
+		{"then the inbox is asked as well", started, unasked, overBudget, spoolAlongside},
+		{"also where Temporal has come to hang", stuck, unasked, overBudget, spoolAlongside},
+		{"both are under way", started, writing, overBudget, await},
+		{"the inbox fails, and the start may still come", started, exhausted, overBudget, await},
+		{"unless Temporal hangs", stuck, exhausted, overBudget, giveUp},
+		{"no inbox: the start has all the time there is", started, exhausted, inBudget, await},
+		{"both count as down: they are asked at once", probing, unasked, inBudget, spoolAlongside},
+		{"and the start is waited for, for a moment", probing, exhausted, inBudget, await},
+		{"until that is over", probing, exhausted, timedOut, giveUp},
+		{"a start that fails leaves the inbox", failed, unasked, inBudget, spool},
+		{"which may be writing already", failed, writing, overBudget, await},
+		{"and no more than that", failed, exhausted, overBudget, giveUp},
+		{"the start is first", confirmed, writing, overBudget, answerStart},
+		{"also when nobody waits any more", confirmed, unasked, timedOut, answerStart},
+		{"the inbox is first", started, stored, overBudget, answerStore},
+		{"the time is over", started, writing, timedOut, giveUp},
 	} {
 		require.Equal(t, c.want, decide(c.start, c.store, c.clock), c.why)
 	}
@@ -84,11 +84,11 @@ type situation struct {
 // outcomes returns the situations that can follow, whatever the stores and the clock do.
 func (s situation) outcomes(do action) (next []situation) {
 	begun := func(s situation) []situation { // what the breaker can answer
-		passes := []situation{{started, s.store, s.clock}, {down, s.store, s.clock}}
+		admitted := []situation{{started, s.store, s.clock}, {down, s.store, s.clock}}
 		if do == awaitSlot {
-			passes = append(passes, situation{busy, s.store, s.clock})
+			admitted = append(admitted, situation{busy, s.store, s.clock})
 		}
-		return append(passes, situation{probing, s.store, s.clock})
+		return append(admitted, situation{probing, s.store, s.clock})
 	}
 	ends := func() { // what can happen during a wait
 		if s.start&(probing|started|stuck) != 0 {
@@ -96,29 +96,29 @@ func (s situation) outcomes(do action) (next []situation) {
 		}
 		if s.store == writing {
 			next = append(next, situation{s.start, stored, s.clock}, situation{s.start, exhausted, s.clock})
-			if s.start == started && s.clock == late {
-				next = append(next, situation{stuck, exhausted, late})
+			if s.start == started && s.clock == overBudget {
+				next = append(next, situation{stuck, exhausted, overBudget})
 			}
 		}
-		if s.clock == early && s.store != exhausted {
-			next = append(next, situation{s.start, s.store, late})
+		if s.clock == inBudget && s.store != exhausted {
+			next = append(next, situation{s.start, s.store, overBudget})
 			if s.start == started {
-				next = append(next, situation{stuck, s.store, late})
+				next = append(next, situation{stuck, s.store, overBudget})
 			}
 		}
-		next = append(next, situation{s.start, s.store, over})
+		next = append(next, situation{s.start, s.store, timedOut})
 	}
 	switch do {
 	case awaitSlot:
 		next = begun(s)
 		ends()
-	case insist:
+	case forceStart:
 		next = begun(s)
 	case await:
 		ends()
 	case spool:
 		next = []situation{{s.start, stored, s.clock}, {s.start, exhausted, s.clock}}
-	case spoolBeside:
+	case spoolAlongside:
 		next = []situation{{s.start, writing, s.clock}}
 	default: // it has ended
 	}
@@ -140,16 +140,16 @@ func TestEveryWayOfACommit(t *testing.T) {
 		way = append(way, fmt.Sprintf("%v: %s", s, do))
 		require.Less(t, len(way), 20, "it never ends: %v", way)
 		switch do {
-		case spool, spoolBeside:
+		case spool, spoolAlongside:
 			asked++
-		case insist:
+		case forceStart:
 			begun++
 		case answerStart:
 			require.Equal(t, confirmed, s.start, way)
 		case answerStore:
 			require.Equal(t, stored, s.store, way)
 		case giveUp:
-			left := s.clock != over && (s.store == unasked || s.start&(queued|busy|started|probing) != 0)
+			left := s.clock != timedOut && (s.store == unasked || s.start&(queued|busy|started|probing) != 0)
 			require.False(t, left || s.start == confirmed || s.store == stored, "%v", way)
 		default:
 		}
@@ -163,7 +163,7 @@ func TestEveryWayOfACommit(t *testing.T) {
 			walk(n, asked, begun, way)
 		}
 	}
-	walk(situation{queued, unasked, early}, 0, 0, nil)
-	walk(situation{queued, exhausted, early}, 0, 0, nil)
+	walk(situation{queued, unasked, inBudget}, 0, 0, nil)
+	walk(situation{queued, exhausted, inBudget}, 0, 0, nil)
 	require.Len(t, met, 8, "an action that no way leads to")
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
@@ -28,8 +31,8 @@ const (
 	// The event itself is at fault if Temporal has refused it buryAfter times, which takes a minute, and has accepted another
 	// event between the last two refusals. If Temporal accepts no event, its setup may be at fault, which an operator fixes.
 	buryAfter = 8
-	// takesFor is how recently Temporal must have accepted another event: the pause before the last refusal.
-	takesFor = maxPostpone
+	// acceptedWithin is how recently Temporal must have accepted another event: the pause before the last refusal.
+	acceptedWithin = maxPostpone
 	// refusedPrefix marks the last error of a row as a refusal.
 	refusedPrefix = "Temporal refuses it: "
 )
@@ -53,7 +56,7 @@ type Drain struct {
 	starter EventStarter
 	breaker *Breaker
 	limit   time.Duration // for one start
-	metrics drainMetrics
+	drained drainedCounter
 	// conflicts reports events that were acknowledged before their key turned out to be another event's.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
@@ -64,13 +67,25 @@ type Drain struct {
 
 // NewDrain returns a drain whose starts go through the breaker and time out after startTimeout.
 func NewDrain(
-	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
-) (*Drain, error) {
-	metrics, err := newDrainMetrics()
+	queue InboxQueue, starter EventStarter, store ConflictStore, breaker *Breaker, startTimeout time.Duration,
+) *Drain {
 	return &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts{book},
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(), conflicts: conflicts{store},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
-	}, err
+	}
+}
+
+// drainedCounter counts the results for the events of the inbox.
+type drainedCounter struct{ metric.Int64Counter }
+
+func newDrainedCounter() (c drainedCounter) {
+	c.Int64Counter, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_inbox_drained_total",
+		metric.WithDescription("Events claimed from the inbox, by provider and result (started, duplicate, confirmed, dead, failed)."))
+	return c
+}
+
+func (c drainedCounter) count(ctx context.Context, provider, result string) {
+	c.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("result", result)))
 }
 
 // Run drains until Stop.
@@ -114,16 +129,16 @@ func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 
 // round processes one page of the inbox and returns the pause before the next.
 func (d *Drain) round(ctx context.Context) time.Duration {
-	room := d.breaker.room(d.waited)
-	if room == 0 {
+	capacity := d.breaker.capacity(d.waited)
+	if capacity == 0 {
 		return drainRetry
 	}
-	claim := room * rowsPerStart
-	if room == 1 { // tests whether Temporal is back
+	claim := capacity * rowsPerStart
+	if capacity == 1 { // tests whether Temporal is back
 		claim = 1
 	}
 	d.waited = 0
-	n, err := d.take(ctx, claim, room)
+	n, err := d.drainPage(ctx, claim, capacity)
 	switch {
 	case ctx.Err() != nil:
 		return drainRetry
@@ -137,21 +152,21 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	}
 }
 
-func (d *Drain) take(ctx context.Context, claim, room int) (int, error) {
+func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error) {
 	return safely("drain the inbox", func() (int, error) {
 		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
 			func(ctx context.Context, rows []event.Waiting) []event.Settled {
 				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
-				return d.settle(ctx, rows, room)
+				return d.settle(ctx, rows, capacity)
 			})
 	})
 }
 
 // settle starts the workflows of the rows, at most room at the same time.
-func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []event.Settled {
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.Settled {
 	settled := make([]event.Settled, len(rows))
 	var group errgroup.Group
-	group.SetLimit(room)
+	group.SetLimit(capacity)
 	for i, row := range rows {
 		group.Go(func() error {
 			settled[i] = d.settleOne(ctx, row)
@@ -163,25 +178,25 @@ func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []ev
 }
 
 func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
-	pass := d.breaker.follow()
-	if pass == nil {
+	permit := d.breaker.admitFromInbox()
+	if permit == nil {
 		return s // Temporal has gone down meanwhile
 	}
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
 	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
-		return startApart(ctx, d.starter, row)
+		return startWithOwnKey(ctx, d.starter, row)
 	})
-	pass.end(err)
+	permit.end(err)
 	switch {
 	case err == nil:
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)
-		countRepeat(ctx, d.Duplicates, row.Receipt, started)
-		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
+		countRedelivery(ctx, d.Duplicates, row.Receipt, started)
+		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
-		d.metrics.count(ctx, row.Receipt.Provider, "dead")
+		d.drained.count(ctx, row.Receipt.Provider, "dead")
 		event.LogDeadLetter(event.ContextLogger{Context: ctx}, row.Receipt, *s.Dead, time.Since(row.Receipt.ReceivedAt))
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
@@ -189,13 +204,13 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 			s.Error = refusedPrefix + s.Error
 			d.reportRefused(row, s.Error)
 		}
-		d.metrics.count(ctx, row.Receipt.Provider, "failed")
+		d.drained.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
 }
 
-// startApart starts an event. If another event has its certain key, the event gets a separate key.
-func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
+// startWithOwnKey starts an event. If another event has its certain key, the event gets a separate key.
+func startWithOwnKey(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
 	started, err := starter.Start(ctx, row.Receipt, row.Body, row.Reject)
 	if err != nil || !row.Receipt.IsConflict(started.Conflict) {
 		return started, err
@@ -209,7 +224,7 @@ func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (r
 // isAtFault reports whether the event itself is the cause of repeated refusals.
 func (d *Drain) isAtFault(row event.Waiting) bool {
 	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
-		d.breaker.confirmedSince(time.Now().Add(-takesFor))
+		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
 // reportRefused reports, once per event, an event that Temporal refuses while it answers. If Temporal's setup is at fault, this

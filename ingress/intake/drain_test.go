@@ -27,8 +27,7 @@ func waiting(n int) event.Receipt {
 // runDrain drains until the returned function is called.
 func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Breaker) (stop func()) {
 	t.Helper()
-	drain, err := NewDrain(queue, starter, nil, breaker, 2*time.Second)
-	require.NoError(t, err)
+	drain := NewDrain(queue, starter, nil, breaker, 2*time.Second)
 	go drain.Run()
 	return func() { require.NoError(t, drain.Stop(context.Background())) }
 }
@@ -61,11 +60,10 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, breaker := range breakers {
 		stops = append(stops, runDrain(t, inbox, starter, breaker))
 	}
-	intake, err := New(Options{
+	intake := New(Options{
 		Starter: starter, Inbox: inbox, Remover: inbox, Breaker: breakers[0],
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
 	})
-	require.NoError(t, err)
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
@@ -213,8 +211,7 @@ func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, told := newFakeInbox(), newRefusing(), &toldErrors{}
-		drain, err := NewDrain(table, temporal, nil, NewBreaker(32), 2*time.Second)
-		require.NoError(t, err)
+		drain := NewDrain(table, temporal, nil, NewBreaker(32), 2*time.Second)
 		drain.Errors = told
 		go drain.Run()
 		defer func() { require.NoError(t, drain.Stop(context.Background())) }()
@@ -284,48 +281,48 @@ func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 func TestDrainYieldsToLiveEvents(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(8)
-	require.Equal(t, 4, breaker.room(0))
-	var passes []*pass
+	require.Equal(t, 4, breaker.capacity(0))
+	var permits []*permit
 	for range 8 {
-		p, _ := breaker.enter(false)
+		p, _ := breaker.admit(false)
 		require.NotNil(t, p)
-		passes = append(passes, p)
+		permits = append(permits, p)
 	}
-	require.Equal(t, leastRoom, breaker.room(0))
-	_, reason := breaker.enter(false)
+	require.Equal(t, minInboxStarts, breaker.capacity(0))
+	_, reason := breaker.admit(false)
 	require.Equal(t, busy, reason)
-	for _, p := range passes {
+	for _, p := range permits {
 		p.end(nil)
 	}
-	require.Equal(t, 4, breaker.room(0))
+	require.Equal(t, 4, breaker.capacity(0))
 }
 
 // The longer events wait, the more of them start alongside live ones, up to a quarter; never more while Temporal is down.
 func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(32)
-	var passes []*pass
+	var permits []*permit
 	for range 32 {
-		p, _ := breaker.enter(false)
+		p, _ := breaker.admit(false)
 		require.NotNil(t, p)
-		passes = append(passes, p)
+		permits = append(permits, p)
 	}
 	for waited, want := range map[time.Duration]int{
-		-time.Hour: leastRoom, 0: leastRoom, 3 * roomGrowth: leastRoom + 3, time.Minute: 8, 1 << 62: 8,
+		-time.Hour: minInboxStarts, 0: minInboxStarts, 3 * inboxStartGrowth: minInboxStarts + 3, time.Minute: 8, 1 << 62: 8,
 	} {
-		require.Equal(t, want, breaker.room(waited), waited)
+		require.Equal(t, want, breaker.capacity(waited), waited)
 	}
-	passes[0].end(nil)
-	followed := breaker.follow()
-	_, reason := breaker.enter(false)
+	permits[0].end(nil)
+	followed := breaker.admitFromInbox()
+	_, reason := breaker.admit(false)
 	require.Equal(t, busy, reason, "the share of the inbox is none of live events")
 	followed.end(nil)
-	_, reason = breaker.enter(false)
+	_, reason = breaker.admit(false)
 	require.Equal(t, started, reason)
 	for range tripAfter {
-		breaker.follow().end(errAway)
+		breaker.admitFromInbox().end(errAway)
 	}
-	require.Zero(t, breaker.room(time.Hour))
+	require.Zero(t, breaker.capacity(time.Hour))
 }
 
 // Live traffic always uses all of its starts: events in the inbox are started anyway.
@@ -334,7 +331,7 @@ func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
 		for range 32 {
-			p, _ := breaker.enter(false)
+			p, _ := breaker.admit(false)
 			require.NotNil(t, p)
 		}
 		temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }

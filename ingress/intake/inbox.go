@@ -36,11 +36,11 @@ func newInbox(s Spooler) *inbox {
 	})}
 }
 
-// isThere reports whether an inbox is configured.
-func (b *inbox) isThere() bool { return b.spooler != nil }
+// isConfigured reports whether an inbox is configured.
+func (b *inbox) isConfigured() bool { return b.spooler != nil }
 
 // isDown reports whether there is no inbox or its database counts as down.
-func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
+func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
 func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (runs.Started, error) {

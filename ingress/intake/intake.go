@@ -23,7 +23,7 @@ type Options struct {
 	// Remover removes events that Temporal has confirmed late from the inbox; nil if there is no inbox.
 	Remover InboxRemover
 	// Conflicts stores events whose key belongs to another event; nil if no database is configured.
-	Conflicts ConflictBook
+	Conflicts ConflictStore
 	// Duplicates counts redelivered events; nil if no database is configured.
 	Duplicates DuplicateCounter
 	// Breaker limits starts. Everything in the process that starts events shares it.
@@ -65,14 +65,13 @@ type Intake struct {
 }
 
 // New creates an Intake.
-func New(o Options) (i *Intake, err error) {
-	i = &Intake{Options: o, inbox: newInbox(o.Inbox), conflicts: conflicts{o.Conflicts}}
-	if i.late, err = newLateConfirmations(o.Remover); err != nil {
-		return nil, err
+func New(o Options) *Intake {
+	i := &Intake{
+		Options: o, inbox: newInbox(o.Inbox), late: newLateConfirmations(o.Remover), conflicts: conflicts{o.Conflicts},
 	}
-	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
+	i.spools, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
-	return i, err
+	return i
 }
 
 // Close waits until late confirmed events have left the inbox.
@@ -115,7 +114,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	}
 	for n, e := range started {
 		i.conflicts.report(ctx, e.Conflict)
-		countRepeat(ctx, i.Duplicates, events[n].Receipt, e)
+		countRedelivery(ctx, i.Duplicates, events[n].Receipt, e)
 	}
 	return started, nil
 }
@@ -165,7 +164,7 @@ func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, err
 	result, err, _ := i.starts.Do(id, func() (any, error) {
 		first = true
 		return safely("commit event of workflow "+id, func() (runs.Started, error) {
-			if a.Bulk && i.inbox.isThere() {
+			if a.Bulk && i.inbox.isConfigured() {
 				return i.commitBulk(ctx, a)
 			}
 			return i.commit(ctx, a)

@@ -29,19 +29,18 @@ type InboxRemover interface {
 // that they are duplicates, but with a start and a read of the run for each: 5 ms of CPU on a Temporal that is already slow,
 // which would slow it further. The drain alone would lose no event.
 type lateConfirmations struct {
-	store InboxRemover
-	drain drainMetrics
-	stop  chan struct{}
-	work  sync.WaitGroup
+	store   InboxRemover
+	drained drainedCounter
+	stop    chan struct{}
+	work    sync.WaitGroup
 
 	mu                    sync.Mutex
 	workflowIDs, eventIDs []string // queued
 	running, stopped      bool
 }
 
-func newLateConfirmations(store InboxRemover) (*lateConfirmations, error) {
-	metrics, err := newDrainMetrics()
-	return &lateConfirmations{store: store, drain: metrics, stop: make(chan struct{})}, err
+func newLateConfirmations(store InboxRemover) *lateConfirmations {
+	return &lateConfirmations{store: store, drained: newDrainedCounter(), stop: make(chan struct{})}
 }
 
 // add queues an event for removal. It never blocks.
@@ -86,7 +85,7 @@ func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
 		return l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)
 	})
 	for _, provider := range providers {
-		l.drain.count(ctx, provider, "confirmed")
+		l.drained.count(ctx, provider, "confirmed")
 	}
 	return err
 }

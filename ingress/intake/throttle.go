@@ -14,41 +14,41 @@ const (
 	throttleShare = 8
 	// maxThrottle bounds a wait. It is a part of a sender's timeout and of the ACK budget, which bounds it as well.
 	maxThrottle = 100 * time.Millisecond
-	// lateFor is how long the delay that a batch reports stays valid.
-	lateFor = time.Second
+	// delayValidFor is how long the delay that a batch reports stays valid.
+	delayValidFor = time.Second
 )
 
 // throttle holds the bulk lane's delay as reported by the last batch. An ACK costs less than processing: without a throttle,
 // senders in a closed loop let the queue grow without end, and the time from ACK to processed reaches seconds within one run of
 // the benchmark, whose goal is 60 ms.
 type throttle struct {
-	mu   sync.Mutex
-	late time.Duration
-	at   time.Time
+	mu    sync.Mutex
+	delay time.Duration
+	at    time.Time
 }
 
-// Took reports what a batch of this process has claimed, at its end. A full batch has left events waiting: the lane's delay is
+// BatchEnded reports what a batch of this process has claimed. A full batch has left events waiting: the delay of the lane is
 // the age of the batch's oldest event, and more runs are started. Any other batch has emptied the lane.
-func (b *BulkStarter) Took(events []event.Batched) {
-	now, late := time.Now(), time.Duration(0)
+func (b *BulkStarter) BatchEnded(events []event.Batched) {
+	now, delay := time.Now(), time.Duration(0)
 	if len(events) >= b.limit {
 		for _, e := range events {
-			late = max(late, now.Sub(e.Receipt.ReceivedAt))
+			delay = max(delay, now.Sub(e.Receipt.ReceivedAt))
 		}
 		notify(b.calls)
 	}
 	b.throttle.mu.Lock()
 	defer b.throttle.mu.Unlock()
-	b.throttle.late, b.throttle.at = late, now
+	b.throttle.delay, b.throttle.at = delay, now
 }
 
 func (t *throttle) pause() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.late == 0 || time.Since(t.at) > lateFor {
+	if t.delay == 0 || time.Since(t.at) > delayValidFor {
 		return 0
 	}
-	return min(t.late/throttleShare, maxThrottle)
+	return min(t.delay/throttleShare, maxThrottle)
 }
 
 // Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a

@@ -28,14 +28,14 @@ func (d *doctor) examineFeed(ctx context.Context) {
 func (d *doctor) reportFeed(lag feed.Lag) {
 	detail := fmt.Sprintf("is %s behind", lag.Behind.Round(time.Second))
 	if lag.Behind > behindWarn {
-		detail += "; it waits for " + holdersOf(lag.Holders)
+		detail += "; it waits for " + blockersOf(lag.Blockers)
 	}
 	d.found("change feed", above(lag.Behind, behindWarn, behindFail), detail,
 		"a transaction that writes, in any database of the cluster, holds it back until it ends: look what the process does, and end "+
 			"it (`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
 }
 
-func holdersOf(all []feed.Holder) string {
+func blockersOf(all []feed.Blocker) string {
 	if len(all) == 0 {
 		return "a transaction that this role may not see (pg_read_all_stats lets it)"
 	}

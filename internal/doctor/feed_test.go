@@ -12,7 +12,7 @@ import (
 // If the feed is blocked, the doctor names the process that blocks it, and what to do.
 func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
 	t.Parallel()
-	holders := []feed.Holder{
+	blockers := []feed.Blocker{
 		{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)},
 		{Prepared: "tx-7", Database: "other", Role: "eve", Since: time.Unix(1_760_000_000, 0)},
 	}
@@ -20,7 +20,7 @@ func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
 		time.Second: resultOK, 2 * time.Minute: resultWarn, time.Hour: resultFail,
 	} {
 		d := &doctor{}
-		d.reportFeed(feed.Lag{Behind: behind, Holders: holders})
+		d.reportFeed(feed.Lag{Behind: behind, Blockers: blockers})
 		found := d.findings[0]
 		require.Equal(t, want, found.Result, behind)
 		if want == resultOK {

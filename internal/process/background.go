@@ -46,7 +46,7 @@ func (p *process) startBackground(ctx context.Context, roles Roles) error {
 		p.bulkStarter.Start()
 	}
 	if roles.has(RoleIngress | RoleWorker) {
-		return p.startDrain()
+		p.startDrain()
 	}
 	return nil
 }

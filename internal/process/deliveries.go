@@ -115,7 +115,7 @@ func (p *process) watchFailing(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := starter.WatchReceiver(ctx, d.ID, d.Name); err != nil {
+		if err := starter.WatchDestination(ctx, d.ID, d.Name); err != nil {
 			return false, err
 		}
 	}

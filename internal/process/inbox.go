@@ -43,18 +43,13 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 }
 
 // startDrain starts events from the inbox, in every process that can.
-func (p *process) startDrain() error {
+func (p *process) startDrain() {
 	if p.inbox == nil {
-		return nil
+		return
 	}
-	drain, err := intake.NewDrain(p.inbox.Inbox, p.starter(), p.inbox.Writer, p.breaker, p.cfg.Ingress.StartTimeout)
-	if err != nil {
-		return err
-	}
-	drain.Errors, drain.Duplicates = p.errors, p.duplicates
-	p.drain = drain
-	go drain.Run()
-	return nil
+	p.drain = intake.NewDrain(p.inbox.Inbox, p.starter(), p.inbox.Writer, p.breaker, p.cfg.Ingress.StartTimeout)
+	p.drain.Errors, p.drain.Duplicates = p.errors, p.duplicates
+	go p.drain.Run()
 }
 
 // batchSize is the maximum number of events in a batch. Twice as many cost 5 % less each, but they lock their entities for
@@ -73,7 +68,7 @@ func (s batchStore) ProcessBatch(
 ) ([]event.Batched, error) {
 	events, err := s.BatchStore.ProcessBatch(ctx, limit, run, parse)
 	if err == nil {
-		s.starter.Took(events)
+		s.starter.BatchEnded(events)
 	}
 	return events, err
 }

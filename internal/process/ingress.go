@@ -26,14 +26,10 @@ func (p *process) startIngress(ctx context.Context) error {
 		options.Inbox, options.Remover = p.inbox.Inbox.NewInboxWriter(), p.inbox.Inbox
 		options.Conflicts, rates = p.inbox.Writer, p.inbox.Rates
 	}
-	in, err := intake.New(options)
-	if err != nil {
-		return err
-	}
 	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
-		Intake:         in,
+		Intake:         intake.New(options),
 		Refusals:       p.refusals,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),

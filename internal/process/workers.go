@@ -46,10 +46,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	go p.scheduleNotifications(ctx)
-	classify, err := activities.NewInterceptor(p.errors)
-	if err != nil {
-		return err
-	}
+	classify := activities.NewInterceptor(p.errors)
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	p.warnOfRetention(ctx)
 	steps, operate := p.activities(), p.operations()
@@ -82,6 +79,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		w.RegisterActivity(operate)
 		if queue == workflows.QueueOperations {
 			w.RegisterActivity(upkeep)
+			w.RegisterActivity(&operations.FormerNames{Activities: operate, Upkeep: upkeep})
 		}
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)
@@ -117,7 +115,7 @@ func (p *process) operations() *operations.Activities {
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
 		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
 		Resends: p.store.Resends, Imports: p.store.Imports,
-		Receivers: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
+		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }

@@ -97,7 +97,7 @@ func (a *API) ListEntities(
 		return list, since, err
 	}
 	list = httpapi.Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
-	list.GoOn(found.LookedTo != nil, found.LookedTo)
+	list.GoOn(found.SearchedTo != nil, found.SearchedTo)
 	return list, found.ChangedSince, nil
 }
 

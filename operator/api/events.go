@@ -130,7 +130,7 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list httpapi
 			return list, err
 		}
 		list = httpapi.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
-		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
+		list.GoOn(found.SearchedTo != "", idCursor{found.SearchedTo})
 		return list, a.addStatuses(ctx, list.Items)
 	}
 	q.Limit++ // one more shows whether there is a next page

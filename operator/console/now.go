@@ -146,7 +146,7 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	for _, d := range stats.DeadLetters {
 		page.DeadLetters += d.Count
 	}
-	page.Troubled = c.troubled(ctx, stats.InTrouble)
+	page.Troubled = c.troubled(ctx, stats.FailingDestinations)
 	return page
 }
 

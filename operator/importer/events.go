@@ -35,7 +35,7 @@ func (r *Reader) readKey(of *record, now time.Time) (items []operation.ImportIte
 	}
 	for _, found := range receipts {
 		key := event.Receipt{
-			ID: operation.KeyHolderID(p.Name(), found.Key), Provider: p.Name(), Key: found.Key, KeyFrom: found.KeyFrom, ReceivedAt: seen,
+			ID: operation.KeyOwnerID(p.Name(), found.Key), Provider: p.Name(), Key: found.Key, KeyFrom: found.KeyFrom, ReceivedAt: seen,
 			DedupeWindow: found.DedupeWindow,
 		}
 		if !expires.IsZero() {
@@ -74,7 +74,7 @@ func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []ope
 		item := operation.ImportItem{Record: operation.ImportEvent, Line: of.line, Receipt: found.Receipt, Body: found.body}
 		if trouble != nil {
 			one := *trouble
-			item.Record, item.Trouble = operation.ImportDeadLetter, &one
+			item.Record, item.Failure = operation.ImportDeadLetter, &one
 		}
 		items = append(items, item)
 	}
@@ -85,14 +85,14 @@ func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []ope
 const maxAttempts = 1_000_000
 
 // readTrouble reads the failure; nil for a processed event.
-func readTrouble(of *record, kind operation.ImportRecord, received time.Time, attempts int) *operation.ImportTrouble {
+func readTrouble(of *record, kind operation.ImportRecord, received time.Time, attempts int) *operation.ImportFailure {
 	status := of.text("status")
 	if status == "" {
 		status = map[operation.ImportRecord]string{
 			operation.ImportEvent: statusProcessed, operation.ImportDeadLetter: statusFailed,
 		}[kind]
 	}
-	t := &operation.ImportTrouble{
+	t := &operation.ImportFailure{
 		Exhausted: status == statusPermanent, Attempts: attempts, Error: of.text("error"),
 		FirstFailedAt: of.past("first_failed_at", false), LastFailedAt: of.past("last_failed_at", false),
 	}

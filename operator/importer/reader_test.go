@@ -69,7 +69,7 @@ func TestKeysAreFoundInBodies(t *testing.T) {
 				`"expires_at":"2990-01-02T00:00:00Z",`+body+`}`))
 			require.Equal(t, operation.ImportKey, one.Record)
 			require.Equal(t, "evt_1", one.Receipt.Key)
-			require.Equal(t, operation.KeyHolderID("stripe", "evt_1"), one.Receipt.ID)
+			require.Equal(t, operation.KeyOwnerID("stripe", "evt_1"), one.Receipt.ID)
 		})
 	}
 }
@@ -123,10 +123,10 @@ func TestStatusesBecomeDeadLetters(t *testing.T) {
 		one := item(t, read(t, reader(t), fmt.Sprintf(`{"record":"event","provider":"stripe","received_at":"2025-11-20T10:00:00Z",`+
 			`"status":%q,"attempts":"4","error":"refused","last_failed_at":"2025-11-20T11:00:00Z","body":%s}`, status, stripeBody)))
 		require.Equal(t, operation.ImportDeadLetter, one.Record)
-		require.Equal(t, &operation.ImportTrouble{
+		require.Equal(t, &operation.ImportFailure{
 			Exhausted: isExhausted, Attempts: 4, Error: "refused", FirstFailedAt: time.Date(2025, 11, 20, 11, 0, 0, 0, time.UTC),
 			LastFailedAt: time.Date(2025, 11, 20, 11, 0, 0, 0, time.UTC),
-		}, one.Trouble)
+		}, one.Failure)
 	}
 	require.Equal(t, operation.ImportDeadLetter, item(t, read(t, reader(t), `{"record":"dead_letter","provider":"stripe",`+
 		`"received_at":"2025-11-20T10:00:00Z","body":`+stripeBody+`}`)).Record)

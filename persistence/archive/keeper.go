@@ -118,7 +118,7 @@ func (k *Keeper) write(ctx context.Context, file *retention.ArchiveFile, old []r
 	if err := k.Bucket.Put(ctx, file.Name, content); err != nil {
 		return err
 	}
-	file.Looked = 1
+	file.CheckedExpunges = 1
 	return k.Store.AddArchiveFile(ctx, *file)
 }
 
@@ -183,7 +183,7 @@ func (k *Keeper) clean(ctx context.Context, f retention.ArchiveFile, isRemoved b
 		err = k.rewrite(ctx, f, expunged)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.Looked > 0:
+	case errors.Is(err, fs.ErrNotExist) && f.CheckedExpunges > 0:
 		return fmt.Errorf("archive: %s is missing: it was deleted, or HOLDFAST_ARCHIVE is another archive", f.Name)
 	case errors.Is(err, fs.ErrNotExist) && isOld: // never written
 		return k.Store.DropArchiveFile(ctx, f.Name)

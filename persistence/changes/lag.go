@@ -37,6 +37,6 @@ func (s *Store) FeedLag(ctx context.Context) (l feed.Lag, err error) {
 	if l.Behind, err = s.FeedBehind(ctx); err != nil {
 		return l, err
 	}
-	l.Holders, err = pgx.CollectRows(s.db.Rows(ctx, holders), pgx.RowToStructByPos[feed.Holder])
+	l.Blockers, err = pgx.CollectRows(s.db.Rows(ctx, holders), pgx.RowToStructByPos[feed.Blocker])
 	return l, postgres.Failure("read who holds changes back", err)
 }

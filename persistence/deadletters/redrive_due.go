@@ -92,10 +92,10 @@ func (s *Store) TakeDue(
 		return page, nil
 	}
 	b := &pgx.Batch{}
-	queueTaken(b, &page.Letters, takeDue, append(policyArgs(p), owner, n)...)
+	queueTaken(b, &page.DeadLetters, takeDue, append(policyArgs(p), owner, n)...)
 	err = s.db.SendOnly(ctx, b)
-	page.InFlight += len(page.Letters)
-	page.Drained = len(page.Letters) == 0
+	page.InFlight += len(page.DeadLetters)
+	page.Drained = len(page.DeadLetters) == 0
 	return page, postgres.Failure("take dead letters that are due", err)
 }
 

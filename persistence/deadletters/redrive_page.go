@@ -88,12 +88,12 @@ func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriv
 		return nil
 	}
 	b = &pgx.Batch{}
-	queueTaken(b, &r.Letters, takePage, id, ids)
+	queueTaken(b, &r.DeadLetters, takePage, id, ids)
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}
-	r.InFlight += len(r.Letters)
-	last.Queue(advanceRedrive, id, ids[len(ids)-1], len(ids)-len(r.Letters))
+	r.InFlight += len(r.DeadLetters)
+	last.Queue(advanceRedrive, id, ids[len(ids)-1], len(ids)-len(r.DeadLetters))
 	return nil
 }
 

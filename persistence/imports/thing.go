@@ -82,7 +82,7 @@ func newThing(importID string, item operation.ImportItem, parse event.Parser, fa
 		return t, nil
 	}
 	if item.Record == operation.ImportDeadLetter {
-		t.bringLetter(item, failureOf(*item.Trouble))
+		t.bringLetter(item, failureOf(*item.Failure))
 		return t, nil
 	}
 	t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
@@ -124,7 +124,7 @@ func unreadable(err error) event.Failure {
 }
 
 // failureOf returns the failure in the previous system.
-func failureOf(t operation.ImportTrouble) event.Failure {
+func failureOf(t operation.ImportFailure) event.Failure {
 	return event.Failure{
 		Step: event.StepStart, Class: event.ClassFailed, Code: "imported", Message: t.Error, Attempts: t.Attempts,
 		At: t.LastFailedAt.UTC(),

@@ -59,7 +59,7 @@ func (s *Store) entityList(ctx context.Context, q event.EntityQuery) (found even
 		return found, err
 	}
 	if q.Prefix != "" && len(found.Entities) < q.Limit {
-		found.LookedTo, err = s.lastLookedAt(ctx, list)
+		found.SearchedTo, err = s.lastLookedAt(ctx, list)
 	}
 	return found, err
 }

@@ -32,18 +32,18 @@ func (s *Store) searchEvents(ctx context.Context, q event.RecordQuery) (found ev
 	if err != nil {
 		return found, err
 	}
-	if found.LookedTo, err = s.endOfSearch(ctx, list); err != nil {
+	if found.SearchedTo, err = s.endOfSearch(ctx, list); err != nil {
 		return found, err
 	}
-	if found.LookedTo != "" {
-		list.Where("id >= %s::uuid", found.LookedTo)
+	if found.SearchedTo != "" {
+		list.Where("id >= %s::uuid", found.SearchedTo)
 	}
 	whereBodyHas(list, q.Text)
 	if found.Records, err = s.eventPage(ctx, list, q.Limit); err != nil {
 		return found, err
 	}
 	if n := len(found.Records); n > 0 && n == q.Limit { // it has stopped earlier
-		found.LookedTo = found.Records[n-1].Receipt.ID
+		found.SearchedTo = found.Records[n-1].Receipt.ID
 	}
 	return found, nil
 }

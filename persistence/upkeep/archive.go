@@ -149,7 +149,7 @@ func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated
 // AddArchiveFile records a file before it is written, and again afterwards: if a slow writer's record was dropped meanwhile, this
 // restores it.
 func (s *Store) AddArchiveFile(ctx context.Context, f retention.ArchiveFile) error {
-	_, err := s.db.Exec(ctx, addFile, f.Name, f.FirstID, f.LastID, f.Lines, f.Expunges, f.At, f.Looked)
+	_, err := s.db.Exec(ctx, addFile, f.Name, f.FirstID, f.LastID, f.Lines, f.Expunges, f.At, f.CheckedExpunges)
 	return postgres.Failure("note file "+f.Name, err)
 }
 
@@ -157,7 +157,7 @@ func (s *Store) AddArchiveFile(ctx context.Context, f retention.ArchiveFile) err
 func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error) {
 	rows := s.db.Rows(ctx, dueFiles, filesPerLook, after)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f retention.ArchiveFile, err error) {
-		return f, row.Scan(&f.Name, &f.FirstID, &f.LastID, &f.Lines, &f.Expunges, &f.Looked, &f.At)
+		return f, row.Scan(&f.Name, &f.FirstID, &f.LastID, &f.Lines, &f.Expunges, &f.CheckedExpunges, &f.At)
 	})
 	return all, postgres.Failure("list files of the archive", err)
 }

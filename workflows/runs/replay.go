@@ -128,17 +128,17 @@ func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) erro
 	return nil
 }
 
-// WatchReceiver starts the workflow of a failing destination, unless it is running.
-func (s *Starter) WatchReceiver(ctx context.Context, destinationID int64, name string) error {
+// WatchDestination starts the workflow of a failing destination, unless it is running.
+func (s *Starter) WatchDestination(ctx context.Context, destinationID int64, name string) error {
 	ctx, cancel := WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       workflows.ReceiverWorkflowID(name),
+		ID:                       workflows.DestinationWorkflowID(name),
 		TaskQueue:                workflows.QueueOperations,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "destination " + escapeMarkdown(name),
-	}, workflows.TypeReceiverInTrouble, workflows.FailingDestination{DestinationID: destinationID, Destination: name})
+	}, workflows.TypeDestinationFailing, workflows.FailingDestination{DestinationID: destinationID, Destination: name})
 	if err != nil {
 		return fmt.Errorf("start workflow of failing destination %s: %w", name, err)
 	}

@@ -28,7 +28,7 @@ func entityListCommand() *cobra.Command {
 				return nil, cli.Misuse(c, errors.New("want --provider beside --kind, and --kind beside --prefix"))
 			}
 			found, err := t.Store.Read.EntityList(c.Context(), query)
-			lookedTo = found.LookedTo
+			lookedTo = found.SearchedTo
 			sayWhatIsMissing(c, query, found)
 			return found.Entities, err
 		},

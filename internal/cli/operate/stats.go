@@ -92,8 +92,8 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 	for _, n := range s.Deliveries {
 		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.MomentTextOf(n.Oldest))
 	}
-	if len(s.InTrouble) > 0 {
-		fmt.Fprintf(w, "destinations in trouble: %s\n", strings.Join(s.InTrouble, ", "))
+	if len(s.FailingDestinations) > 0 {
+		fmt.Fprintf(w, "destinations in trouble: %s\n", strings.Join(s.FailingDestinations, ", "))
 	}
 	wrong := cli.NewTable(w, "ERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
 	for _, e := range s.Errors {

@@ -5,29 +5,29 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headings keep the headers needed to answer the requests whose body is being read: if reading a body fails, fasthttp has
+// headerCache keeps the headers needed to answer the requests whose body is being read: if reading a body fails, fasthttp has
 // discarded the headers. There is at most one entry per connection; an entry that fasthttp abandons is evicted by later ones.
-type headings struct {
-	*lru.Cache[*fasthttp.RequestHeader, heading]
+type headerCache struct {
+	*lru.Cache[*fasthttp.RequestHeader, savedHeaders]
 }
 
-// heading is the part of the headers that an answer depends on.
-type heading struct {
+// savedHeaders is the part of the headers that an answer depends on.
+type savedHeaders struct {
 	uri           string
 	requestID     string
 	correlationID string
 }
 
-func newHeadings(maxConns int) (headings, error) {
-	cache, err := lru.New[*fasthttp.RequestHeader, heading](maxConns)
-	return headings{cache}, err
+func newHeaderCache(maxConns int) (headerCache, error) {
+	cache, err := lru.New[*fasthttp.RequestHeader, savedHeaders](maxConns)
+	return headerCache{cache}, err
 }
 
-func (all headings) remember(h *fasthttp.RequestHeader) {
+func (all headerCache) remember(h *fasthttp.RequestHeader) {
 	if length := h.ContentLength(); length == 0 || length == noBody {
 		return
 	}
-	all.Add(h, heading{
+	all.Add(h, savedHeaders{
 		uri:           string(h.RequestURI()),
 		requestID:     string(h.Peek(headerRequestID)),
 		correlationID: string(h.Peek(headerCorrelationID)),
@@ -37,10 +37,10 @@ func (all headings) remember(h *fasthttp.RequestHeader) {
 // The length of a request that declares none.
 const noBody = -2
 
-func (all headings) drop(h *fasthttp.RequestHeader) { all.Remove(h) }
+func (all headerCache) drop(h *fasthttp.RequestHeader) { all.Remove(h) }
 
 // restore sets the headers that were kept.
-func (all headings) restore(h *fasthttp.RequestHeader) {
+func (all headerCache) restore(h *fasthttp.RequestHeader) {
 	known, ok := all.Peek(h)
 	if !ok {
 		return

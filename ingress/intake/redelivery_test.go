@@ -38,7 +38,7 @@ func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest /
 		{byContent, runs.Started{EventID: "2", State: runs.StateAccepted}}, {byContent, runs.Started{EventID: "2", State: StateSpooled}},
 		{byContent, runs.Started{EventID: "2", State: runs.StateProcessing}},
 	} {
-		countRepeat(t.Context(), all, c.receipt, c.started)
+		countRedelivery(t.Context(), all, c.receipt, c.started)
 	}
 	require.Len(t, *all, 4)
 	var found metricdata.ResourceMetrics

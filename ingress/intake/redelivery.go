@@ -8,8 +8,8 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// countRepeat counts a redelivered event. If it turns out to be a different event, it is a conflict and stored as one.
-func countRepeat(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
+// countRedelivery counts a redelivered event. If it turns out to be a different event, it is a conflict and stored as one.
+func countRedelivery(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
 	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
 		return
 	}
