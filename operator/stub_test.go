@@ -38,7 +38,7 @@ type stub struct {
 	changes []feed.Change
 
 	noRow, noLetter bool
-	verdict         *event.Decision
+	decision        *event.Decision
 	waiting         *event.Waiting
 	conflict        *event.Conflict
 
@@ -122,11 +122,11 @@ func (s *stub) Event(context.Context, string) (event.Record, error) {
 	return someRecord(), s.call("event")
 }
 
-func (s *stub) Verdict(context.Context, string) (event.Decision, error) {
-	if s.verdict == nil {
+func (s *stub) Decision(context.Context, string) (event.Decision, error) {
+	if s.decision == nil {
 		return event.Decision{}, event.ErrNotFound
 	}
-	return *s.verdict, nil
+	return *s.decision, nil
 }
 
 func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {

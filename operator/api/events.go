@@ -58,8 +58,8 @@ type EventDetail struct {
 	Wait *Wait `json:"wait,omitempty"`
 	// TemporalWeb is the URL of its run.
 	TemporalWeb string `json:"temporal_web,omitempty"`
-	// Verdict is an operator's decision about the event.
-	Verdict  *event.Decision `json:"verdict,omitempty"`
+	// Decision is an operator's decision about the event.
+	Decision *event.Decision `json:"decision,omitempty"`
 	Entities []Change        `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, latest first, up to maxAttempts.
 	Attempts    []oversight.ErrorEntry     `json:"attempts"`
@@ -219,7 +219,7 @@ func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer boo
 	if a.WorkflowURL != nil && record.Run.WorkflowID != "" {
 		detail.TemporalWeb = a.WorkflowURL(record.Run)
 	}
-	if err := a.addVerdict(ctx, &detail); err != nil {
+	if err := a.addDecision(ctx, &detail); err != nil {
 		return detail, err
 	}
 	if err := a.addTroubles(ctx, &detail); err != nil {
@@ -255,11 +255,11 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID strin
 	return id, "", err
 }
 
-// addVerdict adds the operator's decision about the event.
-func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
-	verdict, err := a.Events.Verdict(ctx, detail.ID)
+// addDecision adds the operator's decision about the event.
+func (a *API) addDecision(ctx context.Context, detail *EventDetail) error {
+	decision, err := a.Events.Decision(ctx, detail.ID)
 	if err == nil {
-		detail.Verdict = &verdict
+		detail.Decision = &decision
 	}
 	if errors.Is(err, event.ErrNotFound) {
 		return nil

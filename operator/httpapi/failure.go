@@ -133,7 +133,7 @@ func shown(err error) *RefusalError {
 	var own *RefusalError
 	var state *event.StateError
 	var exists *operation.RunExistsError
-	var verdict *event.DecisionError
+	var decided *event.DecisionError
 	var collapsed *event.CollapsedError
 	var classed *event.Error
 	var fibers *fiber.Error
@@ -148,8 +148,8 @@ func shown(err error) *RefusalError {
 		return Refuse(CodeResync)
 	case errors.Is(err, feed.ErrTooMany):
 		return Refuse(CodeManyStreams)
-	case errors.As(err, &verdict):
-		return &RefusalError{Code: CodeGone, Detail: verdict.Error()}
+	case errors.As(err, &decided):
+		return &RefusalError{Code: CodeGone, Detail: decided.Error()}
 	case errors.As(err, &state):
 		return &RefusalError{Code: CodeWrongState, Detail: state.Error()}
 	case errors.As(err, &exists):

@@ -85,9 +85,9 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 
 // showRest prints the remaining records of a deleted event.
 func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
-	var verdict *event.DecisionError
-	if errors.As(err, &verdict) {
-		return cli.Print(c, verdict.Decision, func(w io.Writer) error { return writeVerdict(w, verdict.Decision) })
+	var decided *event.DecisionError
+	if errors.As(err, &decided) {
+		return cli.Print(c, decided.Decision, func(w io.Writer) error { return writeDecision(w, decided.Decision) })
 	}
 	if conflict, err := t.Store.Read.ConflictOfEvent(c.Context(), id); err == nil {
 		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
@@ -111,7 +111,7 @@ func writeDropped(w io.Writer, c event.Conflict) error {
 	)
 }
 
-func writeVerdict(w io.Writer, v event.Decision) error {
+func writeDecision(w io.Writer, v event.Decision) error {
 	return cli.WriteFields(w,
 		"event", v.EventID,
 		"status", string(v.Outcome),
@@ -160,7 +160,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if err != nil {
 		return err
 	}
-	if v := e.Verdict; v != nil {
+	if v := e.Decision; v != nil {
 		err := cli.WriteFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
 			"replaced by event", v.ReplacedBy)
 		if err != nil {

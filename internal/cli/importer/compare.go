@@ -44,9 +44,9 @@ type compareOptions struct {
 }
 
 type comparison struct {
-	Lines    int64                                             `json:"lines"`
-	Mistaken int64                                             `json:"mistaken"`
-	Counts   map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
+	Lines   int64                                             `json:"lines"`
+	Invalid int64                                             `json:"invalid"`
+	Counts  map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
 	// Differing counts all differences, of which the first are listed.
 	Differing   int64                        `json:"differing"`
 	Differences []operation.ImportDifference `json:"differences"`
@@ -69,7 +69,7 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	if err != nil {
 		return err
 	}
-	found.Lines, found.Mistaken, found.Counts, found.NotLookedFor = r.lines, r.mistaken, with.Counts, !looked
+	found.Lines, found.Invalid, found.Counts, found.NotLookedFor = r.lines, r.mistaken, with.Counts, !looked
 	if err := cli.Print(c, found, func(w io.Writer) error { return writeComparison(w, found) }); err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 type tried struct {
 	DryRun   bool                      `json:"dry_run"`
 	Lines    int64                     `json:"lines"`
-	Mistaken int64                     `json:"mistaken"`
+	Invalid  int64                     `json:"invalid"`
 	Expired  int64                     `json:"expired"`
 	Counts   operation.ImportCounts    `json:"counts"`
 	Problems []operation.ImportProblem `json:"problems,omitempty"`
@@ -157,7 +157,7 @@ type tried struct {
 
 // found returns the content of a file.
 func (r *reading) found() tried {
-	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: operation.ImportCounts{}}
+	return tried{Lines: r.lines, Invalid: r.mistaken, Expired: r.expired, Counts: operation.ImportCounts{}}
 }
 
 // try reads a file and prints what an import would do.
