@@ -36,7 +36,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 		case len(ids) > 0:
 			return ids, err
 		case event.CodeOf(err) == runs.CodeUnanswered:
-			unsearched = "; Temporal does not answer, so events that wait for a worker were not searched"
+			unsearched = "; Temporal didn't respond, so events waiting for a worker were not searched"
 		case err != nil && !errors.Is(err, event.ErrNotFound):
 			return ids, err
 		}
@@ -44,7 +44,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 	if uuid.Validate(text) == nil {
 		return []string{text}, nil // an operator's decision about it may exist
 	}
-	return nil, Missing("no event is known as %q: want its ID, its workflow ID (provider:key), its key, the number of its dead "+
+	return nil, Missing("no event matches %q: use its ID, its workflow ID (provider:key), its key, the number of its dead "+
 		"letter, or the ID of its request%s", text, unsearched)
 }
 

@@ -42,7 +42,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 			if cursor != "" {
 				var err error
 				if after, err = httpapi.DecodeCursor[Place](cursor); err != nil {
-					return Misuse(c, fmt.Errorf("--cursor %q: want what the page before has named", cursor))
+					return Misuse(c, fmt.Errorf("invalid --cursor %q: use the one that the previous page printed", cursor))
 				}
 			}
 			return l.show(c, t, limit, after)
@@ -52,7 +52,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 		AddLimitFlag(command, &limit, l.Limit)
 	}
 	if l.Place != nil {
-		command.Flags().StringVar(&cursor, "cursor", "", "the next page: what the page before has named")
+		command.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 	}
 	AddJSONFlag(command)
 	AddWideFlag(command)
@@ -114,7 +114,7 @@ func tellNext(c *cobra.Command, next string) error {
 	if next == "" || AsksJSON(c) {
 		return nil
 	}
-	_, err := fmt.Fprintf(c.ErrOrStderr(), "there are more: --cursor %s\n", next)
+	_, err := fmt.Fprintf(c.ErrOrStderr(), "more: --cursor %s\n", next)
 	return err
 }
 

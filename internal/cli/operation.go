@@ -36,9 +36,9 @@ func (o Operations[T]) Commands() []*cobra.Command {
 	one := o.Kind.WithArticle()
 	return []*cobra.Command{
 		o.listCommand(), o.showCommand(), o.watchCommand(),
-		o.changeCommand("pause", "Start nothing more of "+one+" until it is resumed", operation.Paused),
-		o.changeCommand("resume", "Let "+one+" go on", operation.Running),
-		o.changeCommand("cancel", "End "+one+"; what it has started or done stays", operation.Canceled),
+		o.changeCommand("pause", "Pause "+one, operation.Paused),
+		o.changeCommand("resume", "Resume "+one, operation.Running),
+		o.changeCommand("cancel", "Cancel "+one+"; completed work stays", operation.Canceled),
 	}
 }
 
@@ -58,7 +58,7 @@ func (o Operations[T]) listCommand() *cobra.Command {
 }
 
 func (o Operations[T]) showCommand() *cobra.Command {
-	return o.command("show", "Show one "+string(o.Kind)+": its filter, and how far it has come",
+	return o.command("show", "Show one "+string(o.Kind)+": its filter and its progress",
 		func(c *cobra.Command, t *Tools, id string) error {
 			r, err := o.Of(t).Read(c.Context(), id)
 			if err != nil {
@@ -103,7 +103,7 @@ func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Too
 // unknown adds to an error where to find the IDs, if there is no such operation.
 func (o Operations[T]) unknown(id string, err error) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return Missing("there is no %s %q: `holdfast %s list` has them", o.Kind, id, o.Kind)
+		return Missing("no %s %q: see `holdfast %s list`", o.Kind, id, o.Kind)
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func (o Operations[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, er
 	for last := ""; ; {
 		now, err := o.Of(t).Read(c.Context(), id)
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(out, "\nthe %s goes on: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
+			fmt.Fprintf(out, "\nthe %s continues: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
 			return seen, nil
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string)
 	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		return nil, Misuse(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
 	}
-	return nil, Misuse(c, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", ")))
+	return nil, Misuse(c, fmt.Errorf("no provider %q; known providers: %s", name, strings.Join(catalogue.Names(), ", ")))
 }
 
 // DoubtProvider notes, next to an empty result, that no definition has the requested name. That isn't an error: received events
@@ -35,7 +35,7 @@ func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) 
 	if _, known := catalogue.Lookup(name); known {
 		return
 	}
-	doubt := fmt.Sprintf("holdfast: no definition has the name %q", name)
+	doubt := fmt.Sprintf("holdfast: there is no definition named %q", name)
 	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		doubt += "; did you mean " + near + "?"
 	}

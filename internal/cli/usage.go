@@ -111,7 +111,7 @@ func miscounted(c *cobra.Command, given []string, err error) error {
 		return err
 	}
 	_, wanted, _ := strings.Cut(c.Use, " ")
-	return fmt.Errorf("want %s, got %s", cmp.Or(wanted, "no argument"), cmp.Or(quoted(given), "nothing"))
+	return fmt.Errorf("expected %s, got %s", cmp.Or(wanted, "no argument"), cmp.Or(quoted(given), "no argument"))
 }
 
 func quoted(words []string) string {

@@ -15,7 +15,7 @@ import (
 
 // RedriveCommand returns `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
-	return cli.Group("redrive", "See, pause and cancel what `dlq redrive` has started",
+	return cli.Group("redrive", "List, pause and cancel redrives started by `dlq redrive`",
 		"  holdfast redrive list\n  holdfast redrive watch 20261122-161500-k3xq",
 		redrives().Commands()...)
 }
@@ -77,7 +77,7 @@ func endOfRedrive(r operation.Redrive) (bool, error) {
 		return false, nil
 	}
 	if r.Failed > 0 {
-		return true, fmt.Errorf("%d of %d have failed again: holdfast dlq list", r.Failed, r.Total)
+		return true, fmt.Errorf("%d of %d failed again: holdfast dlq list", r.Failed, r.Total)
 	}
 	return true, nil
 }
@@ -94,7 +94,7 @@ func filterText(f operation.RedriveFilter) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "all that wait"
+		return "all waiting dead letters"
 	}
 	return strings.Join(parts, ", ")
 }

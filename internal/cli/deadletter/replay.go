@@ -17,9 +17,9 @@ func replayCommand() *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use:   "replay ID",
-		Short: "Run an event again, or send again what was not delivered",
-		Long: "Run a dead-lettered event again: the same workflow, event and bytes. What was not\n" +
-			"delivered is sent again.",
+		Short: "Replay a failed event, or send a failed delivery again",
+		Long: "Replay a dead letter: the same workflow, event and bytes. A failed delivery is sent\n" +
+			"again.",
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
@@ -41,7 +41,7 @@ func replayCommand() *cobra.Command {
 }
 
 func addWaitFlag(c *cobra.Command, wait *bool) {
-	c.Flags().BoolVar(wait, "wait", false, "wait for the end, and fail if it fails")
+	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
 }
 
 // follow prints what was started and, if wait is set, its outcome.

@@ -66,7 +66,7 @@ func TestCheckFails(t *testing.T) {
 	file := filepath.Join(dir, "acme.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text+"what: 1\n"), 0o600))
 	out, err := run(t, "", "provider", "check")
-	require.ErrorContains(t, err, "1 to correct")
+	require.ErrorContains(t, err, "1 error")
 	require.Equal(t, fmt.Sprintf("acme.yaml:%d:1: what: is not a field; did you mean why? [invalid]\n", strings.Count(text, "\n")+1), out)
 
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

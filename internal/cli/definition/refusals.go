@@ -20,9 +20,9 @@ func refusalsCommand() *cobra.Command {
 	var port cli.APIFlags
 	command := &cobra.Command{
 		Use:   "refusals [PROVIDER]",
-		Short: "Say why a running ingress has refused requests",
-		Long: "Say why a running ingress has refused requests in the last hour: by cause, with what\n" +
-			"to do, and the last ones.",
+		Short: "Show why a running ingress has refused requests",
+		Long: "Show why a running ingress has refused requests in the last hour: the causes, what\n" +
+			"to do, and the last requests.",
 		Example: "  holdfast provider refusals\n  holdfast provider refusals stripe --json | jq '.items[].causes'",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

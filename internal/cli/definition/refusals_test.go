@@ -63,5 +63,5 @@ func TestRefusalsAreTold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "none\n", out)
 	_, err = run(t, "", "provider", "refusals", "--url", "http://127.0.0.1:1")
-	require.ErrorContains(t, err, "nothing answers at http://127.0.0.1:1: is it running?")
+	require.ErrorContains(t, err, "no server is listening at http://127.0.0.1:1: is it running?")
 }

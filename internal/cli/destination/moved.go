@@ -32,7 +32,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isD
 		return err
 	}
 	if err := f.check(there, webhook.CheckSignature); err != nil {
-		return fmt.Errorf("subscriptions cannot be made; nothing was changed:\n%w", err)
+		return fmt.Errorf("subscriptions are invalid; nothing was changed:\n%w", err)
 	}
 	p, err := planOf(f, there, false)
 	if err != nil {

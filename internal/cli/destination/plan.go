@@ -78,7 +78,7 @@ const (
 // subscriptions and deleted after them.
 func planOf(f file, there stored, prune bool) (p plan, err error) {
 	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
-		return plan{}, errors.New("the file names nothing, and --prune would delete all: is it the right one?")
+		return plan{}, errors.New("the file is empty, and --prune would delete everything: is it the right file?")
 	}
 	for _, name := range sorted(f.Destinations) {
 		before, known := there.destinations[name]
@@ -278,12 +278,12 @@ func writePlan(w io.Writer, p plan) error {
 	}
 	const most = 10
 	for _, name := range p.Left[:min(len(p.Left), most)] {
-		fmt.Fprintf(w, "  %s is not in the file, and stays (--prune deletes it)\n", cli.Printable(name))
+		fmt.Fprintf(w, "  %s is not in the file and stays (--prune deletes it)\n", cli.Printable(name))
 	}
 	if more := len(p.Left) - most; more > 0 {
 		fmt.Fprintf(w, "  … and %d more\n", more)
 	}
-	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete; %d stay as they are\n",
+	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete, %d unchanged\n",
 		p.count(opCreate), p.count(opChange), p.count(opDelete), p.Same)
 	return err
 }

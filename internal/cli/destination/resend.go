@@ -15,7 +15,7 @@ import (
 
 // ResendCommand returns `holdfast resend`.
 func ResendCommand() *cobra.Command {
-	return cli.Group("resend", "Send the events of a time to a subscription, once more",
+	return cli.Group("resend", "Send the events of a period to a subscription again",
 		"  holdfast resend plan customers-to-crm --since 6h\n"+
 			"  holdfast resend start customers-to-crm --since 6h --rate 50/s",
 		append(resends().Commands(), planResendCommand(), startResendCommand())...)
@@ -74,7 +74,7 @@ func (o *resendOptions) addFlags(c *cobra.Command) {
 
 func planResendCommand() *cobra.Command {
 	o := resendOptions{rate: operation.KindResend.Rates().Default, dryRun: true}
-	command := named(kindSubscription, "plan", "Count what a resend would do, and do nothing",
+	command := named(kindSubscription, "plan", "Count what a resend would send, and send nothing",
 		"  holdfast resend plan customers-to-crm --since 6h",
 		o.run)
 	o.addFlags(command)
@@ -128,10 +128,10 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 	}
 	takes := time.Duration(float64(o.queues(p)) / o.rate * float64(time.Second)).Round(time.Second)
 	return cli.WriteFields(w,
-		"events of that time", cli.Number(p.Events),
-		"of them matching", matching,
-		"delivered already", cli.Number(p.Delivered),
-		"on their way", cli.Number(p.Open),
+		"events in that period", cli.Number(p.Events),
+		"matching", matching,
+		"already delivered", cli.Number(p.Delivered),
+		"in progress", cli.Number(p.Open),
 		"failed", cli.Number(p.Failed),
 		"never queued", cli.Number(p.Missing),
 		"to be sent", cli.Number(o.queues(p)),

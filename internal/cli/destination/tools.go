@@ -61,7 +61,7 @@ func done(c *cobra.Command, value any, format string, args ...any) error {
 // tellSecret prints a secret, once.
 func tellSecret(w io.Writer, destination, secret string) {
 	if secret != "" {
-		fmt.Fprintf(w, "secret of %s (give it to the receiver; it is shown now and never again):\n  %s\n", destination, secret)
+		fmt.Fprintf(w, "secret of %s (give it to the endpoint; it is shown only once):\n  %s\n", destination, secret)
 	}
 }
 

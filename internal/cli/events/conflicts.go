@@ -12,7 +12,7 @@ import (
 
 // ConflictCommand returns `holdfast conflict`.
 func ConflictCommand() *cobra.Command {
-	group := cli.Group("conflict", "See events whose key belongs to an event with other content",
+	group := cli.Group("conflict", "List events whose key belongs to an event with different content",
 		"  holdfast conflict list --provider stripe --since 24h",
 		conflictListCommand())
 	group.Aliases = []string{"conflicts"}
@@ -22,7 +22,7 @@ func ConflictCommand() *cobra.Command {
 func conflictListCommand() *cobra.Command {
 	var query event.ConflictQuery
 	command := cli.Listing[event.Conflict, int64]{
-		Short:   "List conflicts, the last seen first: whose key it is, how often",
+		Short:   "List conflicts, the last seen first: the key's owner, the count",
 		Example: "  holdfast conflict list --provider stripe --since 24h\n  holdfast conflict list --key evt_123 --wide",
 		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {

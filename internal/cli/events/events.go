@@ -77,7 +77,7 @@ func entityOfProvider(provider, text string) (*event.EntityRef, error) {
 	}
 	kind, id, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || id == "" || provider == "" {
-		return nil, fmt.Errorf("--entity %q: want KIND/ID, and --provider beside it", text)
+		return nil, fmt.Errorf("invalid --entity %q: use KIND/ID together with --provider", text)
 	}
 	return &event.EntityRef{Provider: provider, Kind: kind, ExternalID: id}, nil
 }

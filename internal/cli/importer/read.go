@@ -53,7 +53,7 @@ func (r *reading) take(ctx context.Context, l importer.Line) error {
 		return nil
 	case l.Subscription != nil:
 		if r.subscriptions = append(r.subscriptions, *l.Subscription); len(r.subscriptions) > maxSubscriptions {
-			return fmt.Errorf("line %d: a file holds at most %d subscriptions", l.N, maxSubscriptions)
+			return fmt.Errorf("line %d: a file can have up to %d subscriptions", l.N, maxSubscriptions)
 		}
 	case l.IsExpired && len(l.Items) == 0:
 		r.expired++
@@ -117,7 +117,7 @@ func (r *reading) writeNothing(w io.Writer) error {
 
 // errMistakes follows the list of errors.
 func (r *reading) errMistakes() error {
-	return fmt.Errorf("%d of %d lines have mistakes; nothing was imported (--skip-mistakes imports the others)", r.mistaken, r.lines)
+	return fmt.Errorf("%d of %d lines are invalid; nothing was imported (--skip-invalid imports the others)", r.mistaken, r.lines)
 }
 
 func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
@@ -188,7 +188,7 @@ func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 func writeTried(w io.Writer, f tried) error {
 	expired := ""
 	if f.Expired > 0 {
-		expired = cli.Number(f.Expired) + ": they would make nothing a duplicate"
+		expired = cli.Number(f.Expired) + " (skipped: no event can be their duplicate any more)"
 	}
 	err := cli.WriteFields(w, "dry run", "nothing is changed", "lines", cli.Number(f.Lines), "expired keys", expired)
 	return errors.Join(err, writeCounts(w, f.Counts), writeProblems(w, f.Problems))

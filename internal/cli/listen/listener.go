@@ -54,13 +54,13 @@ func (l *listener) run(ctx context.Context) error {
 		case errors.Is(err, errSkipped):
 			continue
 		case errors.Is(err, errResync), errors.As(err, &refused) && refused.Status == http.StatusGone:
-			l.say("the place is no longer in the feed: going on from now")
+			l.say("the position is no longer in the feed: continuing from now")
 			l.after = "now"
 		case errors.As(err, &refused) && refused.IsFinal(), errors.Is(err, errNoBody):
 			return err
 		case !told || time.Since(began) > pause:
 			told = true
-			l.say("connection lost (%v): trying again", err)
+			l.say("connection lost (%v): reconnecting", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -109,7 +109,7 @@ func (l *listener) wanted(c feed.Change) (id, note string) {
 			l.died = map[string]bool{}
 		}
 		l.died[c.EventID] = true
-		return c.EventID, "died: "
+		return c.EventID, "failed: "
 	}
 	return "", ""
 }
@@ -119,7 +119,7 @@ func (l *listener) show(ctx context.Context, c feed.Change, id, note string) err
 	s, err := readEvent(ctx, l.api, id)
 	var refused *cli.RefusalError
 	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusGone) {
-		l.say("%s %s %s is gone", c.Provider, c.Kind, id)
+		l.say("%s %s %s was deleted", c.Provider, c.Kind, id)
 		return nil
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *listener) again(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {
-		l.say("nothing has come yet")
+		l.say("no event yet")
 		return
 	}
 	l.send(ctx, *l.last, "again ")

@@ -142,7 +142,7 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	for provider, header := range map[string]string{"github": "x-github-event", "shopify": "x-shopify-topic"} {
 		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
 			_, err := run(t, "", append(args, to...)...)
-			require.ErrorContains(t, err, "the type of an event of "+provider+" stands in "+header)
+			require.ErrorContains(t, err, "the type of "+provider+" events is in "+header)
 			require.ErrorContains(t, err, "name the type (")
 		}
 	}

@@ -25,8 +25,8 @@ func VerifyLedgerCommand() *cobra.Command {
 	var withoutTemporal bool
 	command := &cobra.Command{
 		Use:     "verify-ledger FILE",
-		Short:   "Check that nothing of a ledger is lost (exit 1 if it is)",
-		Long:    "Check that nothing of a ledger is lost, doubled or changed. Exit 1 if something is.",
+		Short:   "Check that no event of a ledger is lost (exit 1 if one is)",
+		Long:    "Check that no event of a ledger is lost, duplicated or changed. Exit 1 if one is.",
 		Example: "  holdfast verify-ledger load.ledger --settle 1m",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			l, err := ledger.ReadFile(args[0])
@@ -63,8 +63,8 @@ func VerifyLedgerCommand() *cobra.Command {
 		}),
 	}
 	cli.AddJSONFlag(command)
-	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all is at its end")
-	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "do not ask Temporal about the workflows")
+	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all events have ended")
+	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "don't check the workflows in Temporal")
 	return command
 }
 

@@ -36,9 +36,9 @@ func auditListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	command.Flags().StringVar(&query.Actor, "actor", "", "only what this actor did")
+	command.Flags().StringVar(&query.Actor, "actor", "", "only actions of this actor")
 	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", oversight.AuditActions())
-	command.Flags().StringVar(&query.Object, "object", "", "only what was done to this, such as dead_letter:7")
+	command.Flags().StringVar(&query.Object, "object", "", "only actions on this object, such as dead_letter:7")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
 }
