@@ -164,11 +164,11 @@ func TestAnEventWithoutARow(t *testing.T) {
 	require.Contains(t, string(r.body), `"status":"dead"`)
 	require.NotContains(t, string(r.body), "persisted_at")
 
-	behind.waiting = &event.Waiting{Receipt: someReceipt(), Body: body}
+	behind.idleConnections = &event.Waiting{Receipt: someReceipt(), Body: body}
 	r = ask(t, "GET", base+"/events/"+someID, "")
 	require.Equal(t, 200, r.status, string(r.body))
 	require.Contains(t, string(r.body), `"status":"waiting"`)
-	behind.waiting = nil
+	behind.idleConnections = nil
 
 	behind.noLetter = true
 	behind.conflict = &event.Conflict{Owner: "the-first"}

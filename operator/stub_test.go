@@ -39,7 +39,7 @@ type stub struct {
 
 	noRow, noLetter bool
 	decision        *event.Decision
-	waiting         *event.Waiting
+	idleConnections *event.Waiting
 	conflict        *event.Conflict
 
 	// noSuch is a name that no destination or subscription has. The fields below record what reached them.
@@ -130,10 +130,10 @@ func (s *stub) Decision(context.Context, string) (event.Decision, error) {
 }
 
 func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {
-	if s.waiting == nil {
+	if s.idleConnections == nil {
 		return event.Waiting{}, event.ErrNotFound
 	}
-	return *s.waiting, nil
+	return *s.idleConnections, nil
 }
 
 func (s *stub) Duplicates(context.Context, string) (event.Duplicates, error) {

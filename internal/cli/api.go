@@ -64,7 +64,7 @@ func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 		api.URL = "http://" + cfg.Operator.Addr
 	}
 	if !IsURL(api.URL) {
-		return nil, Misuse(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", api.URL))
+		return nil, UsageError(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", api.URL))
 	}
 	if f.tokenFile == "" {
 		return api, nil
@@ -119,7 +119,7 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 	}
 	response, err := a.Client.Do(request)
 	if err != nil {
-		return nil, Nobody(err, a.URL, a.NamedBy)
+		return nil, Unreachable(err, a.URL, a.NamedBy)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil

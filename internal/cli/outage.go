@@ -33,16 +33,16 @@ const (
 	temporalVariable = "TEMPORAL_ADDRESS"
 )
 
-// Nobody turns an error that means "no server at this address" into one that says what to do. For by, see NamedBy.
-func Nobody(err error, at, by string) error {
+// Unreachable turns an error that means "no server at this address" into one that says what to do. For by, see NamedBy.
+func Unreachable(err error, at, by string) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("no server is listening at %s: %s", at, whatToDo(by))
+		return fmt.Errorf("no server is listening at %s: %s", at, outageAdvice(by))
 	}
 	return err
 }
 
-// whatToDo returns the advice if no server answers. `make run` doesn't help if a setting names the address.
-func whatToDo(by string) string {
+// outageAdvice returns the advice if no server answers. `make run` doesn't help if a setting names the address.
+func outageAdvice(by string) string {
 	if by == "" {
 		return "is it running? `make run` starts it on this machine"
 	}
@@ -62,10 +62,10 @@ func outage(c *cobra.Command, cfg config.Config, err error) error {
 	var temporal *serviceerror.Unavailable
 	switch {
 	case event.CodeOf(err) == "connection_failed":
-		return fmt.Errorf("%w: can't connect to %s: %s", err, databaseHost(cfg), whatToDo(NamedBy(c, "", databaseVariable)))
+		return fmt.Errorf("%w: can't connect to %s: %s", err, databaseHost(cfg), outageAdvice(NamedBy(c, "", databaseVariable)))
 	case errors.As(err, &temporal):
 		return fmt.Errorf("%w: Temporal doesn't respond at %s: %s", err, cfg.Temporal.Address,
-			whatToDo(NamedBy(c, "", temporalVariable)))
+			outageAdvice(NamedBy(c, "", temporalVariable)))
 	}
 	return err
 }

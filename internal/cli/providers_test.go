@@ -22,9 +22,9 @@ func TestAProviderIsDoubted(t *testing.T) {
 		var said bytes.Buffer
 		c := &cobra.Command{}
 		c.SetErr(&said)
-		DoubtProvider(c, config.Config{}, name, 1)
+		WarnUnknownProvider(c, config.Config{}, name, 1)
 		require.Empty(t, said.String())
-		DoubtProvider(c, config.Config{}, name, 0)
+		WarnUnknownProvider(c, config.Config{}, name, 0)
 		require.Equal(t, doubt, said.String())
 	}
 }

@@ -43,8 +43,8 @@ type API struct {
 	// WorkflowURL returns the page of a run in Temporal Web; nil if that isn't configured.
 	WorkflowURL func(event.Run) string
 
-	// Patience is how long to wait for a follower that doesn't read; 0 means 10 seconds.
-	Patience time.Duration
+	// WriteTimeout is how long to wait for a follower that doesn't read; 0 means 10 seconds.
+	WriteTimeout time.Duration
 }
 
 // EventStore reads stored events.

@@ -76,7 +76,7 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 			return event.Record{}, nil, err
 		}
 	}
-	if err := a.whyNothingIsLeft(ctx, id); !errors.Is(err, event.ErrNotFound) {
+	if err := a.explainMissing(ctx, id); !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err
 	}
 	return a.acceptedEvent(ctx, id, workflowID)
@@ -89,8 +89,8 @@ func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) 
 	}
 }
 
-// whyNothingIsLeft explains a missing event; event.ErrNotFound if it never existed.
-func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
+// explainMissing explains a missing event; event.ErrNotFound if it never existed.
+func (a *API) explainMissing(ctx context.Context, id string) error {
 	decision, err := a.Events.Decision(ctx, id)
 	if err == nil {
 		return &event.DecisionError{Decision: decision}

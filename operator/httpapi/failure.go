@@ -83,8 +83,8 @@ var failures = map[Code]struct {
 	CodeUnavailable:      {fiber.StatusServiceUnavailable, "This cannot be answered now. Try again."},
 }
 
-// ofFiber maps the status of Fiber's own errors to codes.
-var ofFiber = map[int]Code{
+// codesOfStatus maps the status of Fiber's own errors to codes.
+var codesOfStatus = map[int]Code{
 	fiber.StatusBadRequest:                  CodeBadRequest,
 	fiber.StatusNotFound:                    CodeNotFound,
 	fiber.StatusMethodNotAllowed:            CodeMethod,
@@ -165,7 +165,7 @@ func shown(err error) *RefusalError {
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
 		return &RefusalError{Code: CodeRefused, Detail: classed.Code}
 	case errors.As(err, &fibers):
-		if known, ok := ofFiber[fibers.Code]; ok {
+		if known, ok := codesOfStatus[fibers.Code]; ok {
 			return Refuse(known)
 		}
 	}

@@ -51,7 +51,7 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 			if err := of(t)(c.Context(), id, cli.ActorOf(c)); err != nil {
 				return err
 			}
-			if !cli.AsksJSON(c) {
+			if !cli.WantsJSON(c) {
 				_, err := fmt.Fprintf(c.OutOrStdout(), done, id)
 				return err
 			}
@@ -92,7 +92,7 @@ func cleanupCommand() *cobra.Command {
 					break
 				}
 			}
-			cli.DoubtProvider(c, t.Cfg, cleanup.Provider, int(all))
+			cli.WarnUnknownProvider(c, t.Cfg, cleanup.Provider, int(all))
 			return cli.Print(c, removal{Removed: all}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "removed %d dead letters\n", all)
 				return err

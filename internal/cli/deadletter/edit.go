@@ -38,7 +38,7 @@ func editCommand() *cobra.Command {
 				return fmt.Errorf("the edited event is dead letter %d, and its run could not be started: "+
 					"`holdfast dlq replay %d` tries again", started.DeadLetter, started.DeadLetter)
 			}
-			fmt.Fprintf(cli.Aside(c), "started %s (run %s) for event %s\n",
+			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s) for event %s\n",
 				started.Run.WorkflowID, started.Run.RunID, started.EventID)
 			return follow(c, t, started, wait)
 		}),

@@ -50,16 +50,16 @@ type redriveOptions struct {
 
 func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if err := o.checkScope(); err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	plan, err := t.Redrives().Plan(c.Context(), o.filter)
 	if err != nil {
 		return err
 	}
-	cli.DoubtProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
+	cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
 	shown := func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }
 	question := fmt.Sprintf("Replay %d dead letters?", plan.Count)
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
 		return err
 	}
 	r, err := redrives().Start(c, t, operation.Redrive{Base: operation.New(o.rate), Filter: o.filter})

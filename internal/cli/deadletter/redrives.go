@@ -46,7 +46,7 @@ func writeRedrive(w io.Writer, r operation.Redrive) error {
 		"in flight", cli.Number(r.InFlight),
 		"skipped", cli.Number(r.Skipped),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 		"blocked by", blockedText(r),
 	)
 }
@@ -87,7 +87,7 @@ func filterText(f operation.RedriveFilter) string {
 	for _, part := range [][2]string{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code},
 		{"step", string(f.Step)}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
-		{"since", cli.MomentText(f.Since)}, {"until", cli.MomentText(f.Until)},
+		{"since", cli.TimeText(f.Since)}, {"until", cli.TimeText(f.Until)},
 	} {
 		if part[1] != "" {
 			parts = append(parts, part[0]+" "+part[1])

@@ -27,10 +27,10 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			if started.Run.WorkflowID == "" {
-				fmt.Fprintf(cli.Aside(c), "sent again: event %s\n", started.EventID)
+				fmt.Fprintf(cli.StatusWriter(c), "sent again: event %s\n", started.EventID)
 				return followDelivery(c, t, started, wait)
 			}
-			fmt.Fprintf(cli.Aside(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
+			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
 			return follow(c, t, started, wait)
 		}),
 	}
@@ -53,7 +53,7 @@ func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait boo
 	}{Replayed: started}
 	if wait {
 		if shown.Outcome, err = awaitRun(c.Context(), t, started.Run); err == nil {
-			fmt.Fprintln(cli.Aside(c), shown.Outcome)
+			fmt.Fprintln(cli.StatusWriter(c), shown.Outcome)
 		}
 	}
 	return cli.Report(c, shown, nil, err)

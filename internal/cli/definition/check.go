@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/internal/word"
 	"holdfast/providers/auth"
 	"holdfast/providers/lint"
 )
@@ -59,7 +57,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 		return nil
 	})
 	if n := len(checked.Mistakes()); err == nil && n > 0 {
-		return errors.New(word.Count(n, "error", "errors"))
+		return fmt.Errorf("%d to fix", n)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 	}
 	request, err := o.request(c.InOrStdin(), catalogue, p)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	if o.sign {
 		if err := p.SignWithSecrets(request, now); err != nil {

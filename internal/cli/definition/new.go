@@ -31,7 +31,7 @@ func newCommand() *cobra.Command {
 			}
 			text, err := begin(args[0])
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			if dir == "" {
 				_, err = fmt.Fprint(c.OutOrStdout(), text)

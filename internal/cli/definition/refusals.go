@@ -43,7 +43,7 @@ func refusalsCommand() *cobra.Command {
 				return err
 			}
 			if len(args) > 0 {
-				cli.DoubtProvider(c, cfg, args[0], len(found.Items))
+				cli.WarnUnknownProvider(c, cfg, args[0], len(found.Items))
 			}
 			return cli.Print(c, found, func(w io.Writer) error { return writeRefusals(w, found.Items) })
 		},

@@ -44,7 +44,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	address := "http://" + listener.Addr().String()
 
 	_, err = run(t, "", "provider", "refusals", "--url", address)
-	require.ErrorContains(t, err, "put it into HOLDFAST_SECRET_TOKEN")
+	require.ErrorContains(t, err, "set HOLDFAST_SECRET_TOKEN")
 	t.Setenv("HOLDFAST_SECRET_TOKEN", text)
 	out, err := run(t, "", "provider", "refusals", "--url", address)
 	require.NoError(t, err)

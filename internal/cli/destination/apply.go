@@ -28,7 +28,7 @@ func applyCommand() *cobra.Command {
 		Example: "  holdfast subscription apply -f subscriptions.yaml --dry-run\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --reason 'release 42'\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
-		RunE: withDesk(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
 	}
 	flags := command.Flags()
 	cli.AddFileFlag(command, &o.file, "subscriptions.yaml", "")
@@ -91,7 +91,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 			return err
 		}
 		for _, name := range sorted(secrets) {
-			tellSecret(w, name, secrets[name])
+			printSecret(w, name, secrets[name])
 		}
 		return nil
 	}), err)

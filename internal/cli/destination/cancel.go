@@ -39,7 +39,7 @@ canceled. One command cancels up to %d: repeat it for more.`, delivery.MaxCancel
 		if len(args) > 0 {
 			return one(c, args)
 		}
-		return withDesk(func(c *cobra.Command, t *tools, _ []string) error { return many.run(c, t) })(c, args)
+		return withTools(func(c *cobra.Command, t *tools, _ []string) error { return many.run(c, t) })(c, args)
 	}
 	many.addFlags(command)
 	return command
@@ -73,7 +73,7 @@ func (o *canceling) run(c *cobra.Command, t *tools) (err error) {
 		return err
 	}
 	found := deliveryapi.NewCanceled(n, o.query.Until)
-	agreed, err := cli.Agree(c, found, func(w io.Writer) error {
+	agreed, err := cli.ConfirmPlan(c, found, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "waiting: %s\n", countText(found))
 		return err
 	}, o.dryRun || n == 0, fmt.Sprintf("Cancel %d deliveries?", found.Waiting))

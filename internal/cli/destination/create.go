@@ -55,7 +55,7 @@ type createOptions struct {
 func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	s, to, err := o.declare(name)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	if err := mustBeNew(c.Context(), t, s, to); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	return cli.Print(c, made, func(w io.Writer) error {
 		fmt.Fprintf(w, "subscription %s goes to %s\n", s.Name, s.To)
 		writeWarnings(w, "", made.Warnings)
-		tellSecret(w, s.To, made.Secret)
+		printSecret(w, s.To, made.Secret)
 		_, err := fmt.Fprintf(w, "try it: holdfast subscription test %s\n", s.Name)
 		return err
 	})

@@ -61,7 +61,7 @@ func listDeliveriesCommand() *cobra.Command {
 		Cells: func(d delivery.Delivery) []string {
 			return []string{
 				d.EventID, d.Subscription, d.Destination, strings.TrimSpace(d.Provider + " " + d.Type), string(d.Status), d.Code,
-				strconv.Itoa(d.Attempts), d.Waits, cli.MomentTextOf(d.DueAt),
+				strconv.Itoa(d.Attempts), d.Waits, cli.OptionalTimeText(d.DueAt),
 			}
 		},
 	}.Command()
@@ -104,7 +104,7 @@ func showDeliveryCommand() *cobra.Command {
 		Use:     "show EVENT SUBSCRIPTION",
 		Short:   "Show one delivery: its status, attempts and last response",
 		Example: "  holdfast delivery show stripe:evt_123 customers-to-crm",
-		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {
 				return err
@@ -162,8 +162,8 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 		"attempts", strconv.Itoa(d.Attempts),
 		"sent again", generation,
 		"queued", d.QueuedAt.Format(time.RFC3339Nano),
-		"next attempt", cli.MomentTextOf(d.DueAt),
-		"ended", cli.MomentTextOf(d.DoneAt),
+		"next attempt", cli.OptionalTimeText(d.DueAt),
+		"ended", cli.OptionalTimeText(d.DoneAt),
 	)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
 	table := cli.NewTable(w, "DELIVERY TO", "SUBSCRIPTION", "STATUS", "CODE", "ATTEMPTS+", "BLOCKED BY+", "NEXT~", "ENDED~")
 	for _, d := range all {
 		table.Row(d.Destination, d.Subscription, string(d.Status), d.Code, strconv.Itoa(d.Attempts), d.Waits,
-			cli.MomentTextOf(d.DueAt), cli.MomentTextOf(d.DoneAt))
+			cli.OptionalTimeText(d.DueAt), cli.OptionalTimeText(d.DoneAt))
 	}
 	return table.Flush()
 }
@@ -219,7 +219,7 @@ func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDeliv
 		Use:     verb + " EVENT SUBSCRIPTION",
 		Short:   short,
 		Example: "  holdfast delivery " + verb + " stripe:evt_123 customers-to-crm --reason INC-42",
-		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {
 				return err

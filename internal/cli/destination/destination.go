@@ -53,7 +53,7 @@ func listDestinationsCommand() *cobra.Command {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
-				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
+				cli.OptionalTimeText(how.Oldest), cli.OptionalTimeText(how.NextAt), how.Trouble,
 			}
 		},
 	}.Command()
@@ -107,7 +107,7 @@ func readDestination(c *cobra.Command, t *tools, name string) (shown deliveryapi
 
 func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	var more []string
-	fields, err := fieldsOf(settingsOfDestination(d.Destination))
+	fields, err := fieldsOf(destinationSettings(d.Destination))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	for _, s := range d.Secrets {
 		mark := s.Fingerprint
 		if s.Until != nil {
-			mark += " until " + cli.MomentTextOf(s.Until)
+			mark += " until " + cli.OptionalTimeText(s.Until)
 		}
 		more = append(more, "secret", mark)
 	}
@@ -134,14 +134,14 @@ func conditionFields(how delivery.Condition) []string {
 	}
 	var failing string
 	if how.TroubleSince != nil {
-		failing = how.Trouble + " since " + cli.MomentTextOf(how.TroubleSince)
+		failing = how.Trouble + " since " + cli.OptionalTimeText(how.TroubleSince)
 	}
 	return []string{
-		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
-		"endpoint busy until", cli.MomentTextOf(how.ResumeAt),
+		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.OptionalTimeText(how.OpenUntil),
+		"endpoint busy until", cli.OptionalTimeText(how.ResumeAt),
 		"failing with", failing,
 		"waiting", cli.Number(how.Waiting), "retrying", cli.Number(how.Retrying), "in flight", cli.Number(how.Leased),
-		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
+		"oldest", cli.OptionalTimeText(how.Oldest), "next attempt", cli.OptionalTimeText(how.NextAt),
 	}
 }
 
@@ -236,7 +236,7 @@ func rotateCommand(kind string) *cobra.Command {
 				return err
 			}
 			if grace < 0 || grace > admin.MaxGrace {
-				return cli.Misuse(c, fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
+				return cli.UsageError(c, fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
 			}
 			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
 			if err != nil {
@@ -248,7 +248,7 @@ func rotateCommand(kind string) *cobra.Command {
 			}
 			shown.Secret = made
 			return cli.Print(c, shown, func(w io.Writer) error {
-				tellSecret(w, destination, made)
+				printSecret(w, destination, made)
 				_, err := fmt.Fprintf(w, "requests are also signed with the previous secret for %s\n", event.Duration(grace))
 				return err
 			})

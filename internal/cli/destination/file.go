@@ -43,7 +43,7 @@ func readFile(data []byte) (file, error) {
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)
 	if err := documents.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return f, errors.Join(everyMistake(data, err)...)
+		return f, errors.Join(allErrors(data, err)...)
 	}
 	if err := documents.Decode(&file{}); !errors.Is(err, io.EOF) {
 		return f, errors.New("the file has more than one document")

@@ -63,7 +63,7 @@ type fieldChange struct {
 // plan changes the current state to the file's.
 type plan struct {
 	Changes []change `json:"changes"`
-	// Same counts unchanged objects.
+	// Identity counts unchanged objects.
 	Same int `json:"same"`
 	// Left are stored subscriptions and destinations that the file doesn't name and that stay.
 	Left []string `json:"left,omitempty"`
@@ -82,7 +82,7 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	}
 	for _, name := range sorted(f.Destinations) {
 		before, known := there.destinations[name]
-		err := p.add(kindDestination, name, known, settingsOfDestination(before), settingsOfDestination(f.Destinations[name]))
+		err := p.add(kindDestination, name, known, destinationSettings(before), destinationSettings(f.Destinations[name]))
 		if err != nil {
 			return p, err
 		}
@@ -90,7 +90,7 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	for _, name := range sorted(f.Subscriptions) {
 		before, known := there.subscriptions[name]
 		wanted := f.Subscriptions[name].Subscription
-		if err := p.add(kindSubscription, name, known, settingsOfSubscription(before), settingsOfSubscription(wanted)); err != nil {
+		if err := p.add(kindSubscription, name, known, subscriptionSettings(before), subscriptionSettings(wanted)); err != nil {
 			return p, err
 		}
 	}
@@ -99,12 +99,12 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	return p, nil
 }
 
-func settingsOfDestination(d delivery.Destination) any {
+func destinationSettings(d delivery.Destination) any {
 	d.ID, d.Version = 0, 0
 	return d
 }
 
-func settingsOfSubscription(s delivery.Subscription) any {
+func subscriptionSettings(s delivery.Subscription) any {
 	s.ID, s.Version, s.DestinationID = 0, 0, 0
 	return s
 }

@@ -53,7 +53,7 @@ func writeResend(w io.Writer, r operation.Resend) error {
 		"events read", cli.Number(r.Read),
 		"deliveries queued", cli.Number(r.Queued),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
 }
 
@@ -107,7 +107,7 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 	}
 	shown := func(w io.Writer) error { return o.writePlan(w, plan) }
 	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
 		return err
 	}
 	return o.start(c, t, s)

@@ -119,7 +119,7 @@ func showSubscriptionCommand() *cobra.Command {
 }
 
 func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condition) error {
-	fields, err := fieldsOf(settingsOfSubscription(s))
+	fields, err := fieldsOf(subscriptionSettings(s))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func conflictListCommand() *cobra.Command {
 		Example: "  holdfast conflict list --provider stripe --since 24h\n  holdfast conflict list --key evt_123 --wide",
 		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			return t.Store.Read.Conflicts(c.Context(), query)
 		},
 		Heading: []string{"ID!", "LAST SEEN/AGE~", "TIMES", "PROVIDER", "SOURCE+", "KEY", "OWNER!", "OWNER'S FINGERPRINT+",

@@ -38,7 +38,7 @@ func entityShowCommand() *cobra.Command {
 			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
 			entity, timeline, err := readEntity(c.Context(), t, ref, at)
 			if errors.Is(err, event.ErrNotFound) && at.IsZero() {
-				return cli.Missing("no %s %q of %s: see `holdfast entity list --provider %s --kind %s`",
+				return cli.NotFound("no %s %q of %s: see `holdfast entity list --provider %s --kind %s`",
 					ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
 			}
 			if err != nil {

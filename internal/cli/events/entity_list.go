@@ -25,7 +25,7 @@ func entityListCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *event.EntityRef) ([]event.Entity, error) {
 			query.Limit, query.After = limit, after
 			if query.Kind != "" && query.Provider == "" || query.Prefix != "" && query.Kind == "" {
-				return nil, cli.Misuse(c, errors.New("--kind needs --provider, and --prefix needs --kind"))
+				return nil, cli.UsageError(c, errors.New("--kind needs --provider, and --prefix needs --kind"))
 			}
 			found, err := t.Store.Read.EntityList(c.Context(), query)
 			lookedTo = found.LookedTo
@@ -58,7 +58,7 @@ func entityListCommand() *cobra.Command {
 // sayWhatIsMissing prints where the list stopped before its end.
 func sayWhatIsMissing(c *cobra.Command, q event.EntityQuery, found event.FoundEntities) {
 	if found.ChangedSince.After(q.Since) {
-		fmt.Fprintf(cli.Aside(c), "too many changes: the list only covers those since %s\n",
+		fmt.Fprintf(cli.StatusWriter(c), "too many changes: the list only covers those since %s\n",
 			found.ChangedSince.Format(time.RFC3339))
 	}
 }

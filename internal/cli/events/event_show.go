@@ -94,7 +94,7 @@ func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
 	if !errors.Is(err, event.ErrNotFound) {
 		return err
 	}
-	return cli.Missing("no event %s. It may have been a dropped duplicate, which has no row; "+
+	return cli.NotFound("no event %s. It may have been a dropped duplicate, which has no row; "+
 		"use the workflow ID (provider:key) to see the original event", id)
 }
 

@@ -31,7 +31,7 @@ func eventListCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *string) ([]event.Record, error) {
 			entity, err := entityOfProvider(query.Provider, changed)
 			if err != nil {
-				return nil, cli.Misuse(c, err)
+				return nil, cli.UsageError(c, err)
 			}
 			query.Entity, query.Limit = entity, limit
 			if after != nil {

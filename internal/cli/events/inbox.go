@@ -27,7 +27,7 @@ func inboxListCommand() *cobra.Command {
 		Example: "  holdfast inbox list --lane overflow\n  holdfast inbox list --provider stripe --limit 500",
 		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
-			query.Limit, query.After = limit, cli.Behind(after)
+			query.Limit, query.After = limit, cli.LastID(after)
 			return t.Store.Inbox.Inbox(c.Context(), query)
 		},
 		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
@@ -55,7 +55,7 @@ func inboxShowCommand() *cobra.Command {
 			}
 			waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id)
 			if errors.Is(err, event.ErrNotFound) {
-				return cli.Missing("event %s isn't in the inbox: `holdfast event show %s` shows its status", id, id)
+				return cli.NotFound("event %s isn't in the inbox: `holdfast event show %s` shows its status", id, id)
 			}
 			if err != nil {
 				return err

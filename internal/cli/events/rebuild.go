@@ -56,7 +56,7 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 		return err
 	}
 	if r.Until.IsZero() {
-		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
+		cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, 0)
 	}
 	r, err = rebuilds().Follow(c, t, r, err)
 	var diffs []fold.EntityDiff

@@ -60,7 +60,7 @@ func diffCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
 			if errors.Is(err, event.ErrNotFound) {
-				return cli.Missing("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: see `holdfast rebuild list`",
+				return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: see `holdfast rebuild list`",
 					args[0])
 			}
 			if err != nil {
@@ -97,7 +97,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"skipped", cli.Number(r.Skipped),
 		"entities that differ", cli.Number(r.Entities),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
 	if err != nil || len(r.Problems) == 0 {
 		return err

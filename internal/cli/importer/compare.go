@@ -55,7 +55,7 @@ type comparison struct {
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	found := comparison{Differences: []operation.ImportDifference{}}
-	with := importer.Comparison{Shelf: t.Store.Imports, Differs: func(d operation.ImportDifference) {
+	with := importer.Comparison{Store: t.Store.Imports, Differs: func(d operation.ImportDifference) {
 		if found.Differing++; len(found.Differences) < o.limit {
 			found.Differences = append(found.Differences, d)
 		}
@@ -68,16 +68,16 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	if err != nil {
 		return err
 	}
-	found.Lines, found.Invalid, found.Counts, found.NotLookedFor = r.lines, r.mistaken, with.Counts, !looked
+	found.Lines, found.Invalid, found.Counts, found.NotLookedFor = r.lines, r.invalid, with.Counts, !looked
 	if err := cli.Print(c, found, func(w io.Writer) error { return writeComparison(w, found) }); err != nil {
 		return err
 	}
-	if err := destination.ApplyMoved(c, t, r.subscriptions, true); err != nil {
+	if err := destination.ApplyImported(c, t, r.subscriptions, true); err != nil {
 		return err
 	}
 	switch {
-	case r.mistaken > 0:
-		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.mistaken, r.lines)
+	case r.invalid > 0:
+		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.invalid, r.lines)
 	case found.Differing > 0:
 		return errors.New("there are differences")
 	}

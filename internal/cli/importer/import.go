@@ -131,10 +131,10 @@ type importOptions struct {
 
 func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err := operation.KindImport.CheckRate(o.rate); err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
-	if file == "-" && !o.dryRun && !cli.SaysYes(c) {
-		return cli.Misuse(c, errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
+	if file == "-" && !o.dryRun && !cli.IsConfirmed(c) {
+		return cli.UsageError(c, errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
 	}
 	if o.dryRun {
 		return o.try(c, t, file)
@@ -143,14 +143,14 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err != nil {
 		return err
 	}
-	if read.hasSomething() && !cli.Confirm(c, read.question()) {
+	if read.hasData() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
-	if err := destination.ApplyMoved(c, t, read.subscriptions, false); err != nil {
+	if err := destination.ApplyImported(c, t, read.subscriptions, false); err != nil {
 		return errors.Join(err, read.drop(c.Context()))
 	}
 	if read.staged == 0 {
-		return cli.Print(c, read.found(), read.writeNothing)
+		return cli.Print(c, read.found(), read.printEmpty)
 	}
 	i, err := imports().Start(c, t, operation.Import{
 		Base: operation.Base{ID: read.id, Rate: o.rate}, Name: filepath.Base(file),

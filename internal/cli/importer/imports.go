@@ -44,7 +44,7 @@ func writeImport(w io.Writer, i operation.Import) error {
 		"rate", cli.RateText(i.Rate),
 		"applied", fmt.Sprintf("%d of %d", i.Read, i.Total),
 		"started", i.StartedAt.Format(time.RFC3339)+" by "+i.StartedBy,
-		"ended", cli.MomentTextOf(i.EndedAt),
+		"ended", cli.OptionalTimeText(i.EndedAt),
 	)
 	return errors.Join(err, writeCounts(w, i.Counts), writeProblems(w, i.Problems))
 }

@@ -32,7 +32,7 @@ type options struct {
 	provider, kind             string
 	forward, secret, providers string
 	since                      time.Time
-	shows                      bool
+	prints                     bool
 }
 
 // Command returns `holdfast listen`.
@@ -61,7 +61,7 @@ In a terminal, r and Enter send the last event again.`,
 				return err
 			}
 			if in, ok := c.InOrStdin().(*os.File); ok && cli.IsTerminal(in) {
-				go one.obey(c.Context(), in)
+				go one.readCommands(c.Context(), in)
 			}
 			return one.run(c.Context())
 		},
@@ -74,16 +74,16 @@ In a terminal, r and Enter send the last event again.`,
 	cli.AddSecretFlag(command, &o.secret, "sign each event again with it")
 	f.StringVar(&o.providers, "providers-dir", "", "the folder of your own definitions, for --secret")
 	cli.AddTimeFlag(command, &o.since, nil, "since", "not before then")
-	f.BoolVar(&o.shows, "print", false, "print the bodies")
+	f.BoolVar(&o.prints, "print", false, "print the bodies")
 	return command
 }
 
 func (o *options) listener(c *cobra.Command) (*listener, error) {
-	if o.forward == "" && !o.shows {
-		return nil, cli.Misuse(c, errors.New("use --forward URL, or --print to only print"))
+	if o.forward == "" && !o.prints {
+		return nil, cli.UsageError(c, errors.New("use --forward URL, or --print to only print"))
 	}
 	if o.forward != "" && !cli.IsURL(o.forward) {
-		return nil, cli.Misuse(c, fmt.Errorf("invalid --forward %q: use http://… or https://…", o.forward))
+		return nil, cli.UsageError(c, fmt.Errorf("invalid --forward %q: use http://… or https://…", o.forward))
 	}
 	cfg, _, err := config.LoadBesideDev()
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *options) listener(c *cobra.Command) (*listener, error) {
 		return nil, err
 	}
 	one := &listener{
-		out: c.OutOrStdout(), shows: o.shows, api: api,
+		out: c.OutOrStdout(), prints: o.prints, api: api,
 		filter: feed.Filter{Provider: o.provider, Kind: o.kind}, after: "now",
 	}
 	if !o.since.IsZero() {
@@ -114,11 +114,11 @@ func (o *options) listener(c *cobra.Command) (*listener, error) {
 	return one, nil
 }
 
-// obey resends the last event for each input line that asks for it.
-func (l *listener) obey(ctx context.Context, in io.Reader) {
+// readCommands resends the last event for each input line that asks for it.
+func (l *listener) readCommands(ctx context.Context, in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if strings.TrimSpace(lines.Text()) == "r" {
-			l.again(ctx)
+			l.resend(ctx)
 		}
 	}
 }

@@ -58,7 +58,7 @@ the database is.`,
 				return err
 			}
 			if err := o.read(c, cfg, args); err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			return bench(c, cfg, &o)
 		},

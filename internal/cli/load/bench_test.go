@@ -17,7 +17,7 @@ import (
 
 // Without a database nothing is checked, but the ledger is kept.
 func TestBenchAnyReceiver(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "ledger")
 	out, err := run(t, "", "bench", "stripe:customer.updated=2", "github", "--count", "200", "--duplicates", "30%",
 		"--bad-signatures", "5%", "--connections", "8", "--rate", "5000/s", "--seed", "7", "--url", r.URL, "--secret", secretOfTests,
@@ -51,7 +51,7 @@ func TestBenchAnyReceiver(t *testing.T) {
 
 // An interrupted load prints what it has sent, says so, and fails.
 func TestBenchInterrupted(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	answer := r.Config.Handler
@@ -95,18 +95,18 @@ func TestBenchNobody(t *testing.T) {
 
 func TestBenchRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
-		"STRIPE_WEBHOOK_SECRET set":  {"stripe"},
-		"there are: adyen":           {"nobody"},
-		"has no sample of":           {"stripe:nothing", "--secret", "s"},
-		"is no address to send to":   {"stripe", "--url", "ftp://x", "--secret", "s"},
-		"connections: want":          {"stripe", "--connections", "5000", "--secret", "s"},
-		`invalid --rate "fast"`:      {"stripe", "--rate", "fast"},
-		`invalid --ramp "1/d"`:       {"stripe", "--ramp", "1/d"},
-		"--duplicates:":              {"stripe", "--duplicates", "300%"},
-		"with a weight above 0":      {"stripe=none"},
-		"want PROVIDER[:TYPE]":       {},
-		"needs one to begin with":    {"stripe", "--ramp", "5", "--secret", "s"},
-		"no provider of the mix has": {"stripe", "--batch", "5", "--secret", "s"},
+		"STRIPE_WEBHOOK_SECRET set":   {"stripe"},
+		"known providers: adyen":      {"nobody"},
+		"has no sample of":            {"stripe:nothing", "--secret", "s"},
+		"is no address to send to":    {"stripe", "--url", "ftp://x", "--secret", "s"},
+		"connections: want":           {"stripe", "--connections", "5000", "--secret", "s"},
+		`invalid --rate "fast"`:       {"stripe", "--rate", "fast"},
+		`invalid --ramp "1/d"`:        {"stripe", "--ramp", "1/d"},
+		`invalid --duplicates "300%"`: {"stripe", "--duplicates", "300%"},
+		"with a weight above 0":       {"stripe=none"},
+		"expected PROVIDER[:TYPE]":    {},
+		"needs one to begin with":     {"stripe", "--ramp", "5", "--secret", "s"},
+		"no provider of the mix has":  {"stripe", "--batch", "5", "--secret", "s"},
 	} {
 		_, err := run(t, "", append([]string{"bench"}, args...)...)
 		require.ErrorContains(t, err, wanted)

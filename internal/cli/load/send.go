@@ -78,11 +78,11 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 	}
 	s, err := newSender(c.InOrStdin(), cfg, provider, o)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	answer, err := s.send(c.Context())
 	if err != nil {
-		return cli.Nobody(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
+		return cli.Unreachable(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
 	}
 	return answer.report(c, cfg, isDev)
 }

@@ -70,7 +70,7 @@ func VerifyLedgerCommand() *cobra.Command {
 
 // waitSettled waits until all acknowledged events have ended or the deadline, and returns how many haven't.
 func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.Time, show func(int)) (left int, err error) {
-	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+	err = pollUntil(ctx, deadline, func() (done bool, err error) {
 		if left, err = c.Unfinished(ctx); left > 0 {
 			show(left)
 		}
@@ -83,15 +83,15 @@ func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.
 func waitAgreed(
 	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
 ) (found []ledger.Finding, err error) {
-	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+	err = pollUntil(ctx, deadline, func() (done bool, err error) {
 		found, err = check(ctx)
 		return !slices.ContainsFunc(found, ledger.Finding.Broken), err
 	})
 	return found, err
 }
 
-// lookUntil calls look at least once, and repeats it until it is done or the deadline.
-func lookUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
+// pollUntil calls look at least once, and repeats it until it is done or the deadline.
+func pollUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
 	ticker := time.NewTicker(settleInterval)
 	defer ticker.Stop()
 	for {

@@ -25,7 +25,7 @@ func auditListCommand() *cobra.Command {
 			"  holdfast audit list --object dead_letter:7 --json | jq '.items[].reason'",
 		Limit: 50, Place: func(e oversight.AuditEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]oversight.AuditEntry, error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			return t.Store.Audit.AuditLog(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "ACTOR", "ROLE+", "ACTION", "OBJECT", "REASON", "DETAIL+"},

@@ -30,11 +30,11 @@ func errorShowCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			n, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || n < 1 {
-				return cli.Misuse(c, fmt.Errorf("invalid number %q: see `holdfast error list`", args[0]))
+				return cli.UsageError(c, fmt.Errorf("invalid number %q: see `holdfast error list`", args[0]))
 			}
 			rows, err := t.Store.Errors.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
 			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
-				err = cli.Missing("no error %d: see `holdfast error list`", n)
+				err = cli.NotFound("no error %d: see `holdfast error list`", n)
 			}
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func errorListCommand() *cobra.Command {
 			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
 		Limit: 50, Place: func(e oversight.ErrorEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []oversight.ErrorEntry, err error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
 			}

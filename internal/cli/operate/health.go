@@ -43,7 +43,7 @@ func HealthCommand() *cobra.Command {
 func checkHealth(c *cobra.Command, at string) error {
 	u, err := url.Parse(at)
 	if err != nil || !cli.IsURL(at) {
-		return cli.Misuse(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", at))
+		return cli.UsageError(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", at))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/readyz"
@@ -56,7 +56,7 @@ func checkHealth(c *cobra.Command, at string) error {
 	}
 	response, err := cli.NewHTTPClient().Do(request)
 	if err != nil {
-		return cli.Nobody(err, at, cli.NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"))
+		return cli.Unreachable(err, at, cli.NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"))
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(c.OutOrStdout(), io.LimitReader(response.Body, 64<<10)); err != nil {

@@ -25,7 +25,7 @@ func payloadKeyNewCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := payloadcodec.NewKey(args[0])
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			return cli.Print(c, map[string]string{"entry": key.Entry()}, func(w io.Writer) error {
 				_, err = fmt.Fprintf(w, "entry (put it into HOLDFAST_PAYLOAD_KEYS, or into the file that "+

@@ -39,7 +39,7 @@ func PurgeCommand() *cobra.Command {
 				return expungeEvent(c, t, expunge, dryRun, cli.ActorOf(c))
 			}
 			if dryRun {
-				return cli.Misuse(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
+				return cli.UsageError(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
 			}
 			return purgeExpired(c, t, cli.ActorOf(c))
 		}),

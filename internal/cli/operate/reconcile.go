@@ -50,7 +50,7 @@ type reconcileOptions struct {
 
 func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if o.since.IsZero() {
-		return cli.Misuse(c, errors.New("missing --since: use the time of the older backup"))
+		return cli.UsageError(c, errors.New("missing --since: use the time of the older backup"))
 	}
 	if o.until.IsZero() {
 		o.until = time.Now().UTC()
@@ -63,7 +63,7 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	}
 	shown := func(w io.Writer) error { return writeComparison(w, plan) }
 	question := fmt.Sprintf("Repair %d?", plan.Repairs())
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
 		return err
 	}
 	return o.repair(c, t, s, plan)
@@ -79,7 +79,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 		return err
 	}
 	done, err := s.Compare(c.Context(), o.since, o.until, false)
-	if cli.AsksJSON(c) {
+	if cli.WantsJSON(c) {
 		return errors.Join(cli.Print(c, done, nil), err)
 	}
 	if err != nil {

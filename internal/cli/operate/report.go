@@ -23,7 +23,7 @@ func ReportCommand() *cobra.Command {
 		Example: "  holdfast report\n  holdfast report --window 168h --json | jq .received",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return cli.Misuse(c, errors.New("--window must be more than 0"))
+				return cli.UsageError(c, errors.New("--window must be more than 0"))
 			}
 			until := time.Now().UTC()
 			report, err := installation.NewStatistics(t.Cfg, t.Store, t.Temporal).Report(c.Context(), until.Add(-window), until)

@@ -28,7 +28,7 @@ func StatsCommand() *cobra.Command {
 		Example: "  holdfast stats --watch\n  holdfast stats --window 24h --json | jq .dead_letters",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return cli.Misuse(c, errors.New("--window must be more than 0"))
+				return cli.UsageError(c, errors.New("--window must be more than 0"))
 			}
 			if !watch {
 				return printStats(c, t, window)
@@ -47,7 +47,7 @@ func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		if !cli.AsksJSON(c) {
+		if !cli.WantsJSON(c) {
 			fmt.Fprint(c.OutOrStdout(), "\x1b[H\x1b[2J") // to the top of an empty screen
 		}
 		if err := printStats(c, t, window); err != nil {
@@ -90,7 +90,7 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 	}
 	deliveries := cli.NewTable(w, "DELIVERIES", "COUNT", "OLDEST~")
 	for _, n := range s.Deliveries {
-		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.MomentTextOf(n.Oldest))
+		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.OptionalTimeText(n.Oldest))
 	}
 	if len(s.InTrouble) > 0 {
 		fmt.Fprintf(w, "failing destinations: %s\n", strings.Join(s.InTrouble, ", "))

@@ -27,11 +27,11 @@ func tokenNewCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			role, err := word.Choose(args[1], access.Roles())
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			text, token, err := access.NewToken(args[0], role)
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			made := map[string]string{"token": text, "entry": fmt.Sprint(token)}
 			return cli.Print(c, made, func(w io.Writer) error {
