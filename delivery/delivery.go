@@ -53,7 +53,7 @@ type Delivery struct {
 	Generation int    `json:"generation,omitempty"`
 	// Waits says why an open delivery isn't in flight: "due" (scheduled), "paused", "disabled", "breaker", "full" (in-flight limit),
 	// "rate" (no slot soon) or "busy" (the endpoint asked for a pause).
-	Waits    string     `json:"waits,omitempty"`
+	Waits    string     `json:"blocked_by,omitempty"`
 	QueuedAt time.Time  `json:"queued_at"`
 	DueAt    *time.Time `json:"due_at,omitempty"`
 	DoneAt   *time.Time `json:"done_at,omitempty"`

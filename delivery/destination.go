@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -195,8 +196,8 @@ type Condition struct {
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
 	// ResumeAt is the end of the pause that the endpoint asked for.
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
-	TroubleSince *time.Time `json:"trouble_since,omitempty"`
-	Trouble      string     `json:"trouble,omitempty"`
+	TroubleSince *time.Time `json:"failing_since,omitempty"`
+	Trouble      string     `json:"failure,omitempty"`
 	// Waiting, Retrying and Leased count open deliveries, each once: Leased are in flight, Retrying have failed before, Waiting are
 	// the others. Oldest is when the oldest was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`
@@ -206,6 +207,21 @@ type Condition struct {
 	NextAt   *time.Time `json:"next_at,omitempty"`
 	// AtLeast marks Waiting and Retrying as lower bounds.
 	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// UnmarshalJSON also reads the names that two fields have in recorded histories.
+func (c *Condition) UnmarshalJSON(data []byte) error {
+	type plain Condition
+	old := struct {
+		*plain
+		TroubleSince *time.Time `json:"trouble_since"`
+		Trouble      string     `json:"trouble"`
+	}{plain: (*plain)(c)}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	c.TroubleSince, c.Trouble = cmp.Or(c.TroubleSince, old.TroubleSince), cmp.Or(c.Trouble, old.Trouble)
+	return nil
 }
 
 // Waits counts open deliveries that aren't in flight.

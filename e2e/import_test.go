@@ -50,15 +50,15 @@ func TestACompanyMovesIn(t *testing.T) {
 	file := filepath.Join(dir, "old.ndjson")
 	write := func(all ...string) { require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "\n")), 0o600)) }
 	write(append(lines, `{"record":"key","key":"later"}`)...)
-	out, err := i.run(t, "import", file, "--provider-of-lines", "acme", "--yes")
+	out, err := i.run(t, "import", file, "--default-provider", "acme", "--yes")
 	require.Error(t, err)
 	require.Contains(t, out, file+": line 6: first_seen: is missing")
 	write(append(lines, `{"record":"entity","kind":"ordre","id":"o1","state":{}}`)...)
-	out, err = i.run(t, "import", file, "--provider-of-lines", "acme", "--yes")
+	out, err = i.run(t, "import", file, "--default-provider", "acme", "--yes")
 	require.Error(t, err)
 	require.Contains(t, out, file+`: line 6: kind: "ordre" is unknown: the definition acme has order`)
 	write(lines...)
-	out, err = i.run(t, "import", file, "--provider-of-lines", "acme", "--dry-run")
+	out, err = i.run(t, "import", file, "--default-provider", "acme", "--dry-run")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "+ subscription crm")
 	for _, table := range []string{"import_rows", "imports", "subscriptions", "dead_letters"} {
@@ -87,7 +87,7 @@ func TestACompanyMovesIn(t *testing.T) {
 	i.awaitStatus(t, "import/"+again.ID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	i.replay(t, "import_completed", "import/"+again.ID)
 	write(lines[0], lines[1], lines[3], lines[4])
-	out, err = i.run(t, "compare", file, "--provider-of-lines", "acme")
+	out, err = i.run(t, "compare", file, "--default-provider", "acme")
 	require.Error(t, err, "the file does not name it")
 	require.Contains(t, out, "event acme dead is only here")
 	require.Contains(t, out, "0 to create, 0 to change")
@@ -104,7 +104,7 @@ func TestACompanyMovesIn(t *testing.T) {
 
 func (i *installation) imports(t *testing.T, file string, args ...string) (done operation.Import) {
 	t.Helper()
-	out, err := i.run(t, append([]string{"import", file, "--provider-of-lines", "acme", "--yes", "--json"}, args...)...)
+	out, err := i.run(t, append([]string{"import", file, "--default-provider", "acme", "--yes", "--json"}, args...)...)
 	require.NoError(t, err, out)
 	start := strings.Index(out, "{\n")
 	require.GreaterOrEqual(t, start, 0, out)

@@ -67,7 +67,7 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 	var failed *exec.ExitError
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, 1, failed.ExitCode())
-	require.Contains(t, string(failed.Stderr), "acknowledged events are dead letters: `holdfast dlq list` says why")
+	require.Contains(t, string(failed.Stderr), "acknowledged events are dead letters: see `holdfast dlq list`")
 	var result struct{ Check ledger.Report }
 	require.NoError(t, json.Unmarshal(out, &result), string(out))
 	require.Positive(t, result.Check.Dead)

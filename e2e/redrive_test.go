@@ -101,7 +101,7 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.Contains(t, out, "failed 60")
 	out, err = i.run(t, "dlq", "redrive", "--provider", "stripe", "--source", "shop-a", "--dry-run")
 	require.NoError(t, err, out)
-	require.Contains(t, out, "no dead letter that waits matches: provider stripe, source shop-a")
+	require.Contains(t, out, "no waiting dead letter matches: provider stripe, source shop-a")
 	for _, list := range []string{"event list", "dlq list", "dlq redrive"} {
 		out, err = i.run(t, append(strings.Fields(list), "--source", "shop-a")...)
 		require.Error(t, err, list)

@@ -146,8 +146,8 @@ func TestErrorsFromBehindAreTranslated(t *testing.T) {
 // An event that has a row and an operator's decision is shown with both.
 func TestAnEventIsShownWithTheVerdictOnIt(t *testing.T) {
 	t.Parallel()
-	verdict := &event.Decision{EventID: someID, Outcome: event.OutcomeDiscarded, By: "ada", At: noon, Reason: "a test"}
-	_, base := serve(t, operator.Options{API: (&stub{verdict: verdict}).api()})
+	decision := &event.Decision{EventID: someID, Outcome: event.OutcomeDiscarded, By: "ada", At: noon, Reason: "a test"}
+	_, base := serve(t, operator.Options{API: (&stub{decision: decision}).api()})
 	r := ask(t, "GET", base+"/events/"+someID, "")
 	require.Equal(t, 200, r.status, string(r.body))
 	require.Contains(t, string(r.body), `"outcome":"discarded","at":"2026-11-21T12:00:00Z","by":"ada","reason":"a test"`)
@@ -164,11 +164,11 @@ func TestAnEventWithoutARow(t *testing.T) {
 	require.Contains(t, string(r.body), `"status":"dead"`)
 	require.NotContains(t, string(r.body), "persisted_at")
 
-	behind.waiting = &event.Waiting{Receipt: someReceipt(), Body: body}
+	behind.idleConnections = &event.Waiting{Receipt: someReceipt(), Body: body}
 	r = ask(t, "GET", base+"/events/"+someID, "")
 	require.Equal(t, 200, r.status, string(r.body))
 	require.Contains(t, string(r.body), `"status":"waiting"`)
-	behind.waiting = nil
+	behind.idleConnections = nil
 
 	behind.noLetter = true
 	behind.conflict = &event.Conflict{Owner: "the-first"}
@@ -176,7 +176,7 @@ func TestAnEventWithoutARow(t *testing.T) {
 	require.Equal(t, "404 it was dropped: event the-first has its key", fmt.Sprint(r.status, " ", r.Error.Detail))
 	behind.conflict = nil
 	require.Equal(t, 404, ask(t, "GET", base+"/events/"+someID, "").status)
-	behind.verdict = &event.Decision{EventID: someID, Outcome: event.OutcomeExpunged, By: "ada", At: noon}
+	behind.decision = &event.Decision{EventID: someID, Outcome: event.OutcomeExpunged, By: "ada", At: noon}
 	r = ask(t, "GET", base+"/events/"+someID, "")
 	require.Equal(t, "410 gone", fmt.Sprint(r.status, " ", r.Error.Code))
 	require.Equal(t, "event "+someID+" was expunged by ada at 2026-11-21T12:00:00Z", r.Error.Detail)

@@ -38,12 +38,12 @@ func (r *refusedLogins) add(address string) {
 		r.from = append(r.from, address)
 	}
 	if !r.isQuiet {
-		r.tell()
+		r.flush()
 	}
 }
 
-// tell writes an entry and then pauses.
-func (r *refusedLogins) tell() {
+// flush writes an entry and then pauses.
+func (r *refusedLogins) flush() {
 	e := refusedEntry(r.count, r.from)
 	r.count, r.from, r.isQuiet = 0, nil, true
 	go r.write(e)
@@ -51,7 +51,7 @@ func (r *refusedLogins) tell() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.isQuiet = false; r.count > 0 {
-			r.tell()
+			r.flush()
 		}
 	})
 }

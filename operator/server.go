@@ -37,9 +37,9 @@ type Options struct {
 	Refusals RefusalMemory
 	// Tokens grant access to the API. Without tokens, every client that reaches the server may do anything: see CheckAddress.
 	Tokens access.Tokens
-	// Sessions stores logins; nil disables them. Tickets are one-time login links; nil disables those.
-	Sessions SessionStore
-	Tickets  *access.Tickets
+	// Sessions stores logins; nil disables them. LoginLinks are one-time login links; nil disables those.
+	Sessions   SessionStore
+	LoginLinks *access.LoginLinks
 	// TemporalWeb are the origins whose pages may call the codec endpoint.
 	TemporalWeb []string
 	// ChangesOrigins are the origins whose pages may read the change feed.
@@ -78,7 +78,7 @@ const (
 	writeTimeout        = 30 * time.Second
 	idleTimeout         = 60 * time.Second
 	bodyLimit           = 64 << 10
-	// maxConnections leaves room for maxWaiting, requests being served, and connections being closed.
+	// maxConnections leaves room for maxIdleConnections, requests being served, and connections being closed.
 	maxConnections = 512
 	// maxHeaders is in bytes; proxies and tracing add to Fiber's default of 4 KiB.
 	maxHeaders = 16 << 10
@@ -112,15 +112,15 @@ func New(o Options) *Server {
 		s.routes = append(s.routes, httpapi.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
 		s.routes = append(s.routes, o.API.Routes()...)
 	}
-	s.admitGuests(o)
-	gate := newGate(o, s.log)
+	s.allowCrossOrigin(o)
+	authorizer := newAuthorizer(o, s.log)
 	if o.Site != nil {
-		o.Site.add(s.app, gate, o.Prefix)
+		o.Site.add(s.app, authorizer, o.Prefix)
 	}
 	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, gate.guard(access.Needs(r.Method, r.Path), false), r.Handler)
+		s.app.Add(r.Method, r.Path, authorizer.guard(access.Needs(r.Method, r.Path), false), r.Handler)
 	}
-	s.app.Server().HeaderReceived = gate.limitBody
+	s.app.Server().HeaderReceived = authorizer.limitBody
 	if o.API != nil && o.API.Live != nil {
 		s.closeStreams = o.API.Live.Close
 	}
@@ -182,7 +182,7 @@ func newApp(fail fiber.ErrorHandler) *fiber.App {
 	server := app.Server()
 	server.SecureErrorLogMessage = true // fasthttp's error texts quote headers
 	server.CloseOnShutdown = true
-	limitWaiting(server)
+	limitIdleConnections(server)
 	return app
 }
 

@@ -11,7 +11,7 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Site has the browser pages: see package operator/console. The same gate protects them.
+// Site has the browser pages: see package operator/console. The same authorizer protects them.
 type Site struct {
 	// Home is the first page; all paths that begin with it belong to the site.
 	Home  string
@@ -34,7 +34,7 @@ func (s *Site) owns(path string) bool {
 }
 
 // add registers the pages and redirects browsers to the first one.
-func (s *Site) add(app *fiber.App, g *gate, prefix string) {
+func (s *Site) add(app *fiber.App, g *authorizer, prefix string) {
 	app.Add(fiber.MethodGet, "/", func(c *fiber.Ctx) error {
 		c.Vary(fiber.HeaderAccept)
 		if c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) != fiber.MIMETextHTML {
@@ -46,7 +46,11 @@ func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 		app.Add(p.Method, p.Path, g.guard(access.Needs(p.Method, p.Path), true), p.Handler)
 	}
 	app.All(s.Home+"/*", g.guard(access.RoleViewer, true), func(c *fiber.Ctx) error {
-		if path := strings.TrimRight(c.Path(), "/"); path != c.Path() && c.Method() == fiber.MethodGet {
+		path := strings.TrimRight(c.Path(), "/")
+		if rest, ok := strings.CutPrefix(path+"/", s.Home+"/receivers/"); ok { // the former path of destinations
+			path = strings.TrimRight(s.Home+"/destinations/"+rest, "/")
+		}
+		if path != c.Path() && c.Method() == fiber.MethodGet {
 			if asked := c.Request().URI().QueryString(); len(asked) > 0 {
 				path += "?" + string(asked)
 			}
@@ -66,8 +70,8 @@ func (s *Site) fail(c *fiber.Ctx, f httpapi.Failure) (err error) {
 	return s.Fail(c, f)
 }
 
-// onPages has messages for pages where the table's are meant for programs.
-var onPages = map[httpapi.Code]string{
+// pageMessages has messages for pages where the table's are meant for programs.
+var pageMessages = map[httpapi.Code]string{
 	httpapi.CodeUnauthenticated: "You are not logged in.",
 	httpapi.CodeNotFound:        "There is no such page.",
 }
@@ -75,7 +79,7 @@ var onPages = map[httpapi.Code]string{
 // FailureOf converts an error for pages.
 func FailureOf(c *fiber.Ctx, err error) httpapi.Failure {
 	f := httpapi.FailureOf(c, err)
-	f.Message = cmp.Or(onPages[f.Code], f.Message)
+	f.Message = cmp.Or(pageMessages[f.Code], f.Message)
 	return f
 }
 

@@ -100,7 +100,7 @@ func TestWhoReadsSlowlyIsToldWhatWasSkipped(t *testing.T) {
 			t.Parallel()
 			s := &stub{}
 			api := s.api()
-			api.Patience = time.Minute
+			api.WriteTimeout = time.Minute
 			_, url := serve(t, operator.Options{API: api})
 			next := slowly(t, url, isSocket)
 			const all = 10_000
@@ -148,7 +148,7 @@ func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 			s := &stub{}
 			api := s.api()
 			api.Live = feed.NewHub(s, 1)
-			api.Patience = 50 * time.Millisecond
+			api.WriteTimeout = 50 * time.Millisecond
 			_, url := serve(t, operator.Options{API: api})
 			next := slowly(t, url, isSocket)
 			s.wide(10_000)

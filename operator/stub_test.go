@@ -38,8 +38,8 @@ type stub struct {
 	changes []feed.Change
 
 	noRow, noLetter bool
-	verdict         *event.Decision
-	waiting         *event.Waiting
+	decision        *event.Decision
+	idleConnections *event.Waiting
 	conflict        *event.Conflict
 
 	// noSuch is a name that no destination or subscription has. The fields below record what reached them.
@@ -122,18 +122,18 @@ func (s *stub) Event(context.Context, string) (event.Record, error) {
 	return someRecord(), s.call("event")
 }
 
-func (s *stub) Verdict(context.Context, string) (event.Decision, error) {
-	if s.verdict == nil {
+func (s *stub) Decision(context.Context, string) (event.Decision, error) {
+	if s.decision == nil {
 		return event.Decision{}, event.ErrNotFound
 	}
-	return *s.verdict, nil
+	return *s.decision, nil
 }
 
 func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {
-	if s.waiting == nil {
+	if s.idleConnections == nil {
 		return event.Waiting{}, event.ErrNotFound
 	}
-	return *s.waiting, nil
+	return *s.idleConnections, nil
 }
 
 func (s *stub) Duplicates(context.Context, string) (event.Duplicates, error) {

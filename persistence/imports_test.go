@@ -544,7 +544,7 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
 	var told []operation.ImportDifference
-	c := importer.Comparison{Shelf: m.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
+	c := importer.Comparison{Store: m.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
 	require.NoError(t, c.Add(t.Context(), []operation.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
 	looked, err := c.Extras(t.Context())
 	require.NoError(t, err)

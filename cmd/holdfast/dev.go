@@ -24,6 +24,6 @@ func devCommand() *cobra.Command {
 			return dev.Run(c.Context(), cfg, c.OutOrStdout(), verbose)
 		},
 	}
-	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "log all that HOLDFAST_LOG_LEVEL lets through, not only warnings")
+	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
 	return command
 }

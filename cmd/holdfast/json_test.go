@@ -151,17 +151,17 @@ func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 		require.Equal(t, "none\n", must(t, "dlq list --state all --event "+name))
 	}
 	for line, why := range map[string]string{
-		"event show nothing":                "no event is known as \"nothing\": want its ID",
-		"event show " + uuid.NewString():    "it may have been sent again and dropped",
+		"event show nothing":                "no event matches \"nothing\": use its ID",
+		"event show " + uuid.NewString():    "It may have been a dropped duplicate",
 		"dlq show evt_1":                    "has no dead letter",
-		"redrive pause none":                "there is no redrive \"none\": `holdfast redrive list` has them",
-		"redrive show none":                 "there is no redrive \"none\"",
-		"rebuild pause none":                "there is no rebuild \"none\"",
-		"resend pause none":                 "there is no resend \"none\"",
-		"resend watch none":                 "there is no resend \"none\"",
+		"redrive pause none":                "no redrive \"none\": see `holdfast redrive list`",
+		"redrive show none":                 "no redrive \"none\"",
+		"rebuild pause none":                "no rebuild \"none\"",
+		"resend pause none":                 "no resend \"none\"",
+		"resend watch none":                 "no resend \"none\"",
 		"destination show none":             "there is no destination \"none\"",
-		"entity show stripe customer cus_2": "`holdfast entity list --provider stripe --kind customer` has them",
-		"error show 7":                      "there is no error 7",
+		"entity show stripe customer cus_2": "see `holdfast entity list --provider stripe --kind customer`",
+		"error show 7":                      "no error 7",
 	} {
 		_, err := run(t, "", strings.Fields(line)...)
 		require.ErrorContains(t, err, why, line)
@@ -247,7 +247,7 @@ func TestWhereNothingAnswers(t *testing.T) {
 		"send stripe" + flagged + "whsec_" + "c2VjcmV0LTE=":   {"http://127.0.0.1:1", "--url"},
 	} {
 		t.Run(line, func(t *testing.T) {
-			said := want.by + " says where"
+			said := "The address comes from " + want.by
 			beside := said
 			if !strings.HasPrefix(want.by, "--") {
 				beside = "`make run` starts it on this machine"
@@ -282,7 +282,7 @@ func TestConfigShowsTheDevStack(t *testing.T) {
 // Without any setting that names a database, the error tells developers, but not operators, about the dev stack.
 func TestWithoutADatabase(t *testing.T) {
 	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
-	const beside = "beside a `make run` it is known"
+	const beside = "`make run` sets it for commands on the same machine"
 	_, err := run(t, "", "event", "list")
 	require.ErrorContains(t, err, beside)
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")

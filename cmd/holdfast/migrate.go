@@ -14,8 +14,8 @@ func migrateCommand() *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use:     "migrate",
-		Short:   "Bring the database up to date, prepare Temporal's namespace",
-		Example: "  holdfast migrate\n  holdfast migrate --wait-only     # beside another one that does it",
+		Short:   "Migrate the database and prepare Temporal's namespace",
+		Example: "  holdfast migrate\n  holdfast migrate --wait-only     # while another process does it",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,6 +36,6 @@ func migrateCommand() *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&wait, "wait-only", false,
-		"change nothing, and wait until another process has brought the database up to date")
+		"change nothing, and wait until another process has migrated the database")
 	return command
 }

@@ -114,14 +114,14 @@ func newOutage(t *testing.T, w window, pictures string) *outage {
 	return o
 }
 
-func (o *outage) path() string { return "/console/receivers/" + o.name }
+func (o *outage) path() string { return "/console/destinations/" + o.name }
 
 func (o *outage) shoot(what string) { o.t.Helper(); o.b.shoot(o.pictures, what+"-"+o.window.String()) }
 
 // create fills in the forms, the first one incorrectly at first.
 func (o *outage) create() {
 	t, b := o.t, o.b
-	b.open("/console/receivers")
+	b.open("/console/destinations")
 	o.shoot("1-list")
 	b.submit(`a[href="/console/new-destination"]`)
 	b.fill(`[name="name"]`, o.name)

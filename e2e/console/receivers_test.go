@@ -54,7 +54,7 @@ func (r *receiver) await(t *testing.T, eventID, status string) {
 	})
 }
 
-func (r *receiver) path() string { return "/console/receivers/" + r.name }
+func (r *receiver) path() string { return "/console/destinations/" + r.name }
 
 // An operator pauses a destination and resumes it; events that came meanwhile are on its page, and nothing is lost.
 func TestAReceiverIsPausedAndResumed(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 	r.send(t, "delivered")
 	for name, b := range map[string]*browser{"with scripts": newBrowser(t), "without": newBrowser(t).withoutScripts()} {
 		b.as(access.RoleOperator)
-		require.Equal(t, 200, b.open("/console/receivers?name="+r.name))
+		require.Equal(t, 200, b.open("/console/destinations?name="+r.name))
 		require.Equal(t, "Destinations · Holdfast", b.title())
 		require.Contains(t, b.page(), "100.0 %", name)
 		b.submit(`th a[href="` + r.path() + `"]`)
@@ -80,7 +80,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 
 		waiting := holdfast.send(t, uniqueID("evt"), fmt.Sprintf(`{"type":%q}`, r.eventType))
 		r.await(t, waiting, "pending")
-		b.open("/console/receivers?only=paused&name=" + r.name)
+		b.open("/console/destinations?only=paused&name=" + r.name)
 		require.Contains(t, b.page(), r.name)
 		b.open(r.path())
 		require.Contains(t, b.text("section[aria-labelledby=waiting]"), "paused")
@@ -197,11 +197,11 @@ func TestReceiversAreAccessible(t *testing.T) {
 	r.status.Store(http.StatusServiceUnavailable)
 	r.send(t, "retrying")
 	b := newBrowser(t).as(access.RoleAdmin)
-	for _, path := range []string{"/console/receivers", "/console/receivers?only=trouble", "/console/receivers?name=nobody", r.path(), r.path() + "/disable"} {
+	for _, path := range []string{"/console/destinations", "/console/destinations?only=failing", "/console/destinations?name=nobody", r.path(), r.path() + "/disable"} {
 		require.Equal(t, 200, b.open(path), path)
 		b.requireAccessible()
 	}
-	require.Equal(t, 400, b.open("/console/receivers?only=nonsense"))
-	require.Equal(t, 404, b.open("/console/receivers/nobody"))
+	require.Equal(t, 400, b.open("/console/destinations?only=nonsense"))
+	require.Equal(t, 404, b.open("/console/destinations/nobody"))
 	require.Equal(t, 404, b.open(r.path()+"/explode"))
 }

@@ -29,8 +29,8 @@ type ImportDifference struct {
 	EventID string `json:"event_id,omitempty"`
 	// Field is a JSON pointer into the state, or "status". There and Here are its values in the other system and here.
 	Field string          `json:"field,omitempty"`
-	There json.RawMessage `json:"there,omitempty"`
-	Here  json.RawMessage `json:"here,omitempty"`
+	There json.RawMessage `json:"imported,omitempty"`
+	Here  json.RawMessage `json:"stored,omitempty"`
 }
 
 // ImportCompared is the result of comparing one item of a file.

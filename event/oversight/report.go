@@ -20,11 +20,11 @@ type Report struct {
 	Errors Trend `json:"errors"`
 	// Delivered and GivenUp count deliveries of the period's events.
 	Delivered Trend `json:"delivered"`
-	GivenUp   Trend `json:"given_up"`
+	GivenUp   Trend `json:"failed_deliveries"`
 	// Waiting lists the backlogs by name.
 	Waiting []Backlog `json:"waiting"`
 	// FailingDestinations names some failing destinations.
-	FailingDestinations []string `json:"in_trouble,omitempty"`
+	FailingDestinations []string `json:"failing_destinations,omitempty"`
 }
 
 // Trend is a count in the period and in the previous one.

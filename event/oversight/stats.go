@@ -22,7 +22,7 @@ type Stats struct {
 	Inbox []InboxCount `json:"inbox"`
 	// Deliveries counts open deliveries; FailingDestinations names some failing destinations.
 	Deliveries          []DeliveryCount `json:"deliveries"`
-	FailingDestinations []string        `json:"destinations_in_trouble,omitempty"`
+	FailingDestinations []string        `json:"failing_destinations,omitempty"`
 	// Errors counts the errors in the window.
 	Errors []ErrorCount `json:"errors"`
 	// Queues are task queues; nil if Temporal didn't respond.
@@ -93,5 +93,5 @@ type ScheduleStats struct {
 	LastRun string     `json:"last_run,omitempty"`
 	NextAt  *time.Time `json:"next_at,omitempty"`
 	// Trouble describes a problem; empty if healthy.
-	Trouble string `json:"trouble,omitempty"`
+	Trouble string `json:"failure,omitempty"`
 }

@@ -50,7 +50,7 @@ type APIFlags struct{ url, tokenFile string }
 func (f *APIFlags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.url, "operator", "",
 		"the operator port of a running Holdfast (default: http:// and HOLDFAST_OPERATOR_ADDR)")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "a file with the token (default: it is in "+TokenVariable+")")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "a file with the token (default: "+TokenVariable+")")
 	Alias(c, "url", "operator")
 }
 
@@ -64,7 +64,7 @@ func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 		api.URL = "http://" + cfg.Operator.Addr
 	}
 	if !IsURL(api.URL) {
-		return nil, Misuse(c, fmt.Errorf("--operator %q: want http://… or https://…", api.URL))
+		return nil, UsageError(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", api.URL))
 	}
 	if f.tokenFile == "" {
 		return api, nil
@@ -94,12 +94,12 @@ type RefusalError struct {
 func (r *RefusalError) Error() string {
 	switch r.Status {
 	case http.StatusUnauthorized:
-		return "the token is wrong, or there is none: make one with `holdfast token new NAME operator`, and put it into " +
+		return "the token is invalid or missing: create one with `holdfast token new NAME operator`, and set " +
 			TokenVariable
 	case http.StatusForbidden:
-		return "the role of the token is not enough: this needs an operator's"
+		return "the token's role isn't sufficient: this needs the role operator"
 	}
-	return Printable(fmt.Sprintf("%s answers %d %s", r.By, r.Status, r.Said))
+	return Printable(fmt.Sprintf("%s responded %d %s", r.By, r.Status, r.Said))
 }
 
 // IsFinal reports whether retrying is pointless.
@@ -119,7 +119,7 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 	}
 	response, err := a.Client.Do(request)
 	if err != nil {
-		return nil, Nobody(err, a.URL, a.NamedBy)
+		return nil, Unreachable(err, a.URL, a.NamedBy)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil

@@ -18,28 +18,28 @@ import (
 	"holdfast/providers"
 )
 
-// words returns the completions of an argument or a flag, given the arguments before it; none if they are unknown.
-type words func(c *cobra.Command, before []string) []string
+// completer returns the completions of an argument or a flag, given the arguments before it; none if they are unknown.
+type completer func(c *cobra.Command, before []string) []string
 
-// argumentWords completes the arguments in a command's usage line, by the command's group or for all groups.
-var argumentWords = map[string]words{
-	"PROVIDER": providerWords,
-	"TYPE":     sampleWords,
-	"EVENT":    stored(recentEvents),
-	"event ID": stored(recentEvents),
-	"inbox ID": stored(waitingEvents),
-	"dlq ID":   stored(waitingLetters),
-	"redrive ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+// argumentCompleters completes the arguments in a command's usage line, by the command's group or for all groups.
+var argumentCompleters = map[string]completer{
+	"PROVIDER": completeProviders,
+	"TYPE":     completeSampleTypes,
+	"EVENT":    fromStore(recentEvents),
+	"event ID": fromStore(recentEvents),
+	"inbox ID": fromStore(waitingEvents),
+	"dlq ID":   fromStore(waitingDeadLetters),
+	"redrive ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
 		return idsOf(s.Redrives.Latest(ctx, completions))
 	}),
-	"rebuild ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+	"rebuild ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
 		return idsOf(s.Rebuilds.Latest(ctx, completions))
 	}),
-	"resend ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+	"resend ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
 		return idsOf(s.Resends.Latest(ctx, completions))
 	}),
-	"SUBSCRIPTION": stored(subscriptionNames),
-	"DESTINATION":  stored(destinationNames),
+	"SUBSCRIPTION": fromStore(subscriptionNames),
+	"DESTINATION":  fromStore(destinationNames),
 }
 
 // idsOf returns the IDs of operations with their states.
@@ -47,17 +47,17 @@ func idsOf[T operation.Any](all []T, _ error) []string {
 	return each(all, func(o T) string { return o.Common().ID + "\t" + string(o.Common().State) })
 }
 
-// flagWords completes flags that have one meaning in all commands.
-var flagWords = map[string]words{
-	"provider": providerWords, "event": stored(recentEvents), "subscription": stored(subscriptionNames),
-	"destination": stored(destinationNames), "to": stored(destinationNames),
+// flagCompleters completes flags that have one meaning in all commands.
+var flagCompleters = map[string]completer{
+	"provider": completeProviders, "event": fromStore(recentEvents), "subscription": fromStore(subscriptionNames),
+	"destination": fromStore(destinationNames), "to": fromStore(destinationNames),
 }
 
 const (
 	// completions is the maximum number of offered IDs.
 	completions = 20
-	// completionPatience bounds the time for completing.
-	completionPatience = 2 * time.Second
+	// completionTimeout bounds the time for completing.
+	completionTimeout = 2 * time.Second
 )
 
 // complete adds completion to c and the commands below it.
@@ -72,11 +72,11 @@ func complete(c *cobra.Command) {
 			if strings.HasPrefix(name, "FILE") || name == "|" {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return wordsOf(c, name, before), cobra.ShellCompDirectiveNoFileComp
+			return completionsOf(c, name, before), cobra.ShellCompDirectiveNoFileComp
 		}
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if find, ok := flagWords[f.Name]; ok {
+		if find, ok := flagCompleters[f.Name]; ok {
 			_ = c.RegisterFlagCompletionFunc(f.Name, func(c *cobra.Command, before []string, _ string) (
 				[]string, cobra.ShellCompDirective) {
 				return find(c, before), cobra.ShellCompDirectiveNoFileComp
@@ -88,23 +88,23 @@ func complete(c *cobra.Command) {
 	}
 }
 
-func wordsOf(c *cobra.Command, argument string, before []string) []string {
+func completionsOf(c *cobra.Command, argument string, before []string) []string {
 	for _, name := range []string{c.Parent().Name() + " " + argument, argument} {
-		if find, ok := argumentWords[name]; ok {
+		if find, ok := argumentCompleters[name]; ok {
 			return find(c, before)
 		}
 	}
 	return nil
 }
 
-// stored completes with words from the database.
-func stored(find func(context.Context, *persistence.Store) []string) words {
+// fromStore completes with words from the database.
+func fromStore(find func(context.Context, *persistence.Store) []string) completer {
 	return func(c *cobra.Command, _ []string) []string {
 		cfg, _, err := config.LoadBesideDev()
 		if err != nil {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
 		store, err := installation.OpenStore(ctx, cfg, nil)
 		if err != nil {
@@ -123,7 +123,7 @@ func each[T any](all []T, word func(T) string) []string {
 	return found
 }
 
-func catalogueOfWords() *providers.Catalogue {
+func loadCatalogue() *providers.Catalogue {
 	cfg, _, err := config.LoadBesideDev()
 	if err != nil {
 		return nil
@@ -135,8 +135,8 @@ func catalogueOfWords() *providers.Catalogue {
 	return catalogue
 }
 
-func providerWords(*cobra.Command, []string) []string {
-	catalogue := catalogueOfWords()
+func completeProviders(*cobra.Command, []string) []string {
+	catalogue := loadCatalogue()
 	if catalogue == nil {
 		return nil
 	}
@@ -146,9 +146,9 @@ func providerWords(*cobra.Command, []string) []string {
 	})
 }
 
-// sampleWords returns the types for which the preceding provider has samples.
-func sampleWords(_ *cobra.Command, before []string) []string {
-	catalogue := catalogueOfWords()
+// completeSampleTypes returns the types for which the preceding provider has samples.
+func completeSampleTypes(_ *cobra.Command, before []string) []string {
+	catalogue := loadCatalogue()
 	if catalogue == nil || len(before) == 0 {
 		return nil
 	}
@@ -168,7 +168,7 @@ func waitingEvents(ctx context.Context, s *persistence.Store) []string {
 	return each(all, func(e event.Waiting) string { return e.Receipt.ID + "\t" + e.Receipt.Provider })
 }
 
-func waitingLetters(ctx context.Context, s *persistence.Store) []string {
+func waitingDeadLetters(ctx context.Context, s *persistence.Store) []string {
 	all, _ := s.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Limit: completions})
 	return each(all, func(d event.DeadLetter) string {
 		return strconv.FormatInt(d.ID, 10) + "\t" + string(d.State) + ": " + d.Receipt.Provider + " " + d.Failure.Code

@@ -14,14 +14,14 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// missing is an event.ErrNotFound with its own text.
-type missing struct{ text string }
+// notFoundError is an event.ErrNotFound with its own text.
+type notFoundError struct{ text string }
 
-func (m *missing) Error() string        { return m.text }
-func (m *missing) Is(target error) bool { return target == event.ErrNotFound }
+func (m *notFoundError) Error() string        { return m.text }
+func (m *notFoundError) Is(target error) bool { return target == event.ErrNotFound }
 
-// Missing returns an event.ErrNotFound with a text that says where to find the right name.
-func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }
+// NotFound returns an event.ErrNotFound with a text that says where to find the right name.
+func NotFound(format string, args ...any) error { return &notFoundError{fmt.Sprintf(format, args...)} }
 
 // FindEvents returns the IDs of the events that a text identifies: one by its own ID, its workflow's, its key or its dead
 // letter's number; all events of a request by the request's ID. They need not be stored any more. It returns event.ErrNotFound
@@ -36,7 +36,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 		case len(ids) > 0:
 			return ids, err
 		case event.CodeOf(err) == runs.CodeUnanswered:
-			unsearched = "; Temporal does not answer, so events that wait for a worker were not searched"
+			unsearched = "; Temporal didn't respond, so events waiting for a worker were not searched"
 		case err != nil && !errors.Is(err, event.ErrNotFound):
 			return ids, err
 		}
@@ -44,7 +44,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 	if uuid.Validate(text) == nil {
 		return []string{text}, nil // an operator's decision about it may exist
 	}
-	return nil, Missing("no event is known as %q: want its ID, its workflow ID (provider:key), its key, the number of its dead "+
+	return nil, NotFound("no event matches %q: use its ID, its workflow ID (provider:key), its key, the number of its dead "+
 		"letter, or the ID of its request%s", text, unsearched)
 }
 
@@ -79,7 +79,7 @@ func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) 
 	}
 	letters, err := t.Store.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: id, Limit: 1})
 	if err == nil && len(letters) == 0 {
-		err = Missing("event %s has no dead letter", id)
+		err = NotFound("event %s has no dead letter", id)
 	}
 	if err != nil {
 		return 0, err

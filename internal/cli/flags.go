@@ -55,7 +55,7 @@ func (f pageSize) Type() string   { return "int" }
 func (f pageSize) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > event.MaxPage {
-		return fmt.Errorf("want a number from 1 to %d", event.MaxPage)
+		return fmt.Errorf("use a number from 1 to %d", event.MaxPage)
 	}
 	*f.to = n
 	return nil
@@ -64,12 +64,12 @@ func (f pageSize) Set(text string) error {
 // AddLimitFlag adds the page size with its default.
 func AddLimitFlag(c *cobra.Command, to *int, usual int) {
 	*to = usual
-	c.Flags().Var(pageSize{to}, "limit", fmt.Sprintf("how many at most, 1 to %d", event.MaxPage))
+	c.Flags().Var(pageSize{to}, "limit", fmt.Sprintf("max number of rows, 1 to %d", event.MaxPage))
 }
 
 // AddEventFlag adds a flag that identifies an event in any way that Tools.FindEvent accepts.
 func AddEventFlag(c *cobra.Command, to *string, usage string) {
-	c.Flags().StringVar(to, "event", "", "this event (its ID, workflow ID, key or dead letter): "+usage)
+	c.Flags().StringVar(to, "event", "", "an event (its ID, workflow ID, key or dead letter): "+usage)
 }
 
 // rate is a number per second.
@@ -89,7 +89,7 @@ func (f rate) String() string {
 
 // AddRateFlag adds a flag for a rate per second.
 func AddRateFlag(c *cobra.Command, to *float64, name, usage string) {
-	c.Flags().Var(rate{to}, name, "the highest rate (50/s, 600/m): "+usage)
+	c.Flags().Var(rate{to}, name, "max rate (50/s, 600/m): "+usage)
 }
 
 // RateText formats a rate as AddRateFlag parses it.
@@ -155,12 +155,12 @@ func AddFileFlag(c *cobra.Command, to *string, usage, other string) {
 
 // AddSecretFlag adds a secret to sign or check with.
 func AddSecretFlag(c *cobra.Command, to *string, usage string) {
-	c.Flags().StringVar(to, "secret", "", "a secret in place of the configured ones: "+usage)
+	c.Flags().StringVar(to, "secret", "", "a secret instead of the configured ones: "+usage)
 }
 
 // AddHeaderFlag adds the headers of a request.
 func AddHeaderFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringArrayVar(to, "header", nil, "a header, 'Name: value', in place of one of that name (may be given often)")
+	c.Flags().StringArrayVar(to, "header", nil, "a header, 'Name: value', replaces one with that name (repeatable)")
 }
 
 // checkSource refuses a source without its provider: two providers may use the same name.
@@ -168,7 +168,7 @@ func checkSource(c *cobra.Command) error {
 	provider, _ := c.Flags().GetString(providerFlag)
 	source, _ := c.Flags().GetString(sourceFlag)
 	if source != "" && provider == "" {
-		return Misuse(c, fmt.Errorf("--source %q: want --provider beside it", source))
+		return UsageError(c, fmt.Errorf("--source %q needs --provider", source))
 	}
 	return nil
 }

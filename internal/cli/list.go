@@ -42,7 +42,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 			if cursor != "" {
 				var err error
 				if after, err = httpapi.DecodeCursor[Place](cursor); err != nil {
-					return Misuse(c, fmt.Errorf("--cursor %q: want what the page before has named", cursor))
+					return UsageError(c, fmt.Errorf("invalid --cursor %q: use the one that the previous page printed", cursor))
 				}
 			}
 			return l.show(c, t, limit, after)
@@ -52,7 +52,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 		AddLimitFlag(command, &limit, l.Limit)
 	}
 	if l.Place != nil {
-		command.Flags().StringVar(&cursor, "cursor", "", "the next page: what the page before has named")
+		command.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 	}
 	AddJSONFlag(command)
 	AddWideFlag(command)
@@ -69,7 +69,7 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 		return err
 	}
 	provider, _ := c.Flags().GetString(providerFlag) // no flag means no provider
-	DoubtProvider(c, t.Cfg, provider, len(rows))
+	WarnUnknownProvider(c, t.Cfg, provider, len(rows))
 	page := l.page(rows, limit)
 	if l.Note != nil {
 		page.Note = l.Note()
@@ -80,7 +80,7 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 			table.Row(l.Cells(row)...)
 		}
 		return table.Flush()
-	}), tellNote(c, page.Note), tellNext(c, page.Next))
+	}), printNote(c, page.Note), printNext(c, page.Next))
 }
 
 // page cuts the rows to the page size and sets the next page's cursor.
@@ -90,36 +90,36 @@ func (l Listing[Row, Place]) page(rows []Row, limit int) httpapi.List[any] {
 		view = l.View
 	}
 	if l.Place == nil || l.Limit == 0 {
-		return httpapi.Cut(rows, max(limit, len(rows)), view, func(Row) any { return nil })
+		return httpapi.NewPage(rows, max(limit, len(rows)), view, func(Row) any { return nil })
 	}
-	page := httpapi.Cut(rows, limit, view, l.Place)
+	page := httpapi.NewPage(rows, limit, view, l.Place)
 	if limit == event.MaxPage && len(rows) == limit {
-		page.GoOn(true, l.Place(rows[limit-1]))
+		page.ContinueAt(true, l.Place(rows[limit-1]))
 	}
 	if l.LookedTo != nil && l.LookedTo() != nil {
-		page.GoOn(page.Next == "", l.LookedTo())
+		page.ContinueAt(page.Next == "", l.LookedTo())
 	}
 	return page
 }
 
-func tellNote(c *cobra.Command, note string) error {
-	if note == "" || AsksJSON(c) {
+func printNote(c *cobra.Command, note string) error {
+	if note == "" || WantsJSON(c) {
 		return nil
 	}
 	_, err := fmt.Fprintln(c.ErrOrStderr(), note)
 	return err
 }
 
-func tellNext(c *cobra.Command, next string) error {
-	if next == "" || AsksJSON(c) {
+func printNext(c *cobra.Command, next string) error {
+	if next == "" || WantsJSON(c) {
 		return nil
 	}
-	_, err := fmt.Fprintf(c.ErrOrStderr(), "there are more: --cursor %s\n", next)
+	_, err := fmt.Fprintf(c.ErrOrStderr(), "more: --cursor %s\n", next)
 	return err
 }
 
-// Behind returns the ID that ended the page before, or 0.
-func Behind(after *int64) int64 {
+// LastID returns the ID that ended the page before, or 0.
+func LastID(after *int64) int64 {
 	if after == nil {
 		return 0
 	}

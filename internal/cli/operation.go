@@ -36,9 +36,9 @@ func (o Operations[T]) Commands() []*cobra.Command {
 	one := o.Kind.WithArticle()
 	return []*cobra.Command{
 		o.listCommand(), o.showCommand(), o.watchCommand(),
-		o.changeCommand("pause", "Start nothing more of "+one+" until it is resumed", operation.Paused),
-		o.changeCommand("resume", "Let "+one+" go on", operation.Running),
-		o.changeCommand("cancel", "End "+one+"; what it has started or done stays", operation.Canceled),
+		o.changeCommand("pause", "Pause "+one, operation.Paused),
+		o.changeCommand("resume", "Resume "+one, operation.Running),
+		o.changeCommand("cancel", "Cancel "+one+"; completed work stays", operation.Canceled),
 	}
 }
 
@@ -58,7 +58,7 @@ func (o Operations[T]) listCommand() *cobra.Command {
 }
 
 func (o Operations[T]) showCommand() *cobra.Command {
-	return o.command("show", "Show one "+string(o.Kind)+": its filter, and how far it has come",
+	return o.command("show", "Show one "+string(o.Kind)+": its filter and its progress",
 		func(c *cobra.Command, t *Tools, id string) error {
 			r, err := o.Of(t).Read(c.Context(), id)
 			if err != nil {
@@ -103,7 +103,7 @@ func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Too
 // unknown adds to an error where to find the IDs, if there is no such operation.
 func (o Operations[T]) unknown(id string, err error) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return Missing("there is no %s %q: `holdfast %s list` has them", o.Kind, id, o.Kind)
+		return NotFound("no %s %q: see `holdfast %s list`", o.Kind, id, o.Kind)
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (o Operations[T]) Start(c *cobra.Command, t *Tools, wanted T) (T, error) {
 // the error of the start.
 func (o Operations[T]) Follow(c *cobra.Command, t *Tools, started T, err error) (T, error) {
 	id := started.Common().ID
-	fmt.Fprintf(Aside(c), "%s %s\n", o.Kind, id)
+	fmt.Fprintf(StatusWriter(c), "%s %s\n", o.Kind, id)
 	if err != nil || detaches(c) {
 		return started, err
 	}
@@ -135,7 +135,7 @@ func (o Operations[T]) Follow(c *cobra.Command, t *Tools, started T, err error) 
 // Report prints what a command has started: as JSON if requested, or as text if it was watched. A nil text prints nothing, for
 // operations whose progress was printed. It returns err.
 func Report(c *cobra.Command, value any, text func(io.Writer) error, err error) error {
-	if !AsksJSON(c) && (text == nil || detaches(c)) {
+	if !WantsJSON(c) && (text == nil || detaches(c)) {
 		return err
 	}
 	return errors.Join(Print(c, value, text), err)
@@ -149,14 +149,14 @@ func detaches(c *cobra.Command) bool {
 // watch shows a bar on a terminal, or a line per change elsewhere, until the operation has ended. Interrupting watch doesn't
 // stop the operation. It returns the last state seen, or nil.
 func (o Operations[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
-	out := Aside(c)
+	out := StatusWriter(c)
 	live := IsTerminal(out)
 	ticker := time.NewTicker(ProgressInterval)
 	defer ticker.Stop()
 	for last := ""; ; {
 		now, err := o.Of(t).Read(c.Context(), id)
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(out, "\nthe %s goes on: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
+			fmt.Fprintf(out, "\nthe %s continues: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
 			return seen, nil
 		}
 		if err != nil {

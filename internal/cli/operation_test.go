@@ -99,7 +99,7 @@ func TestWhatIsAgreedTo(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
-				ok, err := Agree(c, 7, func(w io.Writer) error {
+				ok, err := ConfirmPlan(c, 7, func(w io.Writer) error {
 					_, err := io.WriteString(w, "a plan\n")
 					return err
 				}, test.only, "Go?")

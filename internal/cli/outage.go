@@ -33,26 +33,26 @@ const (
 	temporalVariable = "TEMPORAL_ADDRESS"
 )
 
-// Nobody turns an error that means "no server at this address" into one that says what to do. For by, see NamedBy.
-func Nobody(err error, at, by string) error {
+// Unreachable turns an error that means "no server at this address" into one that says what to do. For by, see NamedBy.
+func Unreachable(err error, at, by string) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("nothing answers at %s: %s", at, whatToDo(by))
+		return fmt.Errorf("no server is listening at %s: %s", at, outageAdvice(by))
 	}
 	return err
 }
 
-// whatToDo returns the advice if no server answers. `make run` doesn't help if a setting names the address.
-func whatToDo(by string) string {
+// outageAdvice returns the advice if no server answers. `make run` doesn't help if a setting names the address.
+func outageAdvice(by string) string {
 	if by == "" {
 		return "is it running? `make run` starts it on this machine"
 	}
-	return "is it running? " + by + " says where it is looked for"
+	return "is it running? The address comes from " + by
 }
 
 // withoutDatabase adds how to name the database, if no setting does.
 func withoutDatabase(c *cobra.Command, err error) error {
 	if NamedBy(c, "", databaseVariable) == "" {
-		return fmt.Errorf("%w; beside a `make run` it is known", err)
+		return fmt.Errorf("%w (`make run` sets it for commands on the same machine)", err)
 	}
 	return err
 }
@@ -62,10 +62,10 @@ func outage(c *cobra.Command, cfg config.Config, err error) error {
 	var temporal *serviceerror.Unavailable
 	switch {
 	case event.CodeOf(err) == "connection_failed":
-		return fmt.Errorf("%w: nothing usable answers at %s: %s", err, databaseHost(cfg), whatToDo(NamedBy(c, "", databaseVariable)))
+		return fmt.Errorf("%w: can't connect to %s: %s", err, databaseHost(cfg), outageAdvice(NamedBy(c, "", databaseVariable)))
 	case errors.As(err, &temporal):
-		return fmt.Errorf("%w: Temporal does not answer at %s: %s", err, cfg.Temporal.Address,
-			whatToDo(NamedBy(c, "", temporalVariable)))
+		return fmt.Errorf("%w: Temporal doesn't respond at %s: %s", err, cfg.Temporal.Address,
+			outageAdvice(NamedBy(c, "", temporalVariable)))
 	}
 	return err
 }

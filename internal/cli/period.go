@@ -16,7 +16,7 @@ type moment struct {
 	in func() error
 }
 
-func (f moment) String() string { return MomentText(*f.to) }
+func (f moment) String() string { return TimeText(*f.to) }
 func (f moment) Type() string   { return "string" }
 func (f moment) Set(text string) (err error) {
 	*f.to = time.Time{}
@@ -46,16 +46,16 @@ func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	AddTimeFlag(c, until, in, "until", "before then")
 }
 
-// MomentTextOf is MomentText for a pointer; "" for nil.
-func MomentTextOf(t *time.Time) string {
+// OptionalTimeText is TimeText for a pointer; "" for nil.
+func OptionalTimeText(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return MomentText(*t)
+	return TimeText(*t)
 }
 
-// MomentText formats a time as RFC 3339; "" for the zero time.
-func MomentText(t time.Time) string {
+// TimeText formats a time as RFC 3339; "" for the zero time.
+func TimeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -23,15 +23,15 @@ func WithJSON(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// AsksJSON reports whether --json is set.
-func AsksJSON(c *cobra.Command) bool {
+// WantsJSON reports whether --json is set.
+func WantsJSON(c *cobra.Command) bool {
 	asked, _ := c.Flags().GetBool(jsonFlag)
 	return asked
 }
 
-// Aside returns the writer for output that isn't the result, because JSON output must be a single document.
-func Aside(c *cobra.Command) io.Writer {
-	if AsksJSON(c) {
+// StatusWriter returns the writer for output that isn't the result, because JSON output must be a single document.
+func StatusWriter(c *cobra.Command) io.Writer {
+	if WantsJSON(c) {
 		return c.ErrOrStderr()
 	}
 	return c.OutOrStdout()
@@ -39,7 +39,7 @@ func Aside(c *cobra.Command) io.Writer {
 
 // Print writes the value as JSON if --json is set, and as text otherwise.
 func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
-	if AsksJSON(c) {
+	if WantsJSON(c) {
 		encoder := json.NewEncoder(c.OutOrStdout())
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)

@@ -30,10 +30,10 @@ func Bar(share float64) string {
 	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
 }
 
-// Agree prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false. Otherwise
+// ConfirmPlan prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false. Otherwise
 // JSON is reserved for the result of the action.
-func Agree(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
-	if !AsksJSON(c) || only {
+func ConfirmPlan(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
+	if !WantsJSON(c) || only {
 		if err := Print(c, plan, text); err != nil || only {
 			return false, err
 		}
@@ -49,21 +49,21 @@ const yesFlag = "yes"
 // AddYesFlag adds --yes, which answers confirmations.
 func AddYesFlag(c *cobra.Command, usage string) { c.Flags().BoolP(yesFlag, "y", false, usage) }
 
-// SaysYes reports whether --yes is set.
-func SaysYes(c *cobra.Command) bool {
+// IsConfirmed reports whether --yes is set.
+func IsConfirmed(c *cobra.Command) bool {
 	said, _ := c.Flags().GetBool(yesFlag)
 	return said
 }
 
 // Confirm asks for confirmation on a terminal, unless --yes is set.
 func Confirm(c *cobra.Command, question string) bool {
-	if SaysYes(c) {
+	if IsConfirmed(c) {
 		return true
 	}
 	if !IsTerminal(c.InOrStdin()) {
 		return false
 	}
-	fmt.Fprintf(Aside(c), "%s [y/N] ", question)
+	fmt.Fprintf(StatusWriter(c), "%s [y/N] ", question)
 	var answer string
 	_, _ = fmt.Fscanln(c.InOrStdin(), &answer) // no answer means no
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")

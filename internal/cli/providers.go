@@ -17,14 +17,14 @@ func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string)
 		return provider, nil
 	}
 	if near := word.Nearest(name, catalogue.Names()); near != "" {
-		return nil, Misuse(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
+		return nil, UsageError(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
 	}
-	return nil, Misuse(c, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", ")))
+	return nil, UsageError(c, fmt.Errorf("no provider %q; known providers: %s", name, strings.Join(catalogue.Names(), ", ")))
 }
 
-// DoubtProvider notes, next to an empty result, that no definition has the requested name. That isn't an error: received events
+// WarnUnknownProvider notes, next to an empty result, that no definition has the requested name. That isn't an error: received events
 // outlive their definition.
-func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) {
+func WarnUnknownProvider(c *cobra.Command, cfg config.Config, name string, found int) {
 	if name == "" || found > 0 {
 		return
 	}
@@ -35,7 +35,7 @@ func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) 
 	if _, known := catalogue.Lookup(name); known {
 		return
 	}
-	doubt := fmt.Sprintf("holdfast: no definition has the name %q", name)
+	doubt := fmt.Sprintf("holdfast: there is no definition named %q", name)
 	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		doubt += "; did you mean " + near + "?"
 	}

@@ -15,16 +15,16 @@ import (
 func TestAProviderIsDoubted(t *testing.T) {
 	t.Parallel()
 	for name, doubt := range map[string]string{
-		"strpe":  "holdfast: no definition has the name \"strpe\"; did you mean stripe?\n",
-		"xyzzy":  "holdfast: no definition has the name \"xyzzy\"\n",
+		"strpe":  "holdfast: there is no definition named \"strpe\"; did you mean stripe?\n",
+		"xyzzy":  "holdfast: there is no definition named \"xyzzy\"\n",
 		"stripe": "", "": "",
 	} {
 		var said bytes.Buffer
 		c := &cobra.Command{}
 		c.SetErr(&said)
-		DoubtProvider(c, config.Config{}, name, 1)
+		WarnUnknownProvider(c, config.Config{}, name, 1)
 		require.Empty(t, said.String())
-		DoubtProvider(c, config.Config{}, name, 0)
+		WarnUnknownProvider(c, config.Config{}, name, 0)
 		require.Equal(t, doubt, said.String())
 	}
 }

@@ -15,7 +15,7 @@ func SetHeaders(r *auth.Request, lines []string) error {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return fmt.Errorf("a header is given as 'Name: value'")
+			return fmt.Errorf("invalid header: use 'Name: value'")
 		}
 		name = strings.ToLower(strings.TrimSpace(name))
 		given[name] = append(given[name], strings.TrimSpace(value))

@@ -35,8 +35,8 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 		Short: "Receive webhooks and never lose one",
 		Example: "  holdfast dev                  # everything, on this machine\n" +
 			"  holdfast send stripe          # a signed event, as the provider would send it\n" +
-			"  holdfast event list           # what has come\n" +
-			"  holdfast dlq causes           # what could not be processed, and why",
+			"  holdfast event list           # received events\n" +
+			"  holdfast dlq causes           # failed events, by cause",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

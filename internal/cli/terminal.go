@@ -22,7 +22,7 @@ const wideFlag = "wide"
 
 // AddWideFlag adds --wide.
 func AddWideFlag(c *cobra.Command) {
-	c.Flags().Bool(wideFlag, false, "all columns, uncut: as where the output is no terminal")
+	c.Flags().Bool(wideFlag, false, "all columns in full width, as without a terminal")
 }
 
 func screenOf(c *cobra.Command) screen {

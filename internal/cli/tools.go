@@ -79,7 +79,7 @@ func (t *Tools) Redrives() *redrive.Redrives {
 
 // Replays returns the service for replays.
 func (t *Tools) Replays() *redrive.Replays {
-	return &redrive.Replays{Letters: t.Store.ReplayView(), Runs: t.starter()}
+	return &redrive.Replays{DeadLetters: t.Store.ReplayView(), Runs: t.starter()}
 }
 
 func (t *Tools) starter() *runs.Starter {

@@ -36,8 +36,8 @@ type usageError struct {
 	err     error
 }
 
-// Misuse wraps err as a usage error.
-func Misuse(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
+// UsageError wraps err as a usage error.
+func UsageError(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
 
 // Error ends with a pointer to the help.
 func (e *usageError) Error() string {
@@ -50,7 +50,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // exits with 0.
 func strict(c *cobra.Command) {
 	c.Long = wrap(c.Long)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misuse(c, flagError(c, err)) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return UsageError(c, flagError(c, err)) })
 	if !c.Runnable() {
 		c.DisableFlagsInUseLine = true
 		c.Args, c.RunE = cobra.ArbitraryArgs, helpOrRefuse
@@ -61,10 +61,10 @@ func strict(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, given []string) error {
 		if err := args(c, given); err != nil {
-			return Misuse(c, miscounted(c, given, err))
+			return UsageError(c, miscounted(c, given, err))
 		}
 		if err := c.ValidateRequiredFlags(); err != nil {
-			return Misuse(c, err)
+			return UsageError(c, err)
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func miscounted(c *cobra.Command, given []string, err error) error {
 		return err
 	}
 	_, wanted, _ := strings.Cut(c.Use, " ")
-	return fmt.Errorf("want %s, got %s", cmp.Or(wanted, "no argument"), cmp.Or(quoted(given), "nothing"))
+	return fmt.Errorf("expected %s, got %s", cmp.Or(wanted, "no argument"), cmp.Or(quoted(given), "no argument"))
 }
 
 func quoted(words []string) string {
@@ -140,7 +140,7 @@ func unknownCommand(c *cobra.Command, typed string) error {
 	if near := word.Nearest(typed, names); near != "" {
 		err = fmt.Errorf("%w: did you mean %s?", err, near)
 	}
-	return Misuse(c, err)
+	return UsageError(c, err)
 }
 
 // flagError names the flag and the value as typed, and the flag that was probably meant.

@@ -45,7 +45,7 @@ type process struct {
 	operator  *operator.Server
 	api       *api.API           // nil if it isn't served
 	apiStore  *persistence.Store // the API's own
-	tickets   *access.Tickets    // of links to the console; nil without links
+	tickets   *access.LoginLinks // of links to the console; nil without links
 
 	duplicates duplicateCounter // nil without a configured database
 

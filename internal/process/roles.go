@@ -29,7 +29,7 @@ func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
 // Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then the
 // ingress, then the workers, then the clients. Tickets are those of links to the console; nil for none.
 func Run(
-	ctx context.Context, cfg config.Config, name string, roles Roles, tickets *access.Tickets, started func(),
+	ctx context.Context, cfg config.Config, name string, roles Roles, tickets *access.LoginLinks, started func(),
 ) error {
 	collectLess()
 	p, err := newProcess(ctx, cfg, name, roles)

@@ -50,9 +50,8 @@ func (t Tokens) Holder(s oversight.Session, now time.Time) (who Caller, ok bool)
 	return Caller{Name: token.Name, Role: token.Role}, true
 }
 
-// ProofOf returns the CSRF proof that pages of a session send with each change; other sites can't compute it. It is "" without a
-// session.
-func ProofOf(secret string) string {
+// CSRFToken returns what pages of a session send with each change; other sites can't compute it. It is "" without a session.
+func CSRFToken(secret string) string {
 	if _, ok := SessionID(secret); !ok {
 		return ""
 	}

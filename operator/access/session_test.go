@@ -55,11 +55,11 @@ func TestTwoSessionsOfATokenHaveNothingInCommon(t *testing.T) {
 	second, s2, _ := Tokens{ada}.Open("ada", time.Now())
 	require.NotEqual(t, first, second)
 	require.NotEqual(t, s1.ID, s2.ID)
-	require.NotEqual(t, ProofOf(first), ProofOf(second))
-	again := ProofOf(first)
-	require.Equal(t, again, ProofOf(first))
+	require.NotEqual(t, CSRFToken(first), CSRFToken(second))
+	again := CSRFToken(first)
+	require.Equal(t, again, CSRFToken(first))
 	for _, none := range []string{"", "x", first + "x"} {
-		require.Empty(t, ProofOf(none))
+		require.Empty(t, CSRFToken(none))
 		_, ok := SessionID(none)
 		require.False(t, ok)
 	}
@@ -67,7 +67,7 @@ func TestTwoSessionsOfATokenHaveNothingInCommon(t *testing.T) {
 
 func TestATicketIsGoodOnceAndNotForLong(t *testing.T) {
 	t.Parallel()
-	tickets, now := &Tickets{}, time.Now()
+	tickets, now := &LoginLinks{}, time.Now()
 	text := tickets.Make("ada")
 	holder, ok := tickets.Take(text, now)
 	require.True(t, ok)
@@ -76,8 +76,8 @@ func TestATicketIsGoodOnceAndNotForLong(t *testing.T) {
 		_, ok = tickets.Take(text, at)
 		require.False(t, ok, name)
 	}
-	_, ok = tickets.Take(tickets.Make("ada"), now.Add(2*TicketTime))
+	_, ok = tickets.Take(tickets.Make("ada"), now.Add(2*LoginLinkTime))
 	require.False(t, ok, "too old")
-	_, ok = (&Tickets{}).Take("", now)
+	_, ok = (&LoginLinks{}).Take("", now)
 	require.False(t, ok)
 }

@@ -31,8 +31,8 @@ type Wait struct {
 	Advice string `json:"advice"`
 }
 
-// waitOf explains why an event has a run but no row.
-func waitOf(a event.Accepted) *Wait {
+// waitOfRun explains why an event has a run but no row.
+func waitOfRun(a event.Accepted) *Wait {
 	show := "temporal workflow describe --workflow-id " + a.Run.WorkflowID
 	switch {
 	case a.Activity != "":
@@ -132,7 +132,7 @@ func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.R
 	if err != nil {
 		return event.Record{}, nil, err
 	}
-	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), waitOf(found), nil
+	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), waitOfRun(found), nil
 }
 
 func (a *API) acceptedRun(ctx context.Context, id, workflowID string) (found event.Accepted, isCut bool, err error) {

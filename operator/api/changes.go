@@ -30,12 +30,12 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	c.Vary(fiber.HeaderAccept)
 	isSocket := websocket.FastHTTPIsWebSocketUpgrade(c.Context())
 	if !isSocket && c.Accepts(fiber.MIMEApplicationJSON, eventStream) != eventStream {
-		after, err := a.placeOf(ctx, q.Text("after"), "start")
+		after, err := a.positionOf(ctx, q.Text("after"), "start")
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if place == "" {
 		place = q.Text("after")
 	}
-	after, err := a.placeOf(ctx, place, "now")
+	after, err := a.positionOf(ctx, place, "now")
 	if err != nil {
 		return err
 	}
@@ -53,15 +53,15 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	patience := cmp.Or(a.Patience, streamPatience)
+	writeTimeout := cmp.Or(a.WriteTimeout, streamWriteTimeout)
 	if isSocket {
-		return sendSocket(c, who, patience)
+		return sendSocket(c, who, writeTimeout)
 	}
-	return sendEvents(c, who, patience)
+	return sendEvents(c, who, writeTimeout)
 }
 
-// placeOf parses a position: a cursor, "start" (the oldest kept change), "now" (the end) or a time.
-func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor, error) {
+// positionOf parses a position: a cursor, "start" (the oldest kept change), "now" (the end) or a time.
+func (a *API) positionOf(ctx context.Context, text, otherwise string) (feed.Cursor, error) {
 	if text == "" {
 		text = otherwise
 	}
@@ -81,12 +81,12 @@ func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor,
 	return a.Changes.Since(ctx, at)
 }
 
-// maxLooks bounds how many pages are read to fill one page when the filter drops most changes.
-const maxLooks = 20
+// maxReads bounds how many pages are read to fill one page when the filter drops most changes.
+const maxReads = 20
 
 func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Cursor, f feed.Filter, limit int) error {
 	p := changePage{Items: []feed.Change{}, Next: after, More: true}
-	for range maxLooks {
+	for range maxReads {
 		read, err := a.Changes.Changes(ctx, p.Next, limit)
 		if err != nil {
 			return err
@@ -108,6 +108,6 @@ func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Curso
 const (
 	// streamTime is the maximum length of a stream. The client then reconnects and is authenticated again.
 	streamTime = time.Hour
-	// streamPatience is how long to wait for a client that doesn't read.
-	streamPatience = 10 * time.Second
+	// streamWriteTimeout is how long to wait for a client that doesn't read.
+	streamWriteTimeout = 10 * time.Second
 )

@@ -26,11 +26,11 @@ func (a *API) listConflicts(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	rows, err := a.Conflicts.Conflicts(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, httpapi.Same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, httpapi.Identity, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
 }

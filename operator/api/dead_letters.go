@@ -114,7 +114,7 @@ func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (lis
 	if err != nil {
 		return list, err
 	}
-	return httpapi.Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
+	return httpapi.NewPage(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
 }
 
 func (a *API) listCauses(c *fiber.Ctx) error {
@@ -122,7 +122,7 @@ func (a *API) listCauses(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	causes, err := a.DeadLetters.Causes(ctx, q.Text("provider"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *API) showDeadLetter(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Answer(c, a.DeadLetter)
+	return httpapi.Respond(c, a.DeadLetter)
 }
 
 // DeadLetter returns the dead letter in the request's path, with the received content that the caller may see.
@@ -144,7 +144,7 @@ func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
 	if err != nil {
 		return detail, err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	d, err := a.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
@@ -193,7 +193,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	if err := change(ctx, id, by); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	if err := a.DeadLetters.DeleteDeadLetter(ctx, id, by); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	case !httpapi.IsText(body.Provider) || len(body.Provider) > httpapi.MaxText:
 		return httpapi.BadField("provider")
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
@@ -262,7 +262,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	started, err := a.Replays.Replay(ctx, id, by)
 	if err != nil {
@@ -323,7 +323,7 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
 	started, err := a.Replays.EditAndReplay(ctx, wanted, httpapi.Actor(c, body.Reason))

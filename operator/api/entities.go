@@ -96,8 +96,8 @@ func (a *API) ListEntities(
 	if err != nil {
 		return list, since, err
 	}
-	list = httpapi.Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
-	list.GoOn(found.SearchedTo != nil, found.SearchedTo)
+	list = httpapi.NewPage(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
+	list.ContinueAt(found.SearchedTo != nil, found.SearchedTo)
 	return list, found.ChangedSince, nil
 }
 
@@ -129,7 +129,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 
 // Entity returns an entity as the caller may see it, at a point in time or, if that is zero, now.
 func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view EntityView, err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	var e event.Entity
 	if at.IsZero() {
@@ -168,7 +168,7 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
@@ -180,13 +180,13 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	}
 	viewer := httpapi.IsViewer(c)
 	view := func(l event.Link) Change { return a.change(viewer, l) }
-	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
+	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, view, event.Link.Cursor))
 }
 
 // Effects returns a page of a timeline, with each change's effect on the entity. Callers who may not see states get only the
 // changes.
 func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list httpapi.List[fold.Effect], err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.Effects(ctx, q)
@@ -194,7 +194,7 @@ func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list httpapi.List[fo
 		return list, err
 	}
 	hidden := a.hidesState(httpapi.IsViewer(c), q.Entity.Provider)
-	return httpapi.Cut(rows, q.Limit-1, func(e fold.Effect) fold.Effect {
+	return httpapi.NewPage(rows, q.Limit-1, func(e fold.Effect) fold.Effect {
 		if hidden {
 			e.State, e.Fields = nil, nil
 		}

@@ -58,8 +58,8 @@ type EventDetail struct {
 	Wait *Wait `json:"wait,omitempty"`
 	// TemporalWeb is the URL of its run.
 	TemporalWeb string `json:"temporal_web,omitempty"`
-	// Verdict is an operator's decision about the event.
-	Verdict  *event.Decision `json:"verdict,omitempty"`
+	// Decision is an operator's decision about the event.
+	Decision *event.Decision `json:"decision,omitempty"`
 	Entities []Change        `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, latest first, up to maxAttempts.
 	Attempts    []oversight.ErrorEntry     `json:"attempts"`
@@ -129,8 +129,8 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list httpapi
 		if err != nil {
 			return list, err
 		}
-		list = httpapi.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
-		list.GoOn(found.SearchedTo != "", idCursor{found.SearchedTo})
+		list = httpapi.NewPage(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+		list.ContinueAt(found.SearchedTo != "", idCursor{found.SearchedTo})
 		return list, a.addStatuses(ctx, list.Items)
 	}
 	q.Limit++ // one more shows whether there is a next page
@@ -138,7 +138,7 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list httpapi
 	if err != nil {
 		return list, err
 	}
-	list = httpapi.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+	list = httpapi.NewPage(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 	list.Note = note
 	return list, a.addStatuses(ctx, list.Items)
 }
@@ -176,12 +176,12 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Answer(c, a.Event)
+	return httpapi.Respond(c, a.Event)
 }
 
 // Event returns the event in the request's path, with all details that its caller may see.
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
@@ -219,10 +219,10 @@ func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer boo
 	if a.WorkflowURL != nil && record.Run.WorkflowID != "" {
 		detail.TemporalWeb = a.WorkflowURL(record.Run)
 	}
-	if err := a.addVerdict(ctx, &detail); err != nil {
+	if err := a.addDecision(ctx, &detail); err != nil {
 		return detail, err
 	}
-	if err := a.addTroubles(ctx, &detail); err != nil {
+	if err := a.addFailures(ctx, &detail); err != nil {
 		return detail, err
 	}
 	if err := a.addDuplicates(ctx, &detail); err != nil {
@@ -255,11 +255,11 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID strin
 	return id, "", err
 }
 
-// addVerdict adds the operator's decision about the event.
-func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
-	verdict, err := a.Events.Verdict(ctx, detail.ID)
+// addDecision adds the operator's decision about the event.
+func (a *API) addDecision(ctx context.Context, detail *EventDetail) error {
+	decision, err := a.Events.Decision(ctx, detail.ID)
 	if err == nil {
-		detail.Verdict = &verdict
+		detail.Decision = &decision
 	}
 	if errors.Is(err, event.ErrNotFound) {
 		return nil
@@ -267,7 +267,7 @@ func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 	return err
 }
 
-func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
+func (a *API) addFailures(ctx context.Context, detail *EventDetail) error {
 	detail.Attempts, detail.DeadLetters = []oversight.ErrorEntry{}, []DeadLetterView{}
 	if a.Errors != nil {
 		attempts, err := a.Errors.Errors(ctx, oversight.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
@@ -309,12 +309,12 @@ func (a *API) listAttempts(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Answer(c, a.attempts)
+	return httpapi.Respond(c, a.attempts)
 }
 
 // attempts lists the delivery attempts of the event in the path. If there are none, it checks that the event exists.
 func (a *API) attempts(c *fiber.Ctx) (list httpapi.List[deliveryapi.AttemptView], err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {

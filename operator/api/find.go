@@ -27,9 +27,9 @@ func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *
 func (a *API) Knows(ctx context.Context, id string) (bool, error) {
 	_, _, err := a.known(ctx, id, "")
 	var refused *httpapi.RefusalError
-	var verdict *event.DecisionError
+	var decided *event.DecisionError
 	switch {
-	case errors.As(err, &verdict):
+	case errors.As(err, &decided):
 		return true, nil
 	case errors.As(err, &refused):
 		return true, nil // its page explains why
@@ -76,7 +76,7 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 			return event.Record{}, nil, err
 		}
 	}
-	if err := a.whyNothingIsLeft(ctx, id); !errors.Is(err, event.ErrNotFound) {
+	if err := a.explainMissing(ctx, id); !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err
 	}
 	return a.acceptedEvent(ctx, id, workflowID)
@@ -89,11 +89,11 @@ func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) 
 	}
 }
 
-// whyNothingIsLeft explains a missing event; event.ErrNotFound if it never existed.
-func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
-	verdict, err := a.Events.Verdict(ctx, id)
+// explainMissing explains a missing event; event.ErrNotFound if it never existed.
+func (a *API) explainMissing(ctx context.Context, id string) error {
+	decision, err := a.Events.Decision(ctx, id)
 	if err == nil {
-		return &event.DecisionError{Decision: verdict}
+		return &event.DecisionError{Decision: decision}
 	}
 	if !errors.Is(err, event.ErrNotFound) {
 		return err

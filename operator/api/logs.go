@@ -53,7 +53,7 @@ func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list httpa
 	if err != nil {
 		return list, err
 	}
-	return httpapi.Cut(rows, q.Limit-1, httpapi.Same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
+	return httpapi.NewPage(rows, q.Limit-1, httpapi.Identity, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
@@ -74,13 +74,13 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	rows, err := a.Errors.Errors(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(httpapi.Cut(rows, wanted.Limit-1, httpapi.Same, func(e oversight.ErrorEntry) rowCursor {
+	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, httpapi.Identity, func(e oversight.ErrorEntry) rowCursor {
 		return rowCursor{e.ID}
 	}))
 }
@@ -103,7 +103,7 @@ func (a *API) showStats(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	stats, err := a.Stats.Stats(ctx, window)
 	if err != nil {

@@ -47,7 +47,7 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
 		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "state", err)
 	}
-	if !httpapi.HoldsTime(body.Since, body.Until) {
+	if !httpapi.IsPeriod(body.Since, body.Until) {
 		return body, httpapi.BadField("until")
 	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindRedrive)
@@ -59,7 +59,7 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	plan, err := a.Redrives.Plan(ctx, body.RedriveFilter)
 	if err != nil {

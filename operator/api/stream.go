@@ -25,14 +25,14 @@ type gap struct {
 	After   feed.Cursor `json:"after"`
 }
 
-// lost reports to a follower that its position is no longer in the feed.
-type lost struct {
+// resync reports to a follower that its position is no longer in the feed.
+type resync struct {
 	Resync string `json:"resync"`
 }
 
 // sendEvents sends changes as server-sent events until the client disconnects. Each write has its own deadline, since the
 // server's is for a whole response.
-func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
+func sendEvents(c *fiber.Ctx, who *feed.Follower, writeTimeout time.Duration) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.Header.SetConnectionClose() // awaitClose would read the next request
@@ -43,7 +43,7 @@ func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 		go awaitClose(conn, cancel)
 		s := &eventWriter{Writer: w}
 		flush := func() error {
-			if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 				return err
 			}
 			return w.Flush()
@@ -54,7 +54,7 @@ func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 			return flush()
 		})
 		if errors.Is(err, feed.ErrResync) {
-			s.message("resync", "", lost{Resync: err.Error()})
+			s.message("resync", "", resync{Resync: err.Error()})
 		}
 		_ = flush() // the client is gone
 	})
@@ -118,7 +118,7 @@ const (
 
 // upgrader accepts any origin: the gate has checked it.
 var upgrader = websocket.FastHTTPUpgrader{
-	HandshakeTimeout: streamPatience, Subprotocols: []string{changesProtocol},
+	HandshakeTimeout: streamWriteTimeout, Subprotocols: []string{changesProtocol},
 	CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
 	Error:       func(ctx *fasthttp.RequestCtx, _ int, _ error) { ctx.SetStatusCode(fiber.StatusBadRequest) },
 }
@@ -127,9 +127,9 @@ var upgrader = websocket.FastHTTPUpgrader{
 const maxFrame = 4 << 10
 
 // sendSocket sends changes as WebSocket messages. The upgrade doesn't report a connection that breaks during the handshake, so
-// its follower leaves after streamPatience.
-func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
-	late := time.AfterFunc(streamPatience, who.Leave)
+// its follower leaves after streamWriteTimeout.
+func sendSocket(c *fiber.Ctx, who *feed.Follower, writeTimeout time.Duration) error {
+	late := time.AfterFunc(streamWriteTimeout, who.Leave)
 	err := upgrader.Upgrade(c.Context(), func(conn *websocket.Conn) {
 		if !late.Stop() {
 			return
@@ -140,12 +140,12 @@ func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 		last := feed.Cursor{}
 		err := who.Run(ctx, func(b feed.Batch) error {
 			defer func() { last = b.Next }()
-			return sendFrames(conn, b, last, patience)
+			return sendFrames(conn, b, last, writeTimeout)
 		})
 		code, why := websocket.CloseGoingAway, "come again"
 		if errors.Is(err, feed.ErrResync) {
 			code, why = websocket.CloseNormalClosure, "resync"
-			_ = conn.WriteJSON(lost{Resync: err.Error()})
+			_ = conn.WriteJSON(resync{Resync: err.Error()})
 		}
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(time.Second))
 	})
@@ -157,8 +157,8 @@ func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 	return nil
 }
 
-func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
+func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, writeTimeout time.Duration) error {
+	deadline := time.Now().Add(writeTimeout)
 	if err := conn.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
@@ -181,18 +181,18 @@ func listenTo(conn *websocket.Conn, gone context.CancelFunc) (stop func()) {
 	var stopped atomic.Bool
 	heard := make(chan struct{})
 	conn.SetReadLimit(maxFrame)
-	beat := func(string) error {
-		err := conn.SetReadDeadline(time.Now().Add(2*feed.Heartbeat + streamPatience))
+	extend := func(string) error {
+		err := conn.SetReadDeadline(time.Now().Add(2*feed.Heartbeat + streamWriteTimeout))
 		if stopped.Load() {
 			return errGone
 		}
 		return err
 	}
-	conn.SetPongHandler(beat)
+	conn.SetPongHandler(extend)
 	go func() {
 		defer close(heard)
 		defer gone()
-		for beat("") == nil {
+		for extend("") == nil {
 			if _, _, err := conn.NextReader(); err != nil {
 				return
 			}

@@ -26,7 +26,7 @@ func everything() *Console {
 			}{},
 			Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
 		},
-		Definitions: struct{ Definitions }{}, Receivers: struct{ Receivers }{},
+		Definitions: struct{ Definitions }{}, Destinations: struct{ Destinations }{},
 	})
 }
 

@@ -46,13 +46,13 @@ func (c *Console) objectPath(object string) string {
 	kind, id, _ := strings.Cut(object, ":")
 	switch kind {
 	case "dead_letter":
-		return c.URL(lettersPath+"/%s", id)
+		return c.URL(deadLettersPath+"/%s", id)
 	case "event":
 		return c.URL("/console/events/%s", id)
 	case "redrive", "rebuild", "resend", "import":
 		return c.URL(operationsPath+"/%s/%s", kind+"s", id)
 	case "destination":
-		return c.URL("/console/receivers/%s", id)
+		return c.URL("/console/destinations/%s", id)
 	case "delivery":
 		eventID, _, _ := strings.Cut(id, "/")
 		return c.URL("/console/events/%s", eventID)

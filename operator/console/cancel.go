@@ -56,7 +56,7 @@ func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	}
 	back := deliveriesPath + "?" + filter.Encode()
 	if found.Waiting == 0 {
-		return c.Sorry(ctx, back, "No deliveries wait that match these filters.")
+		return c.RedirectFailed(ctx, back, "No deliveries wait that match these filters.")
 	}
 	filter.Set("until", frame.InstantText(found.Until))
 	if since := wanted.Since; !since.IsZero() {
@@ -113,10 +113,10 @@ func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 	back := deliveriesPath + "?" + filter.Encode()
 	switch {
 	case err != nil:
-		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled, then the database failed. Cancel again for "+
+		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled, then the database failed. Cancel again for "+
 			"the rest.", canceled, counted))
 	case canceled < counted:
-		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since "+
+		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since "+
 			"they were counted.", canceled, counted))
 	}
 	return c.Done(ctx, back, "Canceled "+countOf(int(canceled), "delivery", "deliveries")+".")

@@ -155,7 +155,7 @@ func TestAViewerSeesNoSecretAndNoForm(t *testing.T) {
 	behind := withCRM()
 	s := startShowing(t, behind.shown(), "", true)
 	for _, path := range []string{
-		"/console/receivers", "/console/receivers/crm", "/console/deliveries", "/console/deliveries?destination=crm", "/console",
+		"/console/destinations", "/console/destinations/crm", "/console/deliveries", "/console/deliveries?destination=crm", "/console",
 	} {
 		status, page := s.look(t, access.RoleViewer, path)
 		require.Equal(t, 200, status, path)
@@ -165,7 +165,7 @@ func TestAViewerSeesNoSecretAndNoForm(t *testing.T) {
 		}
 	}
 	for _, role := range []access.Role{access.RoleOperator, access.RoleIntegrator, access.RoleAdmin} {
-		for _, path := range []string{"/console/receivers/crm", "/console/receivers/crm/edit"} {
+		for _, path := range []string{"/console/destinations/crm", "/console/destinations/crm/edit"} {
 			_, page := s.look(t, role, path)
 			require.NotContains(t, page, "header-secret", "%s as %s", path, role)
 			require.NotContains(t, page, "pasted-secret", "%s as %s", path, role)

@@ -37,8 +37,8 @@ type Options struct {
 	// Definitions are the providers' definitions, and Refusals count this process's refused requests; nil leaves either out.
 	Definitions Definitions
 	Refusals    operator.RefusalMemory
-	// Receivers reports the health of destinations; nil leaves their pages out.
-	Receivers Receivers
+	// Destinations reports the health of destinations; nil leaves their pages out.
+	Destinations Destinations
 	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
 }
@@ -65,7 +65,7 @@ func New(o Options) *Console {
 func (c *Console) Site() *operator.Site {
 	var all []operator.Page
 	for _, routes := range [][]route{
-		c.nowRoutes(), c.eventRoutes(), c.letterRoutes(), c.entityRoutes(), c.deliveryRoutes(), c.receiverRoutes(),
+		c.nowRoutes(), c.eventRoutes(), c.deadLetterRoutes(), c.entityRoutes(), c.deliveryRoutes(), c.destinationRoutes(),
 		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(),
 	} {
 		for _, r := range routes {

@@ -15,12 +15,12 @@ import (
 
 const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It can't be changed later."
 
-// newDestinationPath is outside receiversPath because a destination may be called "new".
+// newDestinationPath is outside destinationsPath because a destination may be called "new".
 const newDestinationPath = "/console/new-destination"
 
 // destinationForm has the fields of a destination; a new one has those of both kinds.
 func destinationForm(d delivery.Destination, isNew bool) *form {
-	f := &form{Button: "Save", Back: receiversPath}
+	f := &form{Button: "Save", Back: destinationsPath}
 	if isNew {
 		f.Lead = "Events are delivered to a destination once a subscription selects them: create that next."
 		f.Action, f.Button = newDestinationPath, "Create destination"
@@ -28,7 +28,7 @@ func destinationForm(d delivery.Destination, isNew bool) *form {
 			{Name: "name", Label: "Name", Hint: nameHint},
 		}})
 	} else {
-		f.Action, f.Back, f.Hidden = receiverPath(d.Name)+"/edit", receiverPath(d.Name), versionOf(d.Version)
+		f.Action, f.Back, f.Hidden = destinationPath(d.Name)+"/edit", destinationPath(d.Name), versionOf(d.Version)
 	}
 	if isNew || d.HTTP != nil {
 		f.Groups = append(f.Groups, httpFields(d.HTTP, isNew))
@@ -199,7 +199,7 @@ func (c *Console) createDestination(ctx *fiber.Ctx) error {
 	}
 	made, err := c.API.Outbound.CreateDestination(ctx, wanted)
 	if err != nil {
-		return c.sayWhy(ctx, "New destination", f, err)
+		return c.showErrors(ctx, "New destination", f, err)
 	}
 	return c.showMade(ctx, madePage{
 		What: "Destination " + made.Name, Name: made.Name, Secret: made.Secret, Warnings: made.Warnings, IsNew: true,
@@ -230,17 +230,17 @@ func (c *Console) saveDestination(ctx *fiber.Ctx) error {
 	if f.failed() {
 		return c.showForm(ctx, "Edit "+stored.Name, f)
 	}
-	within, cancel := httpapi.Within(ctx)
+	within, cancel := httpapi.RequestContext(ctx)
 	defer cancel()
 	made, err := c.API.Outbound.ApplyDestination(within, ctx, wanted)
 	if err != nil {
-		return c.sayWhy(ctx, "Edit "+stored.Name, f, err)
+		return c.showErrors(ctx, "Edit "+stored.Name, f, err)
 	}
 	return c.showMade(ctx, madePage{What: "Destination " + made.Name, Name: made.Name, Secret: made.Secret, Warnings: made.Warnings})
 }
 
-// sayWhy shows a form again with the API's errors.
-func (c *Console) sayWhy(ctx *fiber.Ctx, title string, f *form, err error) error {
+// showErrors shows a form again with the API's errors.
+func (c *Console) showErrors(ctx *fiber.Ctx, title string, f *form, err error) error {
 	if !f.explain(ctx, err) {
 		return err
 	}
@@ -260,25 +260,25 @@ type madePage struct {
 // to the form itself shows them.
 func (c *Console) showMade(ctx *fiber.Ctx, page madePage) error {
 	if page.Secret == "" && len(page.Warnings) == 0 {
-		return c.Done(ctx, receiverPath(page.Name), page.What+" is saved.")
+		return c.Done(ctx, destinationPath(page.Name), page.What+" is saved.")
 	}
 	return c.Show(ctx, "made", frame.Page{Title: page.What + " is saved", Section: destinations, Data: page})
 }
 
 func (c *Console) confirmDeleteDestination(ctx *fiber.Ctx) error {
-	page, err := c.receiver(ctx)
+	page, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
 	if n := len(page.Subscriptions); n > 0 {
-		return c.Sorry(ctx, receiverPath(page.Name),
+		return c.RedirectFailed(ctx, destinationPath(page.Name),
 			countOf(n, "subscription still delivers", "subscriptions still deliver")+" to "+page.Name+". Delete the subscriptions first.")
 	}
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "Delete " + page.Name, Question: "The destination and its secrets are deleted.",
 		Facts:  []frame.Fact{{"Destination", page.Name}, {"Goes to", page.Target()}},
-		Action: receiverPath(page.Name) + "/delete", Button: "Delete destination", Reason: "optional", Destroys: true,
-		Back: receiverPath(page.Name),
+		Action: destinationPath(page.Name) + "/delete", Button: "Delete destination", Reason: "optional", Destroys: true,
+		Back: destinationPath(page.Name),
 	})
 }
 
@@ -290,5 +290,5 @@ func (c *Console) deleteDestination(ctx *fiber.Ctx) error {
 	if err := c.API.Outbound.Changes.DeleteDestination(ctx.UserContext(), name, httpapi.Actor(ctx, reason)); err != nil {
 		return err
 	}
-	return c.Done(ctx, receiversPath, "Destination "+name+" is deleted.")
+	return c.Done(ctx, destinationsPath, "Destination "+name+" is deleted.")
 }

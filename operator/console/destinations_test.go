@@ -60,7 +60,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	require.Equal(t, wanted, behind.all["crm"])
 	require.Equal(t, "the-integrator", behind.did[0].Name)
 
-	status, _, page = s.send(t, access.RoleIntegrator, "/console/receivers/crm/subscribe", url.Values{
+	status, _, page = s.send(t, access.RoleIntegrator, "/console/destinations/crm/subscribe", url.Values{
 		"name": {"customers"}, "events.providers": {"stirpe"}, "events.types": {"customer.*, invoice.paid"}, "active": {"true"},
 	})
 	require.Equal(t, 200, status, page)
@@ -68,7 +68,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	made := behind.subscriptions["customers"]
 	require.Equal(t, []any{"crm", true, []string{"customer.*", "invoice.paid"}}, []any{made.To, made.Active, made.Events.Types})
 
-	status, page = s.look(t, access.RoleIntegrator, "/console/receivers/crm")
+	status, page = s.look(t, access.RoleIntegrator, "/console/destinations/crm")
 	require.Equal(t, 200, status)
 	require.NotContains(t, page, "whsec_")
 }
@@ -79,7 +79,7 @@ func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
 	behind := newDestinations()
 	behind.all["taken"] = delivery.Destination{ID: 5, Name: "taken", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
 	s := startShowing(t, behind.shown(), "", true)
-	const create, subscribe = "/console/new-destination", "/console/receivers/taken/subscribe"
+	const create, subscribe = "/console/new-destination", "/console/destinations/taken/subscribe"
 	next := func(field string) string { return `id="e-` + field + `" role="alert">` }
 	for name, c := range map[string]struct {
 		path, field, why string
@@ -129,22 +129,22 @@ func TestADestinationIsEdited(t *testing.T) {
 		},
 	}
 	s := startShowing(t, behind.shown(), "", true)
-	_, page := s.look(t, access.RoleIntegrator, "/console/receivers/crm/edit")
+	_, page := s.look(t, access.RoleIntegrator, "/console/destinations/crm/edit")
 	require.Contains(t, page, "X-Key: [redacted]")
 	require.NotContains(t, page, `name="name"`)
 	form := url.Values{
 		"version": {"6"}, "http.url": {"https://crm.example.com/new"}, "http.headers": {"X-Key: [redacted]"}, "retry.attempts": {"4"},
 	}
-	status, _, page := s.send(t, access.RoleIntegrator, "/console/receivers/crm/edit", form)
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/crm/edit", form)
 	require.Equal(t, 422, status, page)
 	require.Contains(t, page, "Somebody has changed it")
 	require.Equal(t, "https://crm.example.com/old", behind.all["crm"].HTTP.URL)
 
 	form.Set("version", "7")
 	behind.secrets["crm"] = []delivery.Secret{{Value: "kept"}}
-	status, location, page := s.send(t, access.RoleAdmin, "/console/receivers/crm/edit", form)
+	status, location, page := s.send(t, access.RoleAdmin, "/console/destinations/crm/edit", form)
 	require.Equal(t, 303, status, page)
-	require.Equal(t, "/console/receivers/crm", location)
+	require.Equal(t, "/console/destinations/crm", location)
 	saved := behind.all["crm"]
 	require.Equal(t, []any{"https://crm.example.com/new", "[redacted]", "ca.pem", &jitter, 4},
 		[]any{saved.HTTP.URL, saved.HTTP.Headers["X-Key"], saved.HTTP.CA, saved.Retry.Jitter, saved.Retry.Attempts})
@@ -157,7 +157,7 @@ func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
 	behind := newDestinations()
 	behind.all["queue"] = delivery.Destination{ID: 5, Name: "queue", Temporal: &delivery.Temporal{TaskQueue: "orders"}}
 	s := startShowing(t, behind.shown(), "", true)
-	const path = "/console/receivers/queue"
+	const path = "/console/destinations/queue"
 	status, _, page := s.send(t, access.RoleIntegrator, path+"/subscribe", url.Values{"name": {"orders"}, "workflow": {`{"start":{"typ":1}}`}})
 	require.Equal(t, 422, status)
 	require.Contains(t, page, `id="e-workflow"`)
@@ -195,27 +195,39 @@ func TestOnlyWhoMayChangeADestinationSeesHow(t *testing.T) {
 	behind.subscriptions["customers"] = delivery.Subscription{ID: 9, Name: "customers", To: "crm", DestinationID: 3, Active: true}
 	s := startShowing(t, behind.shown(), "", true)
 	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: false, access.RoleIntegrator: true} {
-		_, list := s.look(t, role, "/console/receivers")
+		_, list := s.look(t, role, "/console/destinations")
 		require.Equal(t, may, strings.Contains(list, "new-destination"), role)
-		_, page := s.look(t, role, "/console/receivers/crm")
+		_, page := s.look(t, role, "/console/destinations/crm")
 		for _, link := range []string{"/edit", "/delete", "/subscribe", "/active", "/unsubscribe"} {
-			require.Equal(t, may, strings.Contains(page, "/console/receivers/crm"+link), "%s %s", role, link)
+			require.Equal(t, may, strings.Contains(page, "/console/destinations/crm"+link), "%s %s", role, link)
 		}
 		if may {
 			continue
 		}
 		for _, path := range []string{
-			"/console/new-destination", "/console/receivers/crm/edit", "/console/receivers/crm/delete", "/console/receivers/crm/subscribe",
-			"/console/receivers/crm/active", "/console/receivers/crm/unsubscribe",
+			"/console/new-destination", "/console/destinations/crm/edit", "/console/destinations/crm/delete", "/console/destinations/crm/subscribe",
+			"/console/destinations/crm/active", "/console/destinations/crm/unsubscribe",
 		} {
 			status, _, _ := s.send(t, role, path, url.Values{"subscription": {"customers"}, "name": {"x"}})
 			require.Equal(t, 403, status, "%s %s", role, path)
 		}
 	}
 	require.Empty(t, behind.did)
-	status, location, _ := s.send(t, access.RoleIntegrator, "/console/receivers/crm/pause", nil)
-	require.Equal(t, "303 /console/receivers/crm", strconv.Itoa(status)+" "+location)
+	status, location, _ := s.send(t, access.RoleIntegrator, "/console/destinations/crm/pause", nil)
+	require.Equal(t, "303 /console/destinations/crm", strconv.Itoa(status)+" "+location)
 	require.Equal(t, delivery.DestinationPaused, behind.states["crm"])
+}
+
+// Links to the former path of destinations still work, with their query.
+func TestTheFormerPathOfDestinationsRedirects(t *testing.T) {
+	t.Parallel()
+	s := startShowing(t, newDestinations().shown(), "", true)
+	v := newVisitor(t)
+	require.Equal(t, 303, v.logIn(s, s.tokens[access.RoleViewer]).StatusCode)
+	for old, path := range map[string]string{"": "", "?name=crm": "?name=crm", "/crm": "/crm", "/crm/": "/crm"} {
+		res, _ := v.get(s.url + "/console/receivers" + old)
+		require.Equal(t, "303 /console/destinations"+path, strconv.Itoa(res.StatusCode)+" "+res.Header.Get("Location"))
+	}
 }
 
 // The secret of a new destination is shown even if the database fails right after the commit: it can't be shown later.

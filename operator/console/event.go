@@ -31,9 +31,9 @@ type eventPage struct {
 	Attempted []deliveryapi.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
-	// Waits is the dead letter that can be replayed, or nil.
-	Waits *api.DeadLetterView
-	Links links
+	// Waiting is the dead letter that can be replayed, or nil.
+	Waiting *api.DeadLetterView
+	Links   links
 	// CanEdit reports whether the body is text, so a form can hold it.
 	CanEdit  bool
 	Commands []string
@@ -60,8 +60,8 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 		Links: c.linksOf(detail), CanEdit: utf8.Valid(detail.Body.Raw),
 	}
 	for i, d := range detail.DeadLetters {
-		if page.Waits == nil && canRunAgain(d) {
-			page.Waits = &detail.DeadLetters[i]
+		if page.Waiting == nil && canRunAgain(d) {
+			page.Waiting = &detail.DeadLetters[i]
 		}
 	}
 	if c.API.Outbound != nil {
@@ -176,8 +176,8 @@ const maxObjects = 20
 // objectsOf returns the audited objects of an event: itself, its dead letters, its deliveries.
 func objectsOf(d api.EventDetail) []string {
 	all := []string{"event:" + d.ID}
-	for _, letter := range d.DeadLetters {
-		all = append(all, "dead_letter:"+strconv.FormatInt(letter.ID, 10))
+	for _, deadLetter := range d.DeadLetters {
+		all = append(all, "dead_letter:"+strconv.FormatInt(deadLetter.ID, 10))
 	}
 	for _, one := range d.Deliveries {
 		all = append(all, fmt.Sprintf("delivery:%s/%d", one.EventID, one.SubscriptionID))
@@ -191,8 +191,8 @@ func commandsOf(p eventPage, base string) []string {
 		"holdfast event show " + p.ID,
 		`curl -H "Authorization: Bearer $TOKEN" ` + base + "/events/" + p.ID,
 	}
-	if p.Waits != nil {
-		number := strconv.FormatInt(p.Waits.ID, 10)
+	if p.Waiting != nil {
+		number := strconv.FormatInt(p.Waiting.ID, 10)
 		commands = append(commands, "holdfast dlq replay "+number, "holdfast dlq edit "+number+" --body FILE",
 			`curl -X POST -H "Authorization: Bearer $TOKEN" `+base+"/dead-letters/"+number+"/replay")
 	}

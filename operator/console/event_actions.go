@@ -39,7 +39,7 @@ func reasonOf(ctx *fiber.Ctx) (string, error) {
 func eventPath(id string) string { return "/console/events/" + pathEscape(id) }
 
 func (c *Console) replayEvent(ctx *fiber.Ctx) error {
-	letter, err := numberField(ctx, "dead_letter")
+	deadLetter, err := numberField(ctx, "dead_letter")
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, httpapi.Actor(ctx, reason))
+	started, err := c.API.Replays.Replay(ctx.UserContext(), deadLetter, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 type editPage struct {
 	api.EventDetail
 
-	Letter api.DeadLetterView
-	Text   string
+	DeadLetter api.DeadLetterView
+	Text       string
 }
 
 func (c *Console) showEdit(ctx *fiber.Ctx) error {
@@ -70,18 +70,18 @@ func (c *Console) showEdit(ctx *fiber.Ctx) error {
 	page := editPage{EventDetail: detail, Text: string(detail.Body.Raw)}
 	for _, d := range detail.DeadLetters {
 		if canRunAgain(d) {
-			page.Letter = d
+			page.DeadLetter = d
 		}
 	}
-	if page.Letter.ID == 0 {
-		return c.Sorry(ctx, eventPath(detail.ID), "No dead letter of this event waits, so there is nothing to edit.")
+	if page.DeadLetter.ID == 0 {
+		return c.RedirectFailed(ctx, eventPath(detail.ID), "No dead letter of this event waits, so there is nothing to edit.")
 	}
 	return c.Show(ctx, "edit", frame.Page{Title: "Edit and replay", Section: "Events", Data: page})
 }
 
 // editEvent replays an event with a new body. Browsers submit all line ends as CR LF, whatever they were.
 func (c *Console) editEvent(ctx *fiber.Ctx) error {
-	letter, err := numberField(ctx, "dead_letter")
+	deadLetter, err := numberField(ctx, "dead_letter")
 	if err != nil {
 		return err
 	}
@@ -100,13 +100,13 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	edit := operation.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
+	edit := operation.Edit{DeadLetter: deadLetter, EventID: id.String(), Body: []byte(body)}
 	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
 	if started.Run.RunID == "" {
-		return c.Sorry(ctx, eventPath(started.EventID), "The edited event could not be started: it waits as a dead letter.")
+		return c.RedirectFailed(ctx, eventPath(started.EventID), "The edited event could not be started: it waits as a dead letter.")
 	}
 	return c.Done(ctx, eventPath(started.EventID), "This is the edited event. Its run was started: "+started.Run.RunID)
 }

@@ -25,7 +25,7 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 		return err
 	}
 	if len(all) == 0 {
-		return c.Sorry(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. A resend also sends "+
+		return c.RedirectFailed(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. A resend also sends "+
 			"what matches a subscription now.")
 	}
 	q := frame.Confirm{
@@ -65,7 +65,7 @@ func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
 		_, err := c.API.Outbound.Deliveries.SendAgain(within, delivery.Key{EventID: eventID, SubscriptionID: subscription}, by)
 		return err
 	}
-	return c.Lead(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, httpapi.Actor(ctx, reason)))
+	return c.RedirectWith(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, httpapi.Actor(ctx, reason)))
 }
 
 // CanReplay reports whether the event was processed and has deliveries.

@@ -90,7 +90,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if data.Known, err = c.known(ctx.UserContext()); err != nil {
 		return err
 	}
-	data.Accepted, data.Rows = apart(list.Items)
+	data.Accepted, data.Rows = splitAccepted(list.Items)
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = !httpapi.IsViewer(ctx)
 	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
@@ -99,8 +99,8 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
 }
 
-// apart separates the events that wait for a worker from the others.
-func apart(all []api.EventView) (accepted, rows []api.EventView) {
+// splitAccepted separates the events that wait for a worker from the others.
+func splitAccepted(all []api.EventView) (accepted, rows []api.EventView) {
 	for _, e := range all {
 		if e.Status == event.StatusAccepted {
 			accepted = append(accepted, e)
@@ -133,9 +133,9 @@ func (c *Console) findEvent(ctx *fiber.Ctx) error {
 
 func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 	if number, err := strconv.ParseInt(id, 10, 64); err == nil && c.API.DeadLetters != nil {
-		letter, err := c.API.DeadLetters.DeadLetter(ctx, number)
+		deadLetter, err := c.API.DeadLetters.DeadLetter(ctx, number)
 		if err == nil {
-			return []string{letter.Receipt.ID}, nil
+			return []string{deadLetter.Receipt.ID}, nil
 		}
 		if !errors.Is(err, event.ErrNotFound) {
 			return nil, err
@@ -168,7 +168,7 @@ func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 var shownTail = regexp.MustCompile(`^[0-9a-f]{6,12}$`)
 
 // tailEvents streams the rows of the list as server-sent events whenever they change. Under load, it sends all rows of the first
-// page once per second and skips what came faster.
+// page once per second and skips updates in between.
 func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 	wanted, err := c.API.EventQuery(ctx)
 	if err != nil {
@@ -177,14 +177,14 @@ func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 	if wanted.Text != "" {
 		return httpapi.BadField("text")
 	}
-	came := make(chan struct{}, 1)
-	beside := func(ctx context.Context) { c.wakes(ctx, wanted.Provider, came) }
-	return c.Stream(ctx, came, beside, func(ctx context.Context) ([]byte, error) { return c.eventRows(ctx, wanted) })
+	changed := make(chan struct{}, 1)
+	background := func(ctx context.Context) { c.followFeed(ctx, wanted.Provider, changed) }
+	return c.Stream(ctx, changed, background, func(ctx context.Context) ([]byte, error) { return c.eventRows(ctx, wanted) })
 }
 
-// wakes follows the change feed for a provider's events and signals came on changes. It returns immediately if the feed has too
-// many followers or can't be read; the page then polls.
-func (c *Console) wakes(ctx context.Context, provider string, came chan<- struct{}) {
+// followFeed follows the change feed for a provider's events and signals each change on changed. It returns immediately if the feed
+// has too many followers or can't be read; the page then polls.
+func (c *Console) followFeed(ctx context.Context, provider string, changed chan<- struct{}) {
 	now, err := c.API.Changes.Now(ctx)
 	if err != nil {
 		return
@@ -193,18 +193,18 @@ func (c *Console) wakes(ctx context.Context, provider string, came chan<- struct
 	if err != nil {
 		return
 	}
-	wake(came) // for changes between drawing the page and following
+	wake(changed) // for changes between drawing the page and following
 	_ = follower.Run(ctx, func(b feed.Batch) error {
 		if len(b.Items) > 0 || b.Skipped > 0 {
-			wake(came)
+			wake(changed)
 		}
 		return nil
 	})
 }
 
-func wake(came chan<- struct{}) {
+func wake(changed chan<- struct{}) {
 	select {
-	case came <- struct{}{}:
+	case changed <- struct{}{}:
 	default: // a signal is already pending
 	}
 }

@@ -49,7 +49,7 @@ type site struct {
 	shown  console.Options
 
 	sessions *sessions
-	tickets  *access.Tickets
+	tickets  *access.LoginLinks
 }
 
 func start(t *testing.T, prefix string, withTokens bool) site {
@@ -67,7 +67,7 @@ func startShowing(t *testing.T, shown console.Options, prefix string, withTokens
 			s.all, s.tokens[role] = append(s.all, token), text
 		}
 	}
-	s.prefix, s.sessions, s.tickets = prefix, &sessions{}, &access.Tickets{}
+	s.prefix, s.sessions, s.tickets = prefix, &sessions{}, &access.LoginLinks{}
 	return s.serve(t)
 }
 
@@ -80,7 +80,7 @@ func (s site) serve(t *testing.T) site {
 		o.API = &api.API{}
 	}
 	server := operator.New(operator.Options{
-		API: o.API, Site: console.New(o).Site(), Prefix: s.prefix, Tokens: s.all, Log: o.Log, Sessions: s.sessions, Tickets: s.tickets,
+		API: o.API, Site: console.New(o).Site(), Prefix: s.prefix, Tokens: s.all, Log: o.Log, Sessions: s.sessions, LoginLinks: s.tickets,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

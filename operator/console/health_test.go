@@ -19,22 +19,22 @@ import (
 func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{}})
-	row := receiverRow{DestinationView: deliveryapi.DestinationView{
+	row := destinationRow{DestinationView: deliveryapi.DestinationView{
 		Destination: delivery.Destination{Name: "crm"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerOpen},
 	}}
 	caller := access.Caller{Role: access.RoleViewer}
 	for page, data := range map[string]any{
-		"receivers": receiverList{Rows: []receiverRow{row}, All: 1}, "receiver": receiverPage{receiverRow: row},
-		"now": nowPage{Stats: &oversight.Stats{}, Troubled: []troubled{{"crm", row.Condition}}},
+		"destinations": destinationList{Rows: []destinationRow{row}, All: 1}, "destination": destinationPage{destinationRow: row},
+		"now": nowPage{Stats: &oversight.Stats{}, Failing: []failing{{"crm", row.Condition}}},
 	} {
 		drawn, err := c.Fragment(page, "layout.html", frame.View{Page: frame.Page{Data: data}, Caller: caller})
 		require.NoError(t, err)
 		require.Contains(t, string(drawn), `<span class="state failing">failing</span>`, page)
 		require.NotContains(t, string(drawn), `<span class="state ready">`, page)
-		if page == "receiver" {
+		if page == "destination" {
 			require.Contains(t, string(drawn), "then ask an operator to try again", "a viewer has no button")
-			require.Contains(t, receiverPage{receiverRow: row}.NextStep(true, false), "then choose Try again now")
+			require.Contains(t, destinationPage{destinationRow: row}.NextStep(true, false), "then choose Try again now")
 		}
 	}
 }
@@ -58,5 +58,5 @@ func TestARedriveNamesWhatBlocksIt(t *testing.T) {
 	}
 	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)
 	require.NoError(t, err)
-	require.Contains(t, string(drawn), `Deliveries wait: <a href="/console/receivers/crm">crm</a> can't receive now`)
+	require.Contains(t, string(drawn), `Deliveries wait: <a href="/console/destinations/crm">crm</a> can't receive now`)
 }

@@ -41,11 +41,11 @@ func TestNoInputBreaksAForm(t *testing.T) {
 			"name", "http.url", "http.headers", "secret", "temporal.task_queue", "temporal.profile", "rate.requests", "rate.per", "in_flight",
 			"timeout", "retry.schedule", "retry.attempts", "breaker.open", "keep",
 		},
-		"/console/receivers/crm/edit":        {"http.url", "http.headers", "retry.schedule", "version"},
-		"/console/receivers/crm/subscribe":   {"name", "events.providers", "events.types", "events.filter", "body", "active", "subscription"},
-		"/console/receivers/queue/subscribe": {"workflow"},
-		"/console/receivers/crm/rate":        {"rate", "reason"},
-		"/console/receivers/crm/test":        {"subscription", "event"},
+		"/console/destinations/crm/edit":        {"http.url", "http.headers", "retry.schedule", "version"},
+		"/console/destinations/crm/subscribe":   {"name", "events.providers", "events.types", "events.filter", "body", "active", "subscription"},
+		"/console/destinations/queue/subscribe": {"workflow"},
+		"/console/destinations/crm/rate":        {"rate", "reason"},
+		"/console/destinations/crm/test":        {"subscription", "event"},
 	} {
 		for _, field := range fields {
 			for name, text := range hostile {
@@ -68,13 +68,13 @@ func TestNoInputBreaksAForm(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/console/receivers/crm/edit", "/console/receivers/crm/subscribe", "/console/new-destination"} {
+	for _, path := range []string{"/console/destinations/crm/edit", "/console/destinations/crm/subscribe", "/console/new-destination"} {
 		res, page := v.ask("POST", s.url+path, url.Values{"csrf": proof["csrf"], "http.headers": {"X-Big: " + strings.Repeat("x", 64<<10)}, "version": {"1"}})
 		require.Equal(t, 413, res.StatusCode, path)
 		require.Contains(t, page, "too large", path)
 	}
 	for _, path := range []string{
-		"/console/receivers", "/console/receivers/crm", "/console/receivers/new", "/console/receivers/crm/edit", "/console/deliveries",
+		"/console/destinations", "/console/destinations/crm", "/console/destinations/new", "/console/destinations/crm/edit", "/console/deliveries",
 	} {
 		_, page := v.get(s.url + path)
 		require.NotContains(t, page, "<script>alert", path)
@@ -106,12 +106,12 @@ func TestWhatAFormLeavesOutStays(t *testing.T) {
 	}
 	behind.subscriptions["orders"] = wanted
 	s := startShowing(t, behind.shown(), "", true)
-	status, _, page := s.send(t, access.RoleIntegrator, "/console/receivers/crm/edit", url.Values{"version": {"1"}, "in_flight": {"3"}})
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/crm/edit", url.Values{"version": {"1"}, "in_flight": {"3"}})
 	require.Equal(t, 303, status, page)
 	before.Version, before.InFlight = 2, 3
 	require.Equal(t, before, behind.all["crm"])
 
-	const subscribe = "/console/receivers/crm/subscribe"
+	const subscribe = "/console/destinations/crm/subscribe"
 	form := url.Values{"subscription": {"orders"}, "version": {"1"}}
 	status, _, page = s.send(t, access.RoleIntegrator, subscribe, form)
 	require.Equal(t, 303, status, page)
@@ -141,7 +141,7 @@ func TestANewURLNeedsTheSecretAgain(t *testing.T) {
 	}}
 	behind.secrets["crm"] = []delivery.Secret{{Value: "kept-kept-kept-kept"}}
 	s := startShowing(t, behind.shown(), "", true)
-	const path = "/console/receivers/crm/edit"
+	const path = "/console/destinations/crm/edit"
 	form := url.Values{"version": {"1"}, "http.url": {"https://evil.example"}, "http.headers": {"X-Key: [redacted]"}, "secret": {""}}
 	status, _, page := s.send(t, access.RoleIntegrator, path, form)
 	require.Equal(t, 422, status, page)

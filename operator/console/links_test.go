@@ -36,21 +36,21 @@ func TestNoLinkRunsAScript(t *testing.T) {
 	}, Receipt: receipt}
 	ref := event.EntityRef{Provider: script, Kind: script, ExternalID: script}
 	one.Entities = []api.Change{{Link: event.Link{EntityRef: ref}}}
-	letter := api.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
-	one.DeadLetters = []api.DeadLetterView{letter}
+	deadLetter := api.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
+	one.DeadLetters = []api.DeadLetterView{deadLetter}
 	goes := delivery.Destination{Name: script, HTTP: &delivery.HTTP{URL: script}}
-	row := receiverRow{DestinationView: deliveryapi.DestinationView{Destination: goes}}
+	row := destinationRow{DestinationView: deliveryapi.DestinationView{Destination: goes}}
 	for name, data := range map[string]any{
 		"event": eventPage{EventDetail: one, Links: c.linksOf(one), Commands: []string{script}},
-		"letter": letterPage{
-			DeadLetterDetail: api.DeadLetterDetail{DeadLetterView: letter, Receipt: receipt}, Links: c.linksOf(one),
+		"dead_letter": deadLetterPage{
+			DeadLetterDetail: api.DeadLetterDetail{DeadLetterView: deadLetter, Receipt: receipt}, Links: c.linksOf(one),
 		},
-		"receivers": receiverList{Rows: []receiverRow{row}, All: 1},
-		"receiver":  receiverPage{receiverRow: row},
-		"events":    eventList{Rows: []api.EventView{one.EventView}},
-		"audit":     auditPage{Rows: []oversight.AuditEntry{{Object: "event:" + script}, {Object: script}}},
-		"confirm":   frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
-		"operation": operationView{Links: []lead{{script, script, operationsPath}}},
+		"destinations": destinationList{Rows: []destinationRow{row}, All: 1},
+		"destination":  destinationPage{destinationRow: row},
+		"events":       eventList{Rows: []api.EventView{one.EventView}},
+		"audit":        auditPage{Rows: []oversight.AuditEntry{{Object: "event:" + script}, {Object: script}}},
+		"confirm":      frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
+		"operation":    operationView{Links: []routeLink{{script, script, operationsPath}}},
 	} {
 		v := frame.View{Page: frame.Page{Title: script, Data: data}, Caller: access.Caller{Role: access.RoleAdmin}}
 		drawn, err := c.Fragment(name, "layout.html", v)

@@ -19,8 +19,8 @@ import (
 // Finding is the result of one check of the installation.
 type Finding struct {
 	Check string
-	// Verdict is "ok", "warn", "fail" or "skip".
-	Verdict string
+	// Result is "ok", "warn", "fail" or "skip".
+	Result string
 	// Detail is the result, Advice says what to do, and Since is when this process first saw it.
 	Detail, Advice string
 	Since          time.Time
@@ -35,9 +35,9 @@ var pagesOf = map[string]string{
 	"queues":        "/console#queues",
 	"schedule":      "/console#schedules",
 	"dead letters":  "/console/dead-letters",
-	"deliveries":    "/console/receivers?only=waiting",
-	"destinations":  "/console/receivers",
-	"subscriptions": "/console/receivers",
+	"deliveries":    "/console/destinations?only=waiting",
+	"destinations":  "/console/destinations",
+	"subscriptions": "/console/destinations",
 	"providers":     "/console/providers",
 	"secrets":       "/console/providers",
 	"samples":       "/console/providers",
@@ -64,8 +64,8 @@ const (
 	// findingsTimeout is how long a page waits for the doctor's first run; statsTimeout, for the counts.
 	findingsTimeout = time.Second
 	statsTimeout    = 3 * time.Second
-	// maxTroubled bounds the failing destinations that are shown.
-	maxTroubled = 10
+	// maxFailing bounds the failing destinations that are shown.
+	maxFailing = 10
 )
 
 func (c *Console) nowRoutes() []route {
@@ -78,22 +78,22 @@ func (c *Console) nowRoutes() []route {
 // nowPage is the data of the health page.
 type nowPage struct {
 	At time.Time
-	// Looked is when the findings were made.
-	Looked      time.Time
+	// CheckedAt is when the findings were made.
+	CheckedAt   time.Time
 	Bad, Good   []Finding
 	Window      time.Duration
 	Plots       []plot.Plot
 	Stats       *oversight.Stats // nil if unavailable
 	DeadLetters int64
-	Troubled    []troubled
+	Failing     []failing
 	Tail        string
 }
 
 // Checks returns the number of checks.
 func (p nowPage) Checks() int { return len(p.Bad) + len(p.Good) }
 
-// troubled is a failing destination.
-type troubled struct {
+// failing is a failing destination.
+type failing struct {
 	Name string
 	delivery.Condition
 }
@@ -146,7 +146,7 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	for _, d := range stats.DeadLetters {
 		page.DeadLetters += d.Count
 	}
-	page.Troubled = c.troubled(ctx, stats.FailingDestinations)
+	page.Failing = c.failing(ctx, stats.FailingDestinations)
 	return page
 }
 
@@ -157,12 +157,12 @@ func (c *Console) addFindings(ctx context.Context, page *nowPage) {
 	ctx, cancel := context.WithTimeout(ctx, findingsTimeout)
 	defer cancel()
 	var findings []Finding
-	page.Looked, findings = c.Doctor(ctx)
-	for _, verdict := range []string{"fail", "warn", "skip", "ok"} {
+	page.CheckedAt, findings = c.Doctor(ctx)
+	for _, result := range []string{"fail", "warn", "skip", "ok"} {
 		for _, f := range findings {
 			switch {
-			case f.Verdict != verdict:
-			case verdict == "ok":
+			case f.Result != result:
+			case result == "ok":
 				page.Good = append(page.Good, f)
 			default:
 				f.Page = c.pageOf(f.Check)
@@ -172,17 +172,17 @@ func (c *Console) addFindings(ctx context.Context, page *nowPage) {
 	}
 }
 
-func (c *Console) troubled(ctx context.Context, names []string) (all []troubled) {
+func (c *Console) failing(ctx context.Context, names []string) (all []failing) {
 	if c.API.Outbound == nil {
 		return nil
 	}
-	for _, name := range names[:min(len(names), maxTroubled)] {
+	for _, name := range names[:min(len(names), maxFailing)] {
 		d, err := c.API.Outbound.Destinations.Destination(ctx, name)
 		if err != nil {
 			continue // it was deleted in the meantime
 		}
 		if condition, err := c.API.Outbound.Destinations.Condition(ctx, d.ID); err == nil {
-			all = append(all, troubled{d.Name, condition})
+			all = append(all, failing{d.Name, condition})
 		}
 	}
 	return all

@@ -18,10 +18,10 @@ func TestAFindingLeadsToItsPage(t *testing.T) {
 	t.Parallel()
 	s := startShowing(t, console.Options{Doctor: func(context.Context) (time.Time, []console.Finding) {
 		return time.Now(), []console.Finding{
-			{Check: "inbox", Verdict: "warn", Detail: "<b>`a`</b>", Advice: "run `holdfast inbox list`, it's ` odd"},
-			{Check: "schedule holdfast-sweep", Verdict: "warn", Detail: "paused"},
-			{Check: "dead letters", Verdict: "fail", Detail: "no page of dead letters is served here"},
-			{Check: "pooler", Verdict: "warn", Detail: "nothing here shows it"},
+			{Check: "inbox", Result: "warn", Detail: "<b>`a`</b>", Advice: "run `holdfast inbox list`, it's ` odd"},
+			{Check: "schedule holdfast-sweep", Result: "warn", Detail: "paused"},
+			{Check: "dead letters", Result: "fail", Detail: "no page of dead letters is served here"},
+			{Check: "pooler", Result: "warn", Detail: "nothing here shows it"},
 		}
 	}}, "/tools", false)
 	_, page := newVisitor(t).get(s.url + "/console")

@@ -40,11 +40,11 @@ type operationView struct {
 	// BlockedBy names destinations that its deliveries wait for.
 	BlockedBy []string
 	// Links lead to what the operation works on.
-	Links []lead
+	Links []routeLink
 }
 
-// lead is a link for users who may open the route.
-type lead struct{ Name, To, Route string }
+// routeLink is a link for users who may open the route.
+type routeLink struct{ Name, To, Route string }
 
 // IsOpen reports whether the operation can be paused, resumed or canceled.
 func (o operationView) IsOpen() bool {
@@ -54,8 +54,8 @@ func (o operationView) IsOpen() bool {
 // CanResume reports whether the operation is paused.
 func (o operationView) CanResume() bool { return o.State == operation.Paused }
 
-// Lasts reports whether the operation can still change: a canceled one ends once its runs have ended.
-func (o operationView) Lasts() bool {
+// CanChange reports whether the operation can still change: a canceled one ends once its runs have ended.
+func (o operationView) CanChange() bool {
 	inFlight := func(f frame.Fact) bool { return f.Name() == "In flight" && f.Value() != "0" }
 	return o.IsOpen() || slices.ContainsFunc(o.Counts, inFlight)
 }
@@ -150,7 +150,7 @@ func ofRedrive(r operation.Redrive) operationView {
 		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
 		count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
 	}
-	o.Links = []lead{{"Dead letters of this filter", letterList + "?" + filterValues(r.Filter).Encode(), letterList}}
+	o.Links = []routeLink{{"Dead letters of this filter", deadLetterListPath + "?" + filterValues(r.Filter).Encode(), deadLetterListPath}}
 	return o
 }
 
@@ -165,10 +165,10 @@ func ofRebuild(r operation.Rebuild) operationView {
 		count("Entities", r.Entities),
 	}
 	if r.DryRun && !o.IsOpen() {
-		o.Links = append(o.Links, lead{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
+		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
 	}
 	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
-	o.Links = append(o.Links, lead{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
+	o.Links = append(o.Links, routeLink{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
 	for _, fact := range []frame.Fact{{"provider", r.Filter.Provider}, {"kind", r.Filter.Kind}} {
 		if fact.Value() != "" {
 			o.Filter = append(o.Filter, fact)
@@ -186,7 +186,7 @@ func ofResend(r operation.Resend) operationView {
 	}
 	o.Counts = []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)}
 	to := url.Values{"subscription": {r.Subscription}}
-	o.Links = []lead{{"The destination", receiversPath + "?" + to.Encode(), receiversPath}}
+	o.Links = []routeLink{{"The destination", destinationsPath + "?" + to.Encode(), destinationsPath}}
 	return o
 }
 

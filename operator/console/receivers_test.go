@@ -24,14 +24,14 @@ import (
 func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
-	row := receiverRow{DestinationView: deliveryapi.DestinationView{
+	row := destinationRow{DestinationView: deliveryapi.DestinationView{
 		Destination: delivery.Destination{Name: "billing"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
 	}}
 	v := frame.View{
-		Page: frame.Page{Data: receiverList{Rows: []receiverRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},
+		Page: frame.Page{Data: destinationList{Rows: []destinationRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},
 	}
-	drawn, err := New(Options{API: &api.API{}}).Fragment("receivers", "layout.html", v)
+	drawn, err := New(Options{API: &api.API{}}).Fragment("destinations", "layout.html", v)
 	require.NoError(t, err)
 	trouble, waiting := bytes.Index(drawn, []byte("<code>http_503</code>")), bytes.Index(drawn, []byte(frame.Number(12345)))
 	require.Positive(t, trouble)
@@ -60,9 +60,9 @@ func TestAResendLeadsToItsReceiver(t *testing.T) {
 		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
 	}}})
 	app := fiber.New()
-	app.Get("/console/receivers", c.listReceivers)
+	app.Get("/console/destinations", c.listDestinations)
 	link := ofResend(operation.Resend{Subscription: "paid orders"}).Links[0].To
-	for link, wanted := range map[string]string{link: "303 /console/receivers/billing%20&%20co", link + "x": "500 "} {
+	for link, wanted := range map[string]string{link: "303 /console/destinations/billing%20&%20co", link + "x": "500 "} {
 		res, err := app.Test(httptest.NewRequest(http.MethodGet, link, nil))
 		require.NoError(t, err)
 		require.NoError(t, res.Body.Close())

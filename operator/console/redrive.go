@@ -63,10 +63,10 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f operation.RedriveFilter, was int64)
 	usual := operation.KindRedrive.Rates().Default
 	data := redrivePage{
 		Plan: plan, Facts: factsOf(f), Rate: usual, Was: was,
-		Action: lettersPath + "/redrive?" + query, Back: letterList + "?" + list.Encode(),
+		Action: deadLettersPath + "/redrive?" + query, Back: deadLetterListPath + "?" + list.Encode(),
 		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / usual * float64(time.Second))),
 	}
-	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: letters, Data: data})
+	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: deadLetters, Data: data})
 }
 
 // startRedrive starts the confirmed redrive; if the count has changed, it shows the plan again.

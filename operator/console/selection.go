@@ -57,7 +57,7 @@ func idsOf(values url.Values) (ids []int64, err error) {
 	return ids, nil
 }
 
-func (s selection) back() string { return letterList + "?" + s.List }
+func (s selection) back() string { return deadLetterListPath + "?" + s.List }
 
 // confirmSelected asks for confirmation and shows how many are selected.
 func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
@@ -70,10 +70,10 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 		return err
 	}
 	if len(s.IDs) == 0 {
-		return c.Lead(ctx, s.back(), frame.Flash{Text: "Nothing was selected.", Bad: true})
+		return c.RedirectWith(ctx, s.back(), frame.Flash{Text: "Nothing was selected.", Bad: true})
 	}
 	q := frame.Confirm{
-		Section: letters, Action: lettersPath + "/selected", Back: s.back(),
+		Section: deadLetters, Action: deadLettersPath + "/selected", Back: s.back(),
 		Fields: []frame.Fact{{"do", s.Do}, {"list", s.List}},
 	}
 	for _, id := range s.IDs {
@@ -112,7 +112,7 @@ func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 			return httpapi.MissingField("reason")
 		}
 	}
-	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, httpapi.Actor(ctx, reason)))
+	return c.RedirectWith(ctx, s.back(), applied(ctx, s.IDs, did, change, httpapi.Actor(ctx, reason)))
 }
 
 func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) error {

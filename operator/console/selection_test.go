@@ -62,13 +62,13 @@ func TestOperationsSayHowFarTheyAre(t *testing.T) {
 	running := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Running}, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
 	require.Equal(t, 20, running.Percent)
 	require.Contains(t, running.Counts, frame.Fact{"Still wait", "780"})
-	require.True(t, running.Lasts())
+	require.True(t, running.CanChange())
 	canceled := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Canceled}, Total: 10, InFlight: 1})
 	require.False(t, canceled.IsOpen())
-	require.True(t, canceled.Lasts(), "its runs go on")
+	require.True(t, canceled.CanChange(), "its runs go on")
 	ended := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Completed}, Total: 0})
 	require.Equal(t, 100, ended.Percent)
-	require.False(t, ended.Lasts())
+	require.False(t, ended.CanChange())
 }
 
 func TestAPieceOfAStateKeepsItsDigits(t *testing.T) {

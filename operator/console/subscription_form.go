@@ -24,7 +24,7 @@ type workflowForm struct {
 func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 	f := &form{
 		Lead: "Select the events that go to " + to.Name + ". Empty fields don't restrict.", Button: "Save",
-		Action: receiverPath(to.Name) + "/subscribe", Back: receiverPath(to.Name),
+		Action: destinationPath(to.Name) + "/subscribe", Back: destinationPath(to.Name),
 	}
 	main := fieldGroup{}
 	if s.ID == 0 {
@@ -58,7 +58,7 @@ func formOf(s delivery.Subscription, to delivery.Destination) *field {
 	if to.Temporal == nil {
 		return &field{
 			Name: "body", Label: "Body", Kind: fieldArea, Value: s.Body,
-			Hint: `raw or empty: the bytes that came; envelope: with metadata; or jq, whose first value is sent as JSON.`,
+			Hint: `raw or empty: the bytes that changed; envelope: with metadata; or jq, whose first value is sent as JSON.`,
 		}
 	}
 	text := ""
@@ -157,7 +157,7 @@ func (c *Console) saveSubscription(ctx *fiber.Ctx) error {
 	}
 	made, err := c.applySubscription(ctx, wanted)
 	if err != nil {
-		return c.sayWhy(ctx, title, f, err)
+		return c.showErrors(ctx, title, f, err)
 	}
 	return c.showMade(ctx, madePage{What: "Subscription " + made.Name, Name: to.Name, Warnings: made.Warnings})
 }
@@ -166,7 +166,7 @@ func (c *Console) applySubscription(ctx *fiber.Ctx, wanted deliveryapi.Subscript
 	if wanted.ID == 0 {
 		return c.API.Outbound.CreateSubscription(ctx, wanted)
 	}
-	within, cancel := httpapi.Within(ctx)
+	within, cancel := httpapi.RequestContext(ctx)
 	defer cancel()
 	return c.API.Outbound.ApplySubscription(within, ctx, wanted)
 }
@@ -182,9 +182,9 @@ func (c *Console) setActive(ctx *fiber.Ctx) error {
 		return err
 	}
 	if s.Active {
-		return c.Done(ctx, receiverPath(to.Name), s.Name+" delivers new events again. Send what came meanwhile with a resend.")
+		return c.Done(ctx, destinationPath(to.Name), s.Name+" delivers new events again. A resend sends the events in between.")
 	}
-	return c.Done(ctx, receiverPath(to.Name), s.Name+" delivers no new events. What waits for it is still delivered.")
+	return c.Done(ctx, destinationPath(to.Name), s.Name+" delivers no new events. What waits for it is still delivered.")
 }
 
 func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
@@ -203,18 +203,18 @@ func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
 	if waiting > delivery.MaxCanceled {
 		shown = "more than " + frame.Number(delivery.MaxCanceled)
 	}
-	receiver, name := to.Name, s.Name
+	destination, name := to.Name, s.Name
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "Delete " + name,
 		Question: "The subscription is deleted, and the deliveries that wait for it are canceled.",
-		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", receiver}, {"Waiting", shown}},
-		Action:   receiverPath(receiver) + "/unsubscribe", Button: "Delete subscription", Reason: "optional", Destroys: true,
-		Fields: []frame.Fact{{"subscription", name}}, Back: receiverPath(receiver),
+		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", destination}, {"Waiting", shown}},
+		Action:   destinationPath(destination) + "/unsubscribe", Button: "Delete subscription", Reason: "optional", Destroys: true,
+		Fields: []frame.Fact{{"subscription", name}}, Back: destinationPath(destination),
 	})
 }
 
 func (c *Console) unsubscribe(ctx *fiber.Ctx) error {
-	receiver, name, err := c.subscriptionOf(ctx)
+	destination, name, err := c.subscriptionOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,8 +227,8 @@ func (c *Console) unsubscribe(ctx *fiber.Ctx) error {
 		return err
 	}
 	done := "Subscription " + name + " is deleted. Deliveries canceled: " + frame.Number(gone.Canceled) + "."
-	if gone.Destination == receiver {
-		return c.Done(ctx, receiversPath, done+" Its destination, which served nothing else, is deleted too.")
+	if gone.Destination == destination {
+		return c.Done(ctx, destinationsPath, done+" Its destination, which served nothing else, is deleted too.")
 	}
-	return c.Done(ctx, receiverPath(receiver), done)
+	return c.Done(ctx, destinationPath(destination), done)
 }

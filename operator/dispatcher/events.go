@@ -42,7 +42,7 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	attempts, err := s.API.Outbound.Deliveries.AttemptsOf(ctx, found.ID)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	own, err := s.own(ctx)
 	if err != nil {

@@ -55,7 +55,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	if q.Err != nil {
 		return detail, q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	if detail, err = s.find(ctx, id, q.Text("source")); !errors.Is(err, event.ErrNotFound) {
 		return detail, err
@@ -64,9 +64,9 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 		return detail, err
 	}
 	detail, err = s.API.EventDetail(ctx, id, false)
-	var verdict *event.DecisionError
+	var decided *event.DecisionError
 	var refused *httpapi.RefusalError
-	if errors.As(err, &verdict) || errors.As(err, &refused) || err == nil && detail.Provider != Provider {
+	if errors.As(err, &decided) || errors.As(err, &refused) || err == nil && detail.Provider != Provider {
 		return api.EventDetail{}, event.ErrNotFound
 	}
 	return detail, err

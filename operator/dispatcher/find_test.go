@@ -23,7 +23,7 @@ type known struct {
 	api.AcceptedStore
 
 	record            *event.Record
-	verdict           *event.Decision
+	decision          *event.Decision
 	conflict          *event.Conflict
 	queries, describe int
 }
@@ -35,11 +35,11 @@ func (k *known) Event(context.Context, string) (event.Record, error) {
 	return *k.record, nil
 }
 
-func (k *known) Verdict(context.Context, string) (event.Decision, error) {
-	if k.verdict == nil {
+func (k *known) Decision(context.Context, string) (event.Decision, error) {
+	if k.decision == nil {
 		return event.Decision{}, event.ErrNotFound
 	}
-	return *k.verdict, nil
+	return *k.decision, nil
 }
 
 func (k *known) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
@@ -113,7 +113,7 @@ func TestOthersEventsDoNotExist(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]*known{
 		"stored":   {record: &event.Record{Receipt: event.Receipt{ID: eventID, Provider: "stripe", ReceivedAt: time.Now()}}},
-		"expunged": {verdict: &event.Decision{EventID: eventID, Outcome: event.OutcomeExpunged, By: "ada"}},
+		"expunged": {decision: &event.Decision{EventID: eventID, Outcome: event.OutcomeExpunged, By: "ada"}},
 		"dropped":  {conflict: &event.Conflict{Owner: "other"}},
 		"unknown":  {},
 	} {

@@ -55,7 +55,7 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	all := []subscriptionView{}
 	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) {
@@ -135,7 +135,7 @@ func (s *Server) subscription(ctx context.Context, id string) (found delivery.Su
 }
 
 func (s *Server) showSubscription(c *fiber.Ctx) error {
-	return httpapi.LookAt(c, "id", func(ctx context.Context, id string) error {
+	return httpapi.ReadByPath(c, "id", func(ctx context.Context, id string) error {
 		found, to, err := s.subscription(ctx, id)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 	if strings.HasPrefix(strings.ToLower(id), importedPrefix) {
 		return httpapi.BadField("id")
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	_, _, err := s.subscription(ctx, id)
 	if errors.Is(err, event.ErrNotFound) {
@@ -222,7 +222,7 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	found, to, err := s.subscription(ctx, id)
 	if err != nil {
@@ -275,7 +275,7 @@ func (s *Server) changeDestination(
 }
 
 func (s *Server) deleteSubscription(c *fiber.Ctx) error {
-	return httpapi.Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+	return httpapi.ChangeByPath(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
 		found, _, err := s.subscription(ctx, id)
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func decodeFailure(err error) error {
 		return refuseField(CodeUnknownField, Shortened(name))
 	}
 	if errors.As(err, &wrongType) {
-		return BadField(Shortened(asWritten(wrongType.Field)))
+		return BadField(Shortened(jsonPath(wrongType.Field)))
 	}
 	var invalid *json.SyntaxError
 	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -86,9 +86,9 @@ func decodeFailure(err error) error {
 	return Refuse(CodeBadField) // a type with its own decoder
 }
 
-// asWritten returns a field's path as in the body: the decoder puts the Go names of embedded structs in front. They begin with a
+// jsonPath returns a field's path as in the body: the decoder puts the Go names of embedded structs in front. They begin with a
 // capital letter, unlike the fields of bodies.
-func asWritten(field string) string {
+func jsonPath(field string) string {
 	isEmbedded := func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) }
 	return strings.Join(slices.DeleteFunc(strings.Split(field, "."), isEmbedded), ".")
 }

@@ -83,8 +83,8 @@ var failures = map[Code]struct {
 	CodeUnavailable:      {fiber.StatusServiceUnavailable, "This cannot be answered now. Try again."},
 }
 
-// ofFiber maps the status of Fiber's own errors to codes.
-var ofFiber = map[int]Code{
+// codesOfStatus maps the status of Fiber's own errors to codes.
+var codesOfStatus = map[int]Code{
 	fiber.StatusBadRequest:                  CodeBadRequest,
 	fiber.StatusNotFound:                    CodeNotFound,
 	fiber.StatusMethodNotAllowed:            CodeMethod,
@@ -133,7 +133,7 @@ func shown(err error) *RefusalError {
 	var own *RefusalError
 	var state *event.StateError
 	var exists *operation.RunExistsError
-	var verdict *event.DecisionError
+	var decided *event.DecisionError
 	var collapsed *event.CollapsedError
 	var classed *event.Error
 	var fibers *fiber.Error
@@ -148,8 +148,8 @@ func shown(err error) *RefusalError {
 		return Refuse(CodeResync)
 	case errors.Is(err, feed.ErrTooMany):
 		return Refuse(CodeManyStreams)
-	case errors.As(err, &verdict):
-		return &RefusalError{Code: CodeGone, Detail: verdict.Error()}
+	case errors.As(err, &decided):
+		return &RefusalError{Code: CodeGone, Detail: decided.Error()}
 	case errors.As(err, &state):
 		return &RefusalError{Code: CodeWrongState, Detail: state.Error()}
 	case errors.As(err, &exists):
@@ -165,7 +165,7 @@ func shown(err error) *RefusalError {
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
 		return &RefusalError{Code: CodeRefused, Detail: classed.Code}
 	case errors.As(err, &fibers):
-		if known, ok := ofFiber[fibers.Code]; ok {
+		if known, ok := codesOfStatus[fibers.Code]; ok {
 			return Refuse(known)
 		}
 	}

@@ -43,7 +43,7 @@ func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := Within(c)
+	ctx, cancel := RequestContext(c)
 	defer cancel()
 	rows, err := all.Latest(ctx, limit)
 	if err != nil {
@@ -54,7 +54,7 @@ func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
 
 // SendOperation responds with what read returns for the ID in the path.
 func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
-	return LookAt(c, "id", func(ctx context.Context, id string) error {
+	return ReadByPath(c, "id", func(ctx context.Context, id string) error {
 		r, err := read(ctx, id)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 }
 
 func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.State) error {
-	return Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+	return ChangeByPath(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
 		changed, err := all.Change(ctx, id, to, by)
 		if err != nil && changed.Common().ID == "" {
 			return err
@@ -75,7 +75,7 @@ func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.
 
 // StartOperation starts an operation and responds with it.
 func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
-	ctx, cancel := Within(c)
+	ctx, cancel := RequestContext(c)
 	defer cancel()
 	started, err := all.Start(ctx, wanted, Actor(c, reason))
 	if err != nil && started.Common().ID == "" {

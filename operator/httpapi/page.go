@@ -16,9 +16,9 @@ type List[T any] struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Cut makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a position
+// NewPage makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a position
 // in the list's order rather than a row count, so new rows shift nothing.
-func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
+func NewPage[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
 	p := List[V]{Items: make([]V, 0, len(rows))}
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -30,8 +30,8 @@ func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) Lis
 	return p
 }
 
-// GoOn sets the page's cursor to a place if more follows.
-func (l *List[T]) GoOn(isMore bool, place any) {
+// ContinueAt sets the page's cursor to a place if more follows.
+func (l *List[T]) ContinueAt(isMore bool, place any) {
 	if isMore {
 		l.Next = encodeCursor(place)
 	}
@@ -69,8 +69,8 @@ func DecodeCursor[C any](text string) (*C, error) {
 	return place, json.Unmarshal(raw, place)
 }
 
-// Answer responds with the read value as JSON.
-func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
+// Respond responds with the read value as JSON.
+func Respond[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	shown, err := read(c)
 	if err != nil {
 		return err
@@ -78,5 +78,5 @@ func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	return c.JSON(shown)
 }
 
-// Same returns the row unchanged, as its own view.
-func Same[T any](v T) T { return v }
+// Identity returns the row unchanged, as its own view.
+func Identity[T any](v T) T { return v }

@@ -80,7 +80,7 @@ func (q *Query) Time(name string) time.Time {
 // Period parses a time range, which must not be empty.
 func (q *Query) Period() (since, until time.Time) {
 	since, until = q.Time("since"), q.Time("until")
-	if !HoldsTime(since, until) && q.Err == nil {
+	if !IsPeriod(since, until) && q.Err == nil {
 		q.Err = &RefusalError{Code: CodeBadParameter, Field: "until", Detail: "must be later than since"}
 	}
 	return since, until

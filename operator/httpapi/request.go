@@ -24,8 +24,8 @@ const MaxText = 1024
 
 const deadlineKey = "deadline"
 
-// Within returns the context for a request's work. The first call sets the deadline for all calls of a request.
-func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+// RequestContext returns the context for a request's work. The first call sets the deadline for all calls of a request.
+func RequestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	deadline, ok := c.Locals(deadlineKey).(time.Time)
 	if !ok {
 		deadline = time.Now().Add(Timeout)
@@ -34,8 +34,8 @@ func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.UserContext(), deadline)
 }
 
-// LookAt responds with the object that the named path parameter identifies.
-func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
+// ReadByPath responds with the object that the named path parameter identifies.
+func ReadByPath(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
 	text, err := PathText(c, name)
 	if err != nil {
 		return err
@@ -43,13 +43,13 @@ func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) erro
 	if q := QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := Within(c)
+	ctx, cancel := RequestContext(c)
 	defer cancel()
 	return answer(ctx, text)
 }
 
-// Decide is LookAt for an operator's decision about the object, with a reason in the body.
-func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
+// ChangeByPath is ReadByPath for an operator's decision about the object, with a reason in the body.
+func ChangeByPath(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
 	text, err := PathText(c, name)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, over
 	if err := ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := Within(c)
+	ctx, cancel := RequestContext(c)
 	defer cancel()
 	return answer(ctx, text, Actor(c, body.Reason))
 }
@@ -99,8 +99,8 @@ func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
 	return at, nil
 }
 
-// HoldsTime reports whether the range isn't empty. A zero time is no bound.
-func HoldsTime(since, until time.Time) bool {
+// IsPeriod reports whether the range isn't empty. A zero time is no bound.
+func IsPeriod(since, until time.Time) bool {
 	return since.IsZero() || until.IsZero() || since.Before(until)
 }
 

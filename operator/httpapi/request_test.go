@@ -13,9 +13,9 @@ func TestARequestHasOneBudget(t *testing.T) {
 	t.Parallel()
 	app := fiber.New()
 	app.Get("/", func(c *fiber.Ctx) error {
-		first, cancel := Within(c)
+		first, cancel := RequestContext(c)
 		defer cancel()
-		second, cancelSecond := Within(c)
+		second, cancelSecond := RequestContext(c)
 		defer cancelSecond()
 		one, _ := first.Deadline()
 		two, _ := second.Deadline()

@@ -12,8 +12,8 @@ import (
 	"holdfast/event/operation"
 )
 
-// Shelf reads the local data.
-type Shelf interface {
+// Store reads the local data.
+type Store interface {
 	// CompareImport returns how each item differs from the local data, in their order.
 	CompareImport(ctx context.Context, items []operation.ImportItem) ([]operation.ImportCompared, error)
 	// EventsBetween returns the events of a provider after an ID, up to another, by ID.
@@ -27,7 +27,7 @@ const extraPage = 1000
 
 // Comparison compares a file with the local data, page by page.
 type Comparison struct {
-	Shelf Shelf
+	Store Store
 	// Differs is called for each difference.
 	Differs func(operation.ImportDifference)
 
@@ -54,7 +54,7 @@ func (c *Comparison) Add(ctx context.Context, items []operation.ImportItem) erro
 	if c.Counts == nil {
 		c.Counts, c.spans = map[operation.ImportRecord]ComparedCount{}, map[string]span{}
 	}
-	all, err := c.Shelf.CompareImport(ctx, items)
+	all, err := c.Store.CompareImport(ctx, items)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *Comparison) Extras(ctx context.Context) (looked bool, err error) {
 func (c *Comparison) extrasOf(ctx context.Context, provider string, s span) error {
 	after, last := event.FirstIDAt(s.first), event.FirstIDAt(s.last.Add(time.Millisecond))
 	for {
-		page, err := c.Shelf.EventsBetween(ctx, provider, after, last, extraPage)
+		page, err := c.Store.EventsBetween(ctx, provider, after, last, extraPage)
 		if err != nil {
 			return err
 		}

@@ -27,10 +27,10 @@ func (r *Reader) readKey(of *record, now time.Time) (items []operation.ImportIte
 	p, ok := r.provider(of)
 	seen, expires := of.past("first_seen", true), of.time("expires_at")
 	receipts := r.receipts(of, p, seen)
-	if !expires.IsZero() && !expires.After(seen) && len(of.mistakes) == 0 {
+	if !expires.IsZero() && !expires.After(seen) && len(of.problems) == 0 {
 		of.wrong("expires_at", "does not lie after first_seen")
 	}
-	if !ok || len(of.mistakes) > 0 {
+	if !ok || len(of.problems) > 0 {
 		return nil, false
 	}
 	for _, found := range receipts {
@@ -64,7 +64,7 @@ func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []ope
 		of.wrong("body", "is missing")
 	}
 	receipts := r.receipts(of, p, received)
-	if !ok || len(of.mistakes) > 0 {
+	if !ok || len(of.problems) > 0 {
 		return nil
 	}
 	for _, found := range receipts {
@@ -129,7 +129,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 	body, isExact, hasBody := of.body()
 	request.Body = body
 	switch {
-	case p == nil || len(of.mistakes) > 0:
+	case p == nil || len(of.problems) > 0:
 		return nil
 	case !hasBody && key == "":
 		of.wrong("key", "is missing, and there is no body to find it in")

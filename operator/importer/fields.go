@@ -15,8 +15,8 @@ import (
 // The bounds of fields.
 const (
 	maxText = 10_000
-	// maxAhead is how far a time may lie in the future: clocks differ.
-	maxAhead = time.Hour
+	// maxFuture is how far a time may lie in the future: clocks differ.
+	maxFuture = time.Hour
 )
 
 // earliest is before every webhook.
@@ -46,9 +46,9 @@ func (r *record) text(name string) string {
 
 // needed returns a required text.
 func (r *record) needed(name string) string {
-	before := len(r.mistakes)
+	before := len(r.problems)
 	s := r.text(name)
-	if s == "" && len(r.mistakes) == before {
+	if s == "" && len(r.problems) == before {
 		r.wrong(name, "is missing")
 	}
 	return s
@@ -95,13 +95,13 @@ func parseTime(s string) (time.Time, bool) {
 
 // past returns a past time, which may be required.
 func (r *record) past(name string, isNeeded bool) time.Time {
-	before := len(r.mistakes)
+	before := len(r.problems)
 	at := r.time(name)
 	switch {
-	case len(r.mistakes) > before:
+	case len(r.problems) > before:
 	case at.IsZero() && isNeeded:
 		r.wrong(name, "is missing")
-	case isAhead(at):
+	case isFuture(at):
 		r.wrong(name, "lies in the future")
 	}
 	return at

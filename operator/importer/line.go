@@ -29,8 +29,8 @@ type Line struct {
 	Subscription *Subscription
 	// IsExpired means that its key is past its dedupe window.
 	IsExpired bool
-	// Mistakes lists everything wrong with the line; the other fields are then empty.
-	Mistakes []Mistake
+	// Problems lists everything wrong with the line; the other fields are then empty.
+	Problems []Problem
 }
 
 // Reader reads files.
@@ -51,13 +51,13 @@ func (r *Reader) Each(in io.Reader, each func(Line) error) error {
 
 func (r *Reader) read(of *record, now time.Time) Line {
 	l := Line{N: of.line}
-	if len(of.mistakes) == 0 {
+	if len(of.problems) == 0 {
 		r.readInto(&l, of, now)
-		if of.finish(); len(of.mistakes) == 0 {
+		if of.finish(); len(of.problems) == 0 {
 			return l
 		}
 	}
-	return Line{N: of.line, Record: l.Record, Mistakes: of.mistakes}
+	return Line{N: of.line, Record: l.Record, Problems: of.problems}
 }
 
 func (r *Reader) readInto(l *Line, of *record, now time.Time) {
@@ -68,7 +68,7 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 	record, err := word.Choose(name, Records())
 	if err != nil || name == "" {
 		of.wrong("record", "want one of %s", word.Alternatives(Records()))
-		of.taken = allTaken(of)
+		of.used = allUsed(of)
 		return
 	}
 	l.Record = record
@@ -91,8 +91,8 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 	}
 }
 
-// allTaken marks all fields as used, when the valid ones can't be known.
-func allTaken(of *record) map[string]bool {
+// allUsed marks all fields as used, when the valid ones can't be known.
+func allUsed(of *record) map[string]bool {
 	all := map[string]bool{}
 	for name := range of.values {
 		all[name] = true
@@ -130,10 +130,10 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 	if s.AsOf.IsZero() {
 		s.AsOf = time.Unix(0, 0).UTC() // before all events
 	}
-	if s.State == nil && !s.Deleted && len(of.mistakes) == 0 {
+	if s.State == nil && !s.Deleted && len(of.problems) == 0 {
 		of.wrong("state", "is missing")
 	}
-	if !ok || len(of.mistakes) > 0 {
+	if !ok || len(of.problems) > 0 {
 		return nil
 	}
 	s.Provider = p.Name()

@@ -34,9 +34,9 @@ func read(t *testing.T, r *importer.Reader, text string) (lines []importer.Line)
 	return lines
 }
 
-func mistakes(lines []importer.Line) (all []string) {
+func problems(lines []importer.Line) (all []string) {
 	for _, l := range lines {
-		for _, m := range l.Mistakes {
+		for _, m := range l.Problems {
 			all = append(all, m.String())
 		}
 	}
@@ -46,7 +46,7 @@ func mistakes(lines []importer.Line) (all []string) {
 // item returns the only item of the only line.
 func item(t *testing.T, lines []importer.Line) operation.ImportItem {
 	t.Helper()
-	require.Empty(t, mistakes(lines))
+	require.Empty(t, problems(lines))
 	require.Len(t, lines, 1)
 	require.Len(t, lines[0].Items, 1)
 	return lines[0].Items[0]
@@ -107,7 +107,7 @@ func TestAnEnvelopeIsSplit(t *testing.T) {
 	lines := read(t, reader(t), `{"record":"event","provider":"gocardless","received_at":"2025-11-20T10:00:00Z","body":{"events":[`+
 		`{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}},`+
 		`{"id":"EV2","resource_type":"payments","action":"confirmed","links":{"payment":"PM2"}}]}}`)
-	require.Empty(t, mistakes(lines))
+	require.Empty(t, problems(lines))
 	require.Len(t, lines[0].Items, 2)
 	require.Equal(t, "EV1", lines[0].Items[0].Receipt.Key)
 	require.Contains(t, string(lines[0].Items[1].Body), "EV2")
@@ -159,7 +159,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"{\"record\":\"key\",\"provider\":\"stripe\",\"key\":\"\xff\",\"first_seen\":1763620000}",
 		`{"record":"dead_letter","provider":"stripe","received_at":1763620000,"status":"processed","body_base64":"s3cret!"}`,
 	}, "\n"))
-	all := mistakes(lines)
+	all := problems(lines)
 	require.Equal(t, []string{
 		"line 1: first_seen: is missing",
 		"line 3: is no JSON object",
@@ -199,7 +199,7 @@ func TestCSV(t *testing.T) {
 		"line 5: wrong number of fields",
 		"line 6: received_at: want a time with its zone such as 2026-11-22T10:00:00Z, or seconds since 1970",
 		"line 6: body: today's definition finds no key in it: give one as key",
-	}[:2], mistakes(lines)[:2])
+	}[:2], problems(lines)[:2])
 }
 
 // A jsonb column keeps no bytes: it has its own white space, field order and number format. If a definition hashes values, the
@@ -239,7 +239,7 @@ func TestALineEndInACellIsNotExact(t *testing.T) {
 		"give body_base64, or a key"
 	for _, end := range []string{"\r\n", "\n"} {
 		body := `"{""event"":""x"",` + end + `""instance"":""y""}"`
-		require.Equal(t, []string{want}, mistakes(read(t, r, "first_seen,body\n2025-11-20T10:00:00Z,"+body+"\n")))
+		require.Equal(t, []string{want}, problems(read(t, r, "first_seen,body\n2025-11-20T10:00:00Z,"+body+"\n")))
 	}
 	body := base64.StdEncoding.EncodeToString([]byte("{\"event\":\"x\",\r\n\"instance\":\"y\"}"))
 	require.NotEmpty(t, item(t, read(t, r,
@@ -276,7 +276,7 @@ func (endless) Read(p []byte) (int, error) {
 func TestABodyHasToBeThere(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{``, `,"body":null`, `,"body_base64":null`, `,"body_base64":""`} {
-		require.Equal(t, []string{"line 1: body: is missing"}, mistakes(read(t, reader(t),
+		require.Equal(t, []string{"line 1: body: is missing"}, problems(read(t, reader(t),
 			`{"record":"event","provider":"stripe","key":"evt_1","received_at":1763620000`+body+`}`)), body)
 	}
 }
@@ -289,8 +289,8 @@ func TestCSVWithoutAHeading(t *testing.T) {
 	err := r.Each(strings.NewReader("evt_1,S3cret 1\nevt_2,S3cret 2\n"), func(importer.Line) error { return nil })
 	require.EqualError(t, err, "read the heading: column 2 has no name of a field: the first line names the columns")
 	require.Equal(t, []string{"line 1: provider: is missing", "line 1: key: is missing, and there is no body to find it in"}[:1],
-		mistakes(read(t, reader(t), `{"record":"key","first_seen":1763620000,"S3cret":1}`))[:1])
-	require.NotContains(t, fmt.Sprint(mistakes(read(t, reader(t), `{"record":"key","first_seen":1763620000,"S3cret":1}`))), "S3cret")
+		problems(read(t, reader(t), `{"record":"key","first_seen":1763620000,"S3cret":1}`))[:1])
+	require.NotContains(t, fmt.Sprint(problems(read(t, reader(t), `{"record":"key","first_seen":1763620000,"S3cret":1}`))), "S3cret")
 }
 
 // A line of any length is read in bounded memory, and the next one is read normally.
@@ -298,7 +298,7 @@ func TestALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"key","key":"`+strings.Repeat("x", 25<<20)+"\"}\n"+
 		`{"record":"key","provider":"stripe","key":"a","first_seen":1763620000,"expires_at":"2990-01-02T00:00:00Z"}`)
-	require.Equal(t, []string{"line 1: is longer than 25165824 bytes"}, mistakes(lines))
+	require.Equal(t, []string{"line 1: is longer than 25165824 bytes"}, problems(lines))
 	require.Len(t, lines[1].Items, 1)
 }
 
@@ -307,7 +307,7 @@ func TestEntitiesAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	lines := read(t, reader(t), `{"record":"entity","provider":"stripe","kind":"customer","id":7,"state":"{\"a\":1.10}","deleted":"t"}
 {"record":"subscription","name":"crm","url":"https://crm.example.com","event_types":"{customer.*,order.paid}","secret":"whsec_x","rate_limit":10,"active":false}`)
-	require.Empty(t, mistakes(lines))
+	require.Empty(t, problems(lines))
 	require.Equal(t, &operation.ImportSnapshot{
 		EntityRef: event.EntityRef{Provider: "stripe", Kind: "customer", ExternalID: "7"}, State: json.RawMessage(`{"a":1.10}`),
 		Deleted: true, AsOf: time.Unix(0, 0).UTC(),
@@ -332,7 +332,7 @@ func TestAKindHasToBeKnown(t *testing.T) {
 		`line 2: kind: "bookings" is unknown: the definition calcom has attendee, booking, event_type or organizer`,
 		`line 3: kind: this kind is unknown: the definition calcom has attendee, booking, event_type or organizer`,
 		`line 5: kind: want a name of letters, digits, _ . and -, with at most 64 characters`,
-	}, mistakes(lines))
+	}, problems(lines))
 }
 
 // Spreadsheets begin a file with a byte order mark, which is part of neither the first column's name nor the first line.
@@ -354,7 +354,7 @@ func TestAFieldStandsThereOnce(t *testing.T) {
 	r.Format, r.Record, r.Provider = importer.FormatCSV, operation.ImportKey, "stripe"
 	err := r.Each(strings.NewReader("key,first_seen,key\nevt_1,1763620000,evt_2\n"), func(importer.Line) error { return nil })
 	require.EqualError(t, err, `read the heading: columns 1 and 3 are both "key": leave one out`)
-	require.Equal(t, []string{"line 1: key: stands there twice"}, mistakes(read(t, reader(t),
+	require.Equal(t, []string{"line 1: key: stands there twice"}, problems(read(t, reader(t),
 		`{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"key":"evt_2"}`)))
 }
 
@@ -362,7 +362,7 @@ func TestAFieldStandsThereOnce(t *testing.T) {
 func TestABodyIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	for record, at := range map[string]string{"event": "received_at", "dead_letter": "received_at", "key": "first_seen"} {
-		require.Equal(t, []string{"line 1: body: stands next to body_base64: give one of the two"}, mistakes(read(t, reader(t),
+		require.Equal(t, []string{"line 1: body: stands next to body_base64: give one of the two"}, problems(read(t, reader(t),
 			`{"record":"`+record+`","provider":"stripe","`+at+`":1763620000,"body":`+stripeBody+`,"body_base64":"e30="}`)), record)
 	}
 }

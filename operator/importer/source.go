@@ -39,8 +39,8 @@ func FormatOf(name string) Format {
 // maxLine bounds a line, in bytes: a body may have 16 MiB, and a third more in base64.
 const maxLine = 24 << 20
 
-// Mistake describes what is wrong with a line. It repeats no value.
-type Mistake struct {
+// Problem describes what is wrong with a line. It repeats no value.
+type Problem struct {
 	Line int64 `json:"line"`
 	// Field is "" if the mistake is about the line as a whole.
 	Field  string `json:"field,omitempty"`
@@ -48,15 +48,15 @@ type Mistake struct {
 }
 
 // String returns "line 12: received_at: is missing".
-func (m Mistake) String() string {
+func (m Problem) String() string {
 	if m.Field == "" {
 		return fmt.Sprintf("line %d: %s", m.Line, m.Reason)
 	}
 	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Field, m.Reason)
 }
 
-// errLine is returned for a line that isn't a record.
-var errLine = errors.New("malformed line")
+// errTooLong is returned for a line that isn't a record.
+var errTooLong = errors.New("malformed line")
 
 // byteOrderMark is what spreadsheets write before a file in UTF-8.
 const byteOrderMark = "\ufeff"
@@ -73,10 +73,10 @@ func eachRecord(in io.Reader, format Format, each func(*record) error) error {
 	}
 	for n := int64(1); ; n++ {
 		text, err := readLine(lines)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLine) {
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errTooLong) {
 			return fmt.Errorf("read line %d: %w", n, err)
 		}
-		if len(bytes.TrimSpace(text)) > 0 || errors.Is(err, errLine) {
+		if len(bytes.TrimSpace(text)) > 0 || errors.Is(err, errTooLong) {
 			if err := each(recordOf(n, text, err)); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func eachRecord(in io.Reader, format Format, each func(*record) error) error {
 	}
 }
 
-// readLine returns the next line. If it is too long, it reads the rest and returns errLine.
+// readLine returns the next line. If it is too long, it reads the rest and returns errTooLong.
 func readLine(lines *bufio.Reader) (text []byte, err error) {
 	for isTooLong := false; ; {
 		part, err := lines.ReadSlice('\n')
@@ -97,7 +97,7 @@ func readLine(lines *bufio.Reader) (text []byte, err error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil && isTooLong:
-			return nil, errLine
+			return nil, errTooLong
 		default:
 			return text, err
 		}
@@ -106,7 +106,7 @@ func readLine(lines *bufio.Reader) (text []byte, err error) {
 
 func recordOf(n int64, text []byte, err error) *record {
 	r := newRecord(n)
-	if errors.Is(err, errLine) {
+	if errors.Is(err, errTooLong) {
 		r.wrong("", "is longer than %d bytes", maxLine)
 		return r
 	}
@@ -235,26 +235,26 @@ func quoted(s string) json.RawMessage {
 	return text
 }
 
-// record is one line, whose fields are read one by one. It collects the mistakes.
+// record is one line, whose fields are read one by one. It collects the problems.
 type record struct {
 	line     int64
 	values   map[string]json.RawMessage
-	taken    map[string]bool
+	used     map[string]bool
 	isCSV    bool
-	mistakes []Mistake
+	problems []Problem
 }
 
 func newRecord(line int64) *record {
-	return &record{line: line, values: map[string]json.RawMessage{}, taken: map[string]bool{}}
+	return &record{line: line, values: map[string]json.RawMessage{}, used: map[string]bool{}}
 }
 
 func (r *record) wrong(field, reason string, args ...any) {
-	r.mistakes = append(r.mistakes, Mistake{Line: r.line, Field: field, Reason: fmt.Sprintf(reason, args...)})
+	r.problems = append(r.problems, Problem{Line: r.line, Field: field, Reason: fmt.Sprintf(reason, args...)})
 }
 
 // take returns a field's raw value; nil if it is missing or null.
 func (r *record) take(name string) json.RawMessage {
-	r.taken[name] = true
+	r.used[name] = true
 	if value := bytes.TrimSpace(r.values[name]); !bytes.Equal(value, []byte("null")) {
 		return value
 	}
@@ -264,7 +264,7 @@ func (r *record) take(name string) json.RawMessage {
 // finish reports fields that were never read.
 func (r *record) finish() {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
-		if !r.taken[name] {
+		if !r.used[name] {
 			r.wrong(shown(name), "is no field of this record")
 		}
 	}

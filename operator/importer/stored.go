@@ -25,15 +25,15 @@ func (r *Reader) readStored(of *record, kind operation.ImportRecord) []operation
 		item.Stored.UnreadReceipt = of.bytes("unread_receipt")
 	}
 	var hasBody bool
-	if item.Body, _, hasBody = of.body(); !hasBody && len(of.mistakes) == 0 {
+	if item.Body, _, hasBody = of.body(); !hasBody && len(of.problems) == 0 {
 		of.wrong("body", "is missing")
 	}
-	if len(of.mistakes) > 0 {
+	if len(of.problems) > 0 {
 		return nil
 	}
 	item.Receipt = item.Stored.Receipt()
 	r.checkStored(of, item)
-	if len(of.mistakes) > 0 {
+	if len(of.problems) > 0 {
 		return nil
 	}
 	if item.Stored.Event != nil {
@@ -58,9 +58,9 @@ func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 	id, err := uuid.Parse(receipt.ID)
 	made, ok := event.TimeOfID(receipt.ID)
 	switch {
-	case err != nil || id.String() != receipt.ID || !ok || isAhead(made):
+	case err != nil || id.String() != receipt.ID || !ok || isFuture(made):
 		of.wrong("stored", "its receipt has no ID that was made at a time")
-	case receipt.Key == "" || receipt.ReceivedAt.Before(earliest) || isAhead(receipt.ReceivedAt):
+	case receipt.Key == "" || receipt.ReceivedAt.Before(earliest) || isFuture(receipt.ReceivedAt):
 		of.wrong("stored", "its receipt has no key, or no time that has passed")
 	case item.Stored.Event != nil && !slices.Contains(archivedStatuses, item.Stored.Event.Status):
 		of.wrong("stored", "an event of an archive is processed or dead")
@@ -74,7 +74,7 @@ func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 	}
 }
 
-func isAhead(at time.Time) bool { return at.After(time.Now().Add(maxAhead)) }
+func isFuture(at time.Time) bool { return at.After(time.Now().Add(maxFuture)) }
 
 // hasCounts reports whether the counts fit PostgreSQL's four bytes.
 func hasCounts(d event.DeadLetter) bool {

@@ -13,8 +13,8 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Letters claims dead letters.
-type Letters interface {
+// DeadLetters claims dead letters.
+type DeadLetters interface {
 	// ClaimForReplay claims an open dead letter, and audits it. The error is an *event.StateError if it isn't open.
 	ClaimForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
 	// EditDeadLetter replaces a dead letter with a new event, and audits it. The new dead letter is claimed, without an owner.
@@ -36,6 +36,6 @@ type Runs interface {
 
 // Replays runs single dead letters again. It is safe for concurrent use, also across processes.
 type Replays struct {
-	Letters Letters
-	Runs    Runs
+	DeadLetters DeadLetters
+	Runs        Runs
 }

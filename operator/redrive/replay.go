@@ -20,7 +20,7 @@ import (
 // minutes, releases it.
 func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
-	d, err := s.Letters.ClaimForReplay(ctx, owner, id, actor)
+	d, err := s.DeadLetters.ClaimForReplay(ctx, owner, id, actor)
 	if err != nil {
 		return operation.Replayed{}, err
 	}
@@ -36,18 +36,18 @@ func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (
 
 // redeliver sends a failed delivery again. Its result resolves the dead letter.
 func (s *Replays) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
-	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
+	if err := s.DeadLetters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
 		return operation.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
-			s.Letters.Release(context.WithoutCancel(ctx), owner, d.ID))
+			s.DeadLetters.Release(context.WithoutCancel(ctx), owner, d.ID))
 	}
-	err := s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: ""})
+	err := s.DeadLetters.MarkStarted(ctx, owner, map[int64]string{d.ID: ""})
 	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
 }
 
 // EditAndReplay replaces a dead letter with a new event with another body and its own workflow ID, and runs that. If only the
 // start fails, the new event is an open dead letter, and the result has no run ID.
 func (s *Replays) EditAndReplay(ctx context.Context, e operation.Edit, actor oversight.Actor) (operation.Replayed, error) {
-	d, err := s.Letters.EditDeadLetter(ctx, e, actor)
+	d, err := s.DeadLetters.EditDeadLetter(ctx, e, actor)
 	if err != nil {
 		return operation.Replayed{}, err
 	}
@@ -68,11 +68,11 @@ func (s *Replays) start(ctx context.Context, owner string, d event.DeadLetter) (
 	case !ok:
 		// Release the dead letter even if the caller has disconnected.
 		return run, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
-			s.Letters.Release(context.WithoutCancel(ctx), owner, d.ID))
+			s.DeadLetters.Release(context.WithoutCancel(ctx), owner, d.ID))
 	case err != nil: // it stays claimed by the open run
 		err = fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, err)
 	}
-	return run, errors.Join(err, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID}))
+	return run, errors.Join(err, s.DeadLetters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID}))
 }
 
 // unavailable classifies an error of a start that was neither rejected nor successful as transient.

@@ -16,7 +16,7 @@ import (
 
 // desk stands in for the store and for Temporal, whose answers a test chooses.
 type desk struct {
-	redrive.Letters
+	redrive.DeadLetters
 
 	answer  error
 	owner   string
@@ -82,7 +82,7 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{answer: c.answer}
-			_, err := (&redrive.Replays{Letters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
+			_, err := (&redrive.Replays{DeadLetters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 			require.True(t, c.is(err), "%v", err)
 			require.Equal(t, c.started, d.started)
 			require.Equal(t, c.given, d.given)
@@ -101,7 +101,7 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 	away := errors.New("unavailable")
 	for _, answer := range []error{nil, away} {
 		d := &desk{answer: answer, subscription: 3}
-		replayed, err := (&redrive.Replays{Letters: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
+		replayed, err := (&redrive.Replays{DeadLetters: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 		require.ErrorIs(t, err, answer)
 		require.Equal(t, "event 3", d.redelivered)
 		require.Empty(t, replayed.Run)

@@ -61,7 +61,7 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 			mistakes := 0
 			require.NoError(t, reader.Each(strings.NewReader(string(forged)+"\n"+genuine[1]+"\n"), func(l importer.Line) error {
 				items = append(items, l.Items...)
-				mistakes += len(l.Mistakes)
+				mistakes += len(l.Problems)
 				return nil
 			}))
 			fresh := open(t)

@@ -179,7 +179,7 @@ func lines(t *testing.T, b archive.Bucket) (all []importer.Line) {
 	defer in.Close()
 	reader := importer.Reader{Lookup: catalogue(t).Lookup, Format: importer.FormatJSON}
 	require.NoError(t, reader.Each(in, func(l importer.Line) error {
-		require.Empty(t, l.Mistakes)
+		require.Empty(t, l.Problems)
 		all = append(all, l)
 		return nil
 	}))

@@ -46,8 +46,8 @@ SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entitie
  ORDER BY v.event_id`
 )
 
-// Verdict returns the operator's decision about an event. Event.ErrNotFound: there is none.
-func (s *Store) Verdict(ctx context.Context, eventID string) (event.Decision, error) {
+// Decision returns the operator's decision about an event. Event.ErrNotFound: there is none.
+func (s *Store) Decision(ctx context.Context, eventID string) (event.Decision, error) {
 	var verdict *event.DecisionError
 	err := s.refused(ctx, eventID, event.ErrNotFound)
 	if errors.As(err, &verdict) {

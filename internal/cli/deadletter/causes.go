@@ -13,7 +13,7 @@ import (
 func causesCommand() *cobra.Command {
 	var provider string
 	command := cli.Listing[operation.Cause, string]{
-		Short:   "Group the dead letters that wait by why they failed",
+		Short:   "Group waiting dead letters by cause",
 		Example: "  holdfast dlq causes\n  holdfast dlq causes --provider stripe --json | jq '.items[].code'",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
 			return t.Store.DeadLetters.Causes(c.Context(), provider)

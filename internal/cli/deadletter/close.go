@@ -17,7 +17,7 @@ import (
 
 func discardCommand() *cobra.Command {
 	command := changeCommand("discard ID --reason WHY",
-		"Give an event up, and take back what it did to entities",
+		"Discard an event, and undo its changes of entities",
 		"  holdfast dlq discard 7 --reason 'a test of the sender'",
 		"discarded dead letter %d\n",
 		func(t *cli.Tools) change { return t.Store.DeadLetters.DiscardDeadLetter })
@@ -26,14 +26,14 @@ func discardCommand() *cobra.Command {
 }
 
 func reopenCommand() *cobra.Command {
-	return changeCommand("reopen ID", "Take a discard back: the dead letter is open again",
+	return changeCommand("reopen ID", "Undo a discard: the dead letter is open again",
 		"  holdfast dlq reopen 7 --reason 'it was real'",
 		"reopened dead letter %[1]d: holdfast dlq replay %[1]d runs it\n",
 		func(t *cli.Tools) change { return t.Store.DeadLetters.ReopenDeadLetter })
 }
 
 func deleteCommand() *cobra.Command {
-	return changeCommand("delete ID", "Remove a dead letter that is resolved or discarded",
+	return changeCommand("delete ID", "Delete a resolved or discarded dead letter",
 		"  holdfast dlq delete 7", "deleted dead letter %d\n",
 		func(t *cli.Tools) change { return t.Store.DeadLetters.DeleteDeadLetter })
 }
@@ -51,7 +51,7 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 			if err := of(t)(c.Context(), id, cli.ActorOf(c)); err != nil {
 				return err
 			}
-			if !cli.AsksJSON(c) {
+			if !cli.WantsJSON(c) {
 				_, err := fmt.Fprintf(c.OutOrStdout(), done, id)
 				return err
 			}
@@ -77,7 +77,7 @@ func cleanupCommand() *cobra.Command {
 	var cleanup operation.Cleanup
 	command := &cobra.Command{
 		Use:   "cleanup --older-than AGE",
-		Short: "Remove dead letters that were resolved or discarded long ago",
+		Short: "Delete old resolved and discarded dead letters",
 		Example: "  holdfast dlq cleanup --older-than 30d\n" +
 			"  holdfast dlq cleanup --older-than 2026-01-01 --provider stripe",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
@@ -92,7 +92,7 @@ func cleanupCommand() *cobra.Command {
 					break
 				}
 			}
-			cli.DoubtProvider(c, t.Cfg, cleanup.Provider, int(all))
+			cli.WarnUnknownProvider(c, t.Cfg, cleanup.Provider, int(all))
 			return cli.Print(c, removal{Removed: all}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "removed %d dead letters\n", all)
 				return err
@@ -101,11 +101,11 @@ func cleanupCommand() *cobra.Command {
 	}
 	given := func() error {
 		if cleanup.Before.IsZero() {
-			return errors.New("want a time")
+			return errors.New("use a time")
 		}
 		return nil
 	}
-	cli.AddTimeFlag(command, &cleanup.Before, given, "older-than", "closed before then")
+	cli.AddTimeFlag(command, &cleanup.Before, given, "older-than", "closed before this time")
 	cli.AddProviderFlag(command, &cleanup.Provider)
 	_ = command.MarkFlagRequired("older-than")
 	cli.AddReasonFlag(command)

@@ -15,9 +15,9 @@ func editCommand() *cobra.Command {
 	var file string
 	command := &cobra.Command{
 		Use:   "edit ID --file FILE",
-		Short: "Run an edited event instead, and keep the original",
-		Long: "Run an edited event instead: a new event with another body, under the workflow ID\n" +
-			"with :r1 behind it. The original stays as it is.",
+		Short: "Replay with an edited body, and keep the original",
+		Long: "Replay with an edited body: this starts a new event, whose workflow ID ends with :r1.\n" +
+			"The original isn't changed.",
 		Example: "  holdfast dlq show 7 --json | jq -r .body.raw | base64 -d > body.json\n" +
 			"  holdfast dlq edit 7 --file body.json --reason 'a typo' --wait",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
@@ -38,7 +38,7 @@ func editCommand() *cobra.Command {
 				return fmt.Errorf("the edited event is dead letter %d, and its run could not be started: "+
 					"`holdfast dlq replay %d` tries again", started.DeadLetter, started.DeadLetter)
 			}
-			fmt.Fprintf(cli.Aside(c), "started %s (run %s) for event %s\n",
+			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s) for event %s\n",
 				started.Run.WorkflowID, started.Run.RunID, started.EventID)
 			return follow(c, t, started, wait)
 		}),

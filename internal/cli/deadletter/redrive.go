@@ -20,7 +20,7 @@ func startCommand() *cobra.Command {
 	o := redriveOptions{rate: operation.KindRedrive.Rates().Default}
 	command := &cobra.Command{
 		Use:   "redrive",
-		Short: "Run all dead letters again that a filter finds, at a rate",
+		Short: "Replay all dead letters that match a filter, at a rate",
 		Example: "  holdfast dlq redrive --provider stripe --since 2h --dry-run\n" +
 			"  holdfast dlq redrive --provider stripe --class failed --reason INC-42\n" +
 			"  holdfast dlq redrive --all --yes --detach",
@@ -34,7 +34,7 @@ func startCommand() *cobra.Command {
 	cli.AddChoiceFlag(command, &o.filter.State, "state", "only those in this state",
 		[]event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted})
 	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
-	command.Flags().BoolVar(&o.all, "all", false, "all (that wait: without a filter, nothing else starts them)")
+	command.Flags().BoolVar(&o.all, "all", false, "all (waiting dead letters, instead of a filter)")
 	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
 	cli.AddStartFlags(command, &o.dryRun)
@@ -50,16 +50,16 @@ type redriveOptions struct {
 
 func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if err := o.checkScope(); err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	plan, err := t.Redrives().Plan(c.Context(), o.filter)
 	if err != nil {
 		return err
 	}
-	cli.DoubtProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
+	cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
 	shown := func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }
-	question := fmt.Sprintf("Run %d dead letters again?", plan.Count)
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
+	question := fmt.Sprintf("Replay %d dead letters?", plan.Count)
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
 		return err
 	}
 	r, err := redrives().Start(c, t, operation.Redrive{Base: operation.New(o.rate), Filter: o.filter})
@@ -73,16 +73,16 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 func (o *redriveOptions) checkScope() error {
 	switch {
 	case o.all && !o.filter.IsAll():
-		return errors.New("--all and a filter contradict each other")
+		return errors.New("use either --all or a filter, not both")
 	case !o.all && !o.dryRun && o.filter.IsAll():
-		return errors.New("say which dead letters: --provider, --class, --since …, or --all")
+		return errors.New("select dead letters with --provider, --class, --since …, or --all")
 	}
 	return nil
 }
 
 func writePlan(w io.Writer, f operation.RedriveFilter, plan operation.RedrivePlan, perSecond float64) error {
 	if plan.Count == 0 {
-		_, err := fmt.Fprintf(w, "no dead letter that waits matches: %s\n", filterText(f))
+		_, err := fmt.Fprintf(w, "no waiting dead letter matches: %s\n", filterText(f))
 		return err
 	}
 	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)

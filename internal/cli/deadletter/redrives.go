@@ -15,7 +15,7 @@ import (
 
 // RedriveCommand returns `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
-	return cli.Group("redrive", "See, pause and cancel what `dlq redrive` has started",
+	return cli.Group("redrive", "List, pause and cancel redrives started by `dlq redrive`",
 		"  holdfast redrive list\n  holdfast redrive watch 20261122-161500-k3xq",
 		redrives().Commands()...)
 }
@@ -46,7 +46,7 @@ func writeRedrive(w io.Writer, r operation.Redrive) error {
 		"in flight", cli.Number(r.InFlight),
 		"skipped", cli.Number(r.Skipped),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 		"blocked by", blockedText(r),
 	)
 }
@@ -77,7 +77,7 @@ func endOfRedrive(r operation.Redrive) (bool, error) {
 		return false, nil
 	}
 	if r.Failed > 0 {
-		return true, fmt.Errorf("%d of %d have failed again: holdfast dlq list", r.Failed, r.Total)
+		return true, fmt.Errorf("%d of %d failed again: holdfast dlq list", r.Failed, r.Total)
 	}
 	return true, nil
 }
@@ -87,14 +87,14 @@ func filterText(f operation.RedriveFilter) string {
 	for _, part := range [][2]string{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code},
 		{"step", string(f.Step)}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
-		{"since", cli.MomentText(f.Since)}, {"until", cli.MomentText(f.Until)},
+		{"since", cli.TimeText(f.Since)}, {"until", cli.TimeText(f.Until)},
 	} {
 		if part[1] != "" {
 			parts = append(parts, part[0]+" "+part[1])
 		}
 	}
 	if len(parts) == 0 {
-		return "all that wait"
+		return "all waiting dead letters"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -14,7 +14,7 @@ import (
 // Every filter is printed: a partial redrive must not read like a complete one.
 func TestEveryFilterIsTold(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "all that wait", filterText(operation.RedriveFilter{}))
+	require.Equal(t, "all waiting dead letters", filterText(operation.RedriveFilter{}))
 	for i := range reflect.TypeFor[operation.RedriveFilter]().NumField() {
 		var f operation.RedriveFilter
 		field := reflect.ValueOf(&f).Elem().Field(i)
@@ -29,7 +29,7 @@ func TestEveryFilterIsTold(t *testing.T) {
 			}
 			field.Set(moment)
 		}
-		require.NotEqual(t, "all that wait", filterText(f), reflect.TypeOf(f).Field(i).Name)
+		require.NotEqual(t, "all waiting dead letters", filterText(f), reflect.TypeOf(f).Field(i).Name)
 	}
 }
 

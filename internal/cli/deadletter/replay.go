@@ -17,9 +17,9 @@ func replayCommand() *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use:   "replay ID",
-		Short: "Run an event again, or send again what was not delivered",
-		Long: "Run a dead-lettered event again: the same workflow, event and bytes. What was not\n" +
-			"delivered is sent again.",
+		Short: "Replay a failed event, or send a failed delivery again",
+		Long: "Replay a dead letter: the same workflow, event and bytes. A failed delivery is sent\n" +
+			"again.",
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
@@ -27,10 +27,10 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			if started.Run.WorkflowID == "" {
-				fmt.Fprintf(cli.Aside(c), "sent again: event %s\n", started.EventID)
+				fmt.Fprintf(cli.StatusWriter(c), "sent again: event %s\n", started.EventID)
 				return followDelivery(c, t, started, wait)
 			}
-			fmt.Fprintf(cli.Aside(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
+			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
 			return follow(c, t, started, wait)
 		}),
 	}
@@ -41,7 +41,7 @@ func replayCommand() *cobra.Command {
 }
 
 func addWaitFlag(c *cobra.Command, wait *bool) {
-	c.Flags().BoolVar(wait, "wait", false, "wait for the end, and fail if it fails")
+	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
 }
 
 // follow prints what was started and, if wait is set, its outcome.
@@ -53,7 +53,7 @@ func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait boo
 	}{Replayed: started}
 	if wait {
 		if shown.Outcome, err = awaitRun(c.Context(), t, started.Run); err == nil {
-			fmt.Fprintln(cli.Aside(c), shown.Outcome)
+			fmt.Fprintln(cli.StatusWriter(c), shown.Outcome)
 		}
 	}
 	return cli.Report(c, shown, nil, err)

@@ -17,9 +17,9 @@ func checkCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:   "check [FILE | DIR]",
 		Short: "Check definitions, run their samples (exit 1 if one is wrong)",
-		Long: "Check one definition or those of a folder; without an argument those that are built\n" +
-			"in and those of HOLDFAST_PROVIDERS_DIR. What a definition extends is looked for\n" +
-			"beside it and among the built-in ones. Advice is told as well, and does not fail.",
+		Long: "Check one definition or those in a folder; without an argument, the built-in ones and\n" +
+			"those in HOLDFAST_PROVIDERS_DIR. A definition can extend one in its folder or a\n" +
+			"built-in one. Advice is printed too, but isn't an error.",
 		Example: "  holdfast provider check my-providers/acme.yaml\n" +
 			"  holdfast provider check my-providers --json | jq '.findings[]'",
 		Args: cobra.MaximumNArgs(1),
@@ -57,7 +57,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 		return nil
 	})
 	if n := len(checked.Problems()); err == nil && n > 0 {
-		return fmt.Errorf("%d to correct", n)
+		return fmt.Errorf("%d to fix", n)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 // Command returns `holdfast provider`.
 func Command() *cobra.Command {
-	return cli.Group("provider", "List, show, check, try and begin definitions of providers",
+	return cli.Group("provider", "List, show, check, try and create provider definitions",
 		"  holdfast provider list\n  holdfast provider check my-providers\n"+
 			"  holdfast provider explain stripe --file body.json --sign",
 		listCommand(), showCommand(), checkCommand(), explainCommand(), refusalsCommand(), newCommand())

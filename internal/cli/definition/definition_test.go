@@ -54,7 +54,7 @@ func TestWriteADefinition(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# secrets: ACME_WEBHOOK_SECRET\n# state:   configured\n\nname: acme\n")
 	_, err = run(t, "", "provider", "show", "nobody")
-	require.ErrorContains(t, err, "there are: acme, adyen")
+	require.ErrorContains(t, err, "known providers: acme, adyen")
 }
 
 // Errors have a position, and the command fails.
@@ -66,7 +66,7 @@ func TestCheckFails(t *testing.T) {
 	file := filepath.Join(dir, "acme.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text+"what: 1\n"), 0o600))
 	out, err := run(t, "", "provider", "check")
-	require.ErrorContains(t, err, "1 to correct")
+	require.ErrorContains(t, err, "1 to fix")
 	require.Equal(t, fmt.Sprintf("acme.yaml:%d:1: what: is not a field; did you mean why? [invalid]\n", strings.Count(text, "\n")+1), out)
 
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

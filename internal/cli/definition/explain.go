@@ -28,8 +28,8 @@ func explainCommand() *cobra.Command {
 	var o explainOptions
 	command := &cobra.Command{
 		Use:   "explain PROVIDER --file FILE",
-		Short: "Say what would happen to a request (exit 1 if refused)",
-		Long: "Say what would happen to a request, and why. Nothing happens. Exit 1 if it would be\n" +
+		Short: "Show how a request would be handled (exit 1 if refused)",
+		Long: "Show how a request would be handled, and why. Nothing is stored. Exit 1 if it would be\n" +
 			"refused.",
 		Example: "  holdfast provider explain stripe --file body.json \\\n" +
 			"    --header 'Stripe-Signature: t=1760000000,v1=…' --now 1760000000\n" +
@@ -41,8 +41,8 @@ func explainCommand() *cobra.Command {
 	flags := command.Flags()
 	cli.AddFileFlag(command, &o.body, "the body, byte for byte as it was sent", "body")
 	cli.AddHeaderFlag(command, &o.headers)
-	flags.StringVar(&o.url, "url", "", "the URL to send to (where its path, its query or a signature over it matter)")
-	flags.StringArrayVar(&o.secrets, "secret", nil, "a secret in place of the configured ones: check with it (may be given often)")
+	flags.StringVar(&o.url, "url", "", "the URL to send to (if its path, its query or a signature over it matters)")
+	flags.StringArrayVar(&o.secrets, "secret", nil, "a secret instead of the configured ones: check with it (repeatable)")
 	flags.Int64Var(&o.now, "now", 0, "the time of arrival, in unix seconds (default: now)")
 	flags.StringVar(&o.remoteIP, "remote-ip", "", "the address of the sender")
 	flags.BoolVar(&o.sign, "sign", false, "sign the request first, as the provider would")
@@ -68,7 +68,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 	}
 	request, err := o.request(c.InOrStdin(), catalogue, p)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	if o.sign {
 		if err := p.SignWithSecrets(request, now); err != nil {
@@ -101,7 +101,7 @@ func (o explainOptions) request(
 		return r, err
 	}
 	if r.RemoteIP, err = netip.ParseAddr(o.remoteIP); err != nil {
-		return nil, fmt.Errorf("%q is not an address", o.remoteIP)
+		return nil, fmt.Errorf("invalid --remote-ip %q", o.remoteIP)
 	}
 	return r, nil
 }

@@ -42,8 +42,8 @@ func listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the providers, and whether a secret is configured",
 		Long: "List the providers: their paths, whether a secret is configured, whether the\n" +
-			"definition is built in or your own, and on what evidence. Without a secret nobody\n" +
-			"is authentic.",
+			"definition is built in or your own, and its evidence. Without a secret, no\n" +
+			"request is authentic.",
 		Example: "  holdfast provider list\n" +
 			"  holdfast provider list --json | jq '.items[] | select(.secret != \"missing\")'",
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, _ []string) error {

@@ -19,7 +19,7 @@ func newCommand() *cobra.Command {
 	var oldPaths bool
 	command := &cobra.Command{
 		Use:     "new NAME",
-		Short:   "Print a commented definition to begin with, or write it",
+		Short:   "Print a commented definition to start with, or write it",
 		Example: "  holdfast provider new acme\n  holdfast provider new acme --dir my-providers",
 		RunE: func(c *cobra.Command, args []string) error {
 			begin := providers.Skeleton
@@ -31,7 +31,7 @@ func newCommand() *cobra.Command {
 			}
 			text, err := begin(args[0])
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			if dir == "" {
 				_, err = fmt.Fprint(c.OutOrStdout(), text)
@@ -40,13 +40,13 @@ func newCommand() *cobra.Command {
 			return writeSkeleton(c.OutOrStdout(), filepath.Join(dir, args[0]+".yaml"), text)
 		},
 	}
-	command.Flags().StringVar(&dir, "dir", "", "the folder to write NAME.yaml into (a file that is there is left alone)")
+	command.Flags().StringVar(&dir, "dir", "", "the folder to write NAME.yaml into (existing files aren't overwritten)")
 	command.Flags().StringVar(&from, "from", "",
 		"guess from a captured request: headers, a blank line and the body, or curl (a file, or - for standard input)")
 	command.Flags().StringVar(&secret, "secret", "",
-		"a secret in place of the configured ones: find how the sender signs (it is not written)")
+		"a secret instead of the configured ones: find out how the sender signs (it isn't written)")
 	command.Flags().BoolVar(&oldPaths, "old-paths", false,
-		"begin an override that opens the paths of the system before this one")
+		"start an override that serves the paths of the previous system")
 	return command
 }
 
@@ -68,7 +68,7 @@ func guess(c *cobra.Command, name, from, secret string) (string, error) {
 		fmt.Fprintln(c.ErrOrStderr(), cli.Printable("found: "+found))
 	}
 	for _, open := range g.Open {
-		fmt.Fprintln(c.ErrOrStderr(), cli.Printable("not known: "+open))
+		fmt.Fprintln(c.ErrOrStderr(), cli.Printable("unknown: "+open))
 	}
 	return g.Definition, nil
 }

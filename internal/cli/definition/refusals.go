@@ -20,9 +20,9 @@ func refusalsCommand() *cobra.Command {
 	var port cli.APIFlags
 	command := &cobra.Command{
 		Use:   "refusals [PROVIDER]",
-		Short: "Say why a running ingress has refused requests",
-		Long: "Say why a running ingress has refused requests in the last hour: by cause, with what\n" +
-			"to do, and the last ones.",
+		Short: "Show why a running ingress has refused requests",
+		Long: "Show why a running ingress has refused requests in the last hour: the causes, what\n" +
+			"to do, and the last requests.",
 		Example: "  holdfast provider refusals\n  holdfast provider refusals stripe --json | jq '.items[].causes'",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func refusalsCommand() *cobra.Command {
 				return err
 			}
 			if len(args) > 0 {
-				cli.DoubtProvider(c, cfg, args[0], len(found.Items))
+				cli.WarnUnknownProvider(c, cfg, args[0], len(found.Items))
 			}
 			return cli.Print(c, found, func(w io.Writer) error { return writeRefusals(w, found.Items) })
 		},

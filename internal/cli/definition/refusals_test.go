@@ -44,7 +44,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	address := "http://" + listener.Addr().String()
 
 	_, err = run(t, "", "provider", "refusals", "--url", address)
-	require.ErrorContains(t, err, "put it into HOLDFAST_SECRET_TOKEN")
+	require.ErrorContains(t, err, "set HOLDFAST_SECRET_TOKEN")
 	t.Setenv("HOLDFAST_SECRET_TOKEN", text)
 	out, err := run(t, "", "provider", "refusals", "--url", address)
 	require.NoError(t, err)
@@ -63,5 +63,5 @@ func TestRefusalsAreTold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "none\n", out)
 	_, err = run(t, "", "provider", "refusals", "--url", "http://127.0.0.1:1")
-	require.ErrorContains(t, err, "nothing answers at http://127.0.0.1:1: is it running?")
+	require.ErrorContains(t, err, "no server is listening at http://127.0.0.1:1: is it running?")
 }

@@ -15,7 +15,7 @@ import (
 func showCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "show PROVIDER",
-		Short:   "Show a definition as it applies, after all that it extends",
+		Short:   "Show a definition, merged with the ones that it extends",
 		Example: "  holdfast provider show stripe\n  holdfast provider show stripe --json | jq .definition.key",
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
 			p, err := cli.FindProvider(c, catalogue, args[0])

@@ -20,20 +20,21 @@ func applyCommand() *cobra.Command {
 	var o applyOptions
 	command := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make destinations and subscriptions what a file says",
-		Long: "Make destinations and subscriptions what a file says. Where nothing differs nothing\n" +
-			"is changed. What the file does not name stays, unless --prune deletes it. An HTTP\n" +
-			"destination without a variable for its secrets gets one, which is shown once.",
+		Short: "Create and change destinations and subscriptions from a file",
+		Long: "Create and change destinations and subscriptions so that they match a file. Unchanged\n" +
+			"ones are left alone; so are those that the file doesn't name, unless --prune deletes\n" +
+			"them. An HTTP destination without a variable for its secrets gets a generated secret,\n" +
+			"which is shown once.",
 		Example: "  holdfast subscription apply -f subscriptions.yaml --dry-run\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --reason 'release 42'\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
-		RunE: withDesk(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
 	}
 	flags := command.Flags()
 	cli.AddFileFlag(command, &o.file, "subscriptions.yaml", "")
 	_ = command.MarkFlagRequired("file")
 	cli.AddDryRunFlag(command, &o.dryRun)
-	flags.BoolVar(&o.prune, "prune", false, "delete what the file does not name")
+	flags.BoolVar(&o.prune, "prune", false, "delete what the file doesn't name")
 	cli.AddYesFlag(command, "do not ask (with --prune)")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
@@ -81,7 +82,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 		return cli.Print(c, applied{plan: p, DryRun: true}, func(w io.Writer) error { return writePlan(w, p) })
 	}
 	if n := p.count(opDelete); n > 0 && !cli.Confirm(c,
-		fmt.Sprintf("Delete %d that the file does not name, and cancel %d waiting deliveries?", n, p.canceled())) {
+		fmt.Sprintf("Delete %d that the file doesn't name, and cancel %d waiting deliveries?", n, p.canceled())) {
 		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
 	}
 	secrets, err := apply(c.Context(), t, f, p, cli.ActorOf(c))
@@ -90,7 +91,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 			return err
 		}
 		for _, name := range sorted(secrets) {
-			tellSecret(w, name, secrets[name])
+			printSecret(w, name, secrets[name])
 		}
 		return nil
 	}), err)
@@ -134,7 +135,7 @@ func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (s
 	for i := range p.Changes {
 		change := &p.Changes[i]
 		if err := applyOne(ctx, t, f, change, secrets, by); err != nil {
-			return secrets, fmt.Errorf("%s %s %s (what stands before it is done): %w", change.Op, change.Kind, change.Name, err)
+			return secrets, fmt.Errorf("%s %s %s (earlier changes were made): %w", change.Op, change.Kind, change.Name, err)
 		}
 	}
 	return secrets, nil

@@ -15,13 +15,13 @@ import (
 
 // cancelCommand cancels one delivery, which two arguments identify, or those that flags select.
 func cancelCommand() *cobra.Command {
-	command := changeDeliveryCommand("cancel", "Do not deliver what is pending or retrying", "is canceled",
+	command := changeDeliveryCommand("cancel", "Cancel pending and retrying deliveries", "is canceled",
 		func(t *tools) changeDelivery { return t.Store.Outbox.CancelDelivery })
 	one, many := command.RunE, canceling{}
 	command.Use = "cancel [EVENT SUBSCRIPTION]"
-	command.Long = fmt.Sprintf(`Do not deliver what is pending or retrying: one delivery, or those that flags select.
-With flags it counts first and asks. What comes after the count is left alone, and so is
-what is under way. One command cancels at most %d: repeat it for more.`, delivery.MaxCanceled)
+	command.Long = fmt.Sprintf(`Cancel pending and retrying deliveries: a single one, or those that flags select.
+With flags it counts them first and asks. Later deliveries and those in flight are not
+canceled. One command cancels up to %d: repeat it for more.`, delivery.MaxCanceled)
 	command.Example += "\n  holdfast delivery cancel --destination crm --since 2h --dry-run\n" +
 		"  holdfast delivery cancel --destination crm --reason INC-42 --yes"
 	command.Args = func(c *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ what is under way. One command cancels at most %d: repeat it for more.`, deliver
 		if len(args) > 0 {
 			return one(c, args)
 		}
-		return withDesk(func(c *cobra.Command, t *tools, _ []string) error { return many.run(c, t) })(c, args)
+		return withTools(func(c *cobra.Command, t *tools, _ []string) error { return many.run(c, t) })(c, args)
 	}
 	many.addFlags(command)
 	return command
@@ -73,7 +73,7 @@ func (o *canceling) run(c *cobra.Command, t *tools) (err error) {
 		return err
 	}
 	found := deliveryapi.NewCanceled(n, o.query.Until)
-	agreed, err := cli.Agree(c, found, func(w io.Writer) error {
+	agreed, err := cli.ConfirmPlan(c, found, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "waiting: %s\n", countText(found))
 		return err
 	}, o.dryRun || n == 0, fmt.Sprintf("Cancel %d deliveries?", found.Waiting))

@@ -16,7 +16,7 @@ import (
 
 func createCommand() *cobra.Command {
 	o := createOptions{}
-	command := named("name", "create", "Create a subscription, and its destination where need be",
+	command := named("name", "create", "Create a subscription, and its destination if needed",
 		"  holdfast subscription create crm --url https://crm.example.com/hooks \\\n"+
 			"    --types 'customer.*'\n"+
 			"  holdfast subscription create orders --task-queue orders \\\n"+
@@ -24,21 +24,20 @@ func createCommand() *cobra.Command {
 			"  holdfast subscription create invoices --to crm --types 'invoice.*' --body raw",
 		o.run)
 	command.Long = "Create a subscription; with --url or --task-queue its destination as well, of the\n" +
-		"same name. Everything else that a destination or a subscription can say stands in a\n" +
-		"file: holdfast subscription apply."
+		"same name. For all other settings, use a file: holdfast subscription apply."
 	flags := command.Flags()
-	flags.StringVar(&o.to, "to", "", "a destination that is there")
+	flags.StringVar(&o.to, "to", "", "an existing destination")
 	flags.StringVar(&o.url, "url", "", "the URL to send to (an HTTP endpoint)")
-	flags.StringVar(&o.queue, "task-queue", "", "a task queue of a Temporal")
+	flags.StringVar(&o.queue, "task-queue", "", "a Temporal task queue")
 	flags.StringVar(&o.profile, "profile", "", "a profile of TEMPORAL_CONFIG_FILE (default: Holdfast's own Temporal)")
 	flags.StringSliceVar(&o.events.Providers, "providers", nil, "only events of these providers")
 	flags.StringSliceVar(&o.events.Types, "types", nil, "only events of these types, which may be globs: customer.*")
-	flags.StringVar(&o.events.Filter, "filter", "", "only events for which this jq gives true")
+	flags.StringVar(&o.events.Filter, "filter", "", "only events for which this jq returns true")
 	flags.StringVar(&o.body, "body", "", "to an endpoint: raw (default), envelope, or jq")
 	flags.StringVar(&o.start, "start", "", "to a task queue: start a workflow of this type")
-	flags.StringVar(&o.signal, "signal", "", "to a task queue: signal by this name (with --start it is started if need be)")
-	flags.StringVar(&o.workflowID, "workflow-id", "", "to a task queue: jq that gives the workflow ID")
-	flags.StringVar(&o.input, "input", delivery.BodyEnvelope, "to a task queue: what workflow and signal get, envelope or jq")
+	flags.StringVar(&o.signal, "signal", "", "to a task queue: signal with this name (with --start, start it if needed)")
+	flags.StringVar(&o.workflowID, "workflow-id", "", "to a task queue: jq that returns the workflow ID")
+	flags.StringVar(&o.input, "input", delivery.BodyEnvelope, "to a task queue: the input of workflow and signal, envelope or jq")
 	cli.AddRateFlag(command, &o.rate, "rate", "attempts")
 	flags.BoolVar(&o.secretStdin, "secret-stdin", false, secretUsage)
 	cli.AddReasonFlag(command)
@@ -56,7 +55,7 @@ type createOptions struct {
 func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	s, to, err := o.declare(name)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	if err := mustBeNew(c.Context(), t, s, to); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	return cli.Print(c, made, func(w io.Writer) error {
 		fmt.Fprintf(w, "subscription %s goes to %s\n", s.Name, s.To)
 		writeWarnings(w, "", made.Warnings)
-		tellSecret(w, s.To, made.Secret)
+		printSecret(w, s.To, made.Secret)
 		_, err := fmt.Fprintf(w, "try it: holdfast subscription test %s\n", s.Name)
 		return err
 	})
@@ -107,7 +106,7 @@ func (o *createOptions) declare(name string) (s delivery.Subscription, to *deliv
 		}
 	}
 	if given != 1 {
-		return s, nil, errors.New("say where events go: one of --to, --url and --task-queue")
+		return s, nil, errors.New("use exactly one of --to, --url and --task-queue")
 	}
 	s = delivery.Subscription{Name: name, To: o.to, Events: o.events, Active: true, Body: o.body}
 	o.declareForm(&s)
@@ -142,13 +141,13 @@ func (o *createOptions) declareForm(s *delivery.Subscription) {
 // mustBeNew refuses names that are taken: to change existing objects, apply a file.
 func mustBeNew(ctx context.Context, t *tools, s delivery.Subscription, to *delivery.Destination) error {
 	if _, err := t.Store.Subscriptions.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
-		return errors.Join(err, fmt.Errorf("there is a subscription %s: holdfast subscription apply changes it", s.Name))
+		return errors.Join(err, fmt.Errorf("subscription %s already exists: holdfast subscription apply changes it", s.Name))
 	}
 	if to == nil {
 		return nil
 	}
 	if _, err := t.Store.Subscriptions.Destination(ctx, to.Name); !errors.Is(err, event.ErrNotFound) {
-		return errors.Join(err, fmt.Errorf("there is a destination %s: name it by --to", to.Name))
+		return errors.Join(err, fmt.Errorf("destination %s already exists: use it with --to", to.Name))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 
 // DeliveryCommand returns `holdfast delivery`.
 func DeliveryCommand() *cobra.Command {
-	return cli.Group("delivery", "See what was not delivered, and why; send again, cancel",
+	return cli.Group("delivery", "List failed deliveries and their causes; send again, cancel",
 		"  holdfast delivery list --subscription customers-to-crm\n"+
 			"  holdfast delivery send stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
@@ -34,7 +34,7 @@ func listDeliveriesCommand() *cobra.Command {
 	var about, subscription, destination string
 	var all bool
 	command := cli.Listing[delivery.Delivery, delivery.Key]{
-		Short: "List what was never delivered, the newest event first",
+		Short: "List undelivered deliveries, the newest event first",
 		Example: "  holdfast delivery list            # never delivered: to whom, why, when next\n" +
 			"  holdfast delivery list --destination crm --status failed\n" +
 			"  holdfast delivery list --all --event stripe:evt_123",
@@ -57,11 +57,11 @@ func listDeliveriesCommand() *cobra.Command {
 			}
 			return t.Store.Outbox.Deliveries(c.Context(), query)
 		},
-		Heading: []string{"EVENT!", "SUBSCRIPTION", "DESTINATION+", "TYPE+", "STATUS", "CODE", "ATTEMPTS+", "WAITS+", "NEXT~"},
+		Heading: []string{"EVENT!", "SUBSCRIPTION", "DESTINATION+", "TYPE+", "STATUS", "CODE", "ATTEMPTS+", "BLOCKED BY+", "NEXT~"},
 		Cells: func(d delivery.Delivery) []string {
 			return []string{
 				d.EventID, d.Subscription, d.Destination, strings.TrimSpace(d.Provider + " " + d.Type), string(d.Status), d.Code,
-				strconv.Itoa(d.Attempts), d.Waits, cli.MomentTextOf(d.DueAt),
+				strconv.Itoa(d.Attempts), d.Waits, cli.OptionalTimeText(d.DueAt),
 			}
 		},
 	}.Command()
@@ -69,7 +69,7 @@ func listDeliveriesCommand() *cobra.Command {
 	command.Flags().StringVar(&subscription, "subscription", "", "only those for this subscription")
 	command.Flags().StringVar(&destination, "destination", "", "only those to this destination")
 	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", delivery.Statuses())
-	command.Flags().BoolVar(&all, "all", false, "all (also what was delivered or canceled)")
+	command.Flags().BoolVar(&all, "all", false, "all (also delivered and canceled ones)")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
 }
@@ -102,9 +102,9 @@ type deliveryShown struct {
 func showDeliveryCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "show EVENT SUBSCRIPTION",
-		Short:   "Show one delivery: where it stands, its attempts, the last answer",
+		Short:   "Show one delivery: its status, attempts and last response",
 		Example: "  holdfast delivery show stripe:evt_123 customers-to-crm",
-		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {
 				return err
@@ -139,7 +139,7 @@ func readDelivery(ctx context.Context, t *tools, k delivery.Key) (shown delivery
 			return shown, nil
 		}
 	}
-	return shown, fmt.Errorf("event %s has no delivery for this subscription: it did not match, or is not processed: %w",
+	return shown, fmt.Errorf("event %s has no delivery for this subscription: it did not match, or is not processed yet: %w",
 		k.EventID, event.ErrNotFound)
 }
 
@@ -162,8 +162,8 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 		"attempts", strconv.Itoa(d.Attempts),
 		"sent again", generation,
 		"queued", d.QueuedAt.Format(time.RFC3339Nano),
-		"next attempt", cli.MomentTextOf(d.DueAt),
-		"ended", cli.MomentTextOf(d.DoneAt),
+		"next attempt", cli.OptionalTimeText(d.DueAt),
+		"ended", cli.OptionalTimeText(d.DoneAt),
 	)
 	if err != nil {
 		return err
@@ -176,10 +176,10 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 		return err
 	}
 	if d.Answer != "" {
-		fmt.Fprintf(w, "\nanswer:\n%s\n", cli.Printable(d.Answer))
+		fmt.Fprintf(w, "\nresponse:\n%s\n", cli.Printable(d.Answer))
 	}
 	if d.Status == delivery.Failed {
-		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast delivery send %s %s\n", d.EventID, d.Subscription)
+		_, err = fmt.Fprintf(w, "\nOnce the cause is fixed: holdfast delivery send %s %s\n", d.EventID, d.Subscription)
 	}
 	return err
 }
@@ -204,10 +204,10 @@ func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := cli.NewTable(w, "DELIVERY TO", "SUBSCRIPTION", "STATUS", "CODE", "ATTEMPTS+", "WAITS+", "NEXT~", "ENDED~")
+	table := cli.NewTable(w, "DELIVERY TO", "SUBSCRIPTION", "STATUS", "CODE", "ATTEMPTS+", "BLOCKED BY+", "NEXT~", "ENDED~")
 	for _, d := range all {
 		table.Row(d.Destination, d.Subscription, string(d.Status), d.Code, strconv.Itoa(d.Attempts), d.Waits,
-			cli.MomentTextOf(d.DueAt), cli.MomentTextOf(d.DoneAt))
+			cli.OptionalTimeText(d.DueAt), cli.OptionalTimeText(d.DoneAt))
 	}
 	return table.Flush()
 }
@@ -219,7 +219,7 @@ func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDeliv
 		Use:     verb + " EVENT SUBSCRIPTION",
 		Short:   short,
 		Example: "  holdfast delivery " + verb + " stripe:evt_123 customers-to-crm --reason INC-42",
-		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error {
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			k, err := keyOf(c.Context(), t, args)
 			if err != nil {
 				return err

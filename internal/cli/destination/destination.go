@@ -19,7 +19,7 @@ import (
 
 // DestinationCommand returns `holdfast destination`.
 func DestinationCommand() *cobra.Command {
-	return cli.Group("destination", "Where events are delivered: see, pause, delete, rotate secrets",
+	return cli.Group("destination", "Where events are delivered: list, pause, delete, rotate secrets",
 		"  holdfast destination list\n  holdfast destination pause crm --reason 'they deploy'",
 		listDestinationsCommand(), showDestinationCommand(),
 		stateCommand(kindDestination, "pause", delivery.DestinationPaused),
@@ -30,7 +30,7 @@ func DestinationCommand() *cobra.Command {
 
 func listDestinationsCommand() *cobra.Command {
 	return cli.Listing[deliveryapi.DestinationView, string]{
-		Short: "List destinations, and how they do",
+		Short: "List destinations, with their health",
 		Example: "  holdfast destination list\n" +
 			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.DestinationView, error) {
@@ -48,12 +48,12 @@ func listDestinationsCommand() *cobra.Command {
 			}
 			return shown, nil
 		},
-		Heading: []string{"NAME!", "KIND+", "HEALTH", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
+		Heading: []string{"NAME!", "KIND+", "HEALTH", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "FAILURE"},
 		Cells: func(d deliveryapi.DestinationView) []string {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
-				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
+				cli.OptionalTimeText(how.Oldest), cli.OptionalTimeText(how.NextAt), how.Trouble,
 			}
 		},
 	}.Command()
@@ -78,7 +78,7 @@ func kindOf(d delivery.Destination) string {
 }
 
 func showDestinationCommand() *cobra.Command {
-	return named(kindDestination, "show", "Show one destination: what it is, and how it does",
+	return named(kindDestination, "show", "Show one destination: its settings and its health",
 		"  holdfast destination show crm",
 		func(c *cobra.Command, t *tools, name string) error {
 			shown, err := readDestination(c, t, name)
@@ -107,7 +107,7 @@ func readDestination(c *cobra.Command, t *tools, name string) (shown deliveryapi
 
 func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	var more []string
-	fields, err := fieldsOf(settingsOfDestination(d.Destination))
+	fields, err := fieldsOf(destinationSettings(d.Destination))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	for _, s := range d.Secrets {
 		mark := s.Fingerprint
 		if s.Until != nil {
-			mark += " until " + cli.MomentTextOf(s.Until)
+			mark += " until " + cli.OptionalTimeText(s.Until)
 		}
 		more = append(more, "secret", mark)
 	}
@@ -132,29 +132,29 @@ func conditionFields(how delivery.Condition) []string {
 	if how.By != "" {
 		state += " since " + how.StateAt.Format(time.RFC3339) + " by " + how.By
 	}
-	var trouble string
+	var failing string
 	if how.TroubleSince != nil {
-		trouble = how.Trouble + " since " + cli.MomentTextOf(how.TroubleSince)
+		failing = how.Trouble + " since " + cli.OptionalTimeText(how.TroubleSince)
 	}
 	return []string{
-		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
-		"asked for a pause until", cli.MomentTextOf(how.ResumeAt),
-		"trouble", trouble,
-		"waiting", cli.Number(how.Waiting), "retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
-		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
+		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.OptionalTimeText(how.OpenUntil),
+		"endpoint busy until", cli.OptionalTimeText(how.ResumeAt),
+		"failing with", failing,
+		"waiting", cli.Number(how.Waiting), "retrying", cli.Number(how.Retrying), "in flight", cli.Number(how.Leased),
+		"oldest", cli.OptionalTimeText(how.Oldest), "next attempt", cli.OptionalTimeText(how.NextAt),
 	}
 }
 
 // stateCommand pauses, resumes or disables a destination, also by the name of a subscription.
 func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Command {
 	short := map[delivery.DestinationState]string{
-		delivery.DestinationPaused:   "Send nothing for a while; what matches is kept",
-		delivery.DestinationReady:    "Send what waits, at once; also where it was disabled",
-		delivery.DestinationDisabled: "Send nothing until somebody resumes it; what matches is kept",
+		delivery.DestinationPaused:   "Send nothing until it is resumed; matching events are kept",
+		delivery.DestinationReady:    "Send waiting deliveries now; also enables a disabled one",
+		delivery.DestinationDisabled: "Send nothing until it is resumed; matching events are kept",
 	}[to]
 	long := ""
 	if kind == kindSubscription {
-		long = short + ".\nThis acts on the destination of the subscription, and so on every other\nsubscription that goes there."
+		long = short + ".\nThis changes the destination of the subscription, and so affects every other\nsubscription to it."
 	}
 	command := named(kind, verb, short, "  holdfast "+kind+" "+verb+" crm --reason 'INC-42'",
 		func(c *cobra.Command, t *tools, name string) error {
@@ -181,11 +181,11 @@ func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Comman
 func waits(c delivery.Condition) string {
 	switch n := c.Waits(); {
 	case c.AtLeast:
-		return fmt.Sprintf("at least %d deliveries wait", n)
+		return fmt.Sprintf("at least %d deliveries waiting", n)
 	case n == 1:
-		return "1 delivery waits"
+		return "1 delivery waiting"
 	default:
-		return fmt.Sprintf("%d deliveries wait", n)
+		return fmt.Sprintf("%d deliveries waiting", n)
 	}
 }
 
@@ -206,7 +206,7 @@ func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, other
 		}
 	}
 	if len(names) > 0 {
-		others = "; it is also that of " + someOf(names)
+		others = "; also used by " + someOf(names)
 	}
 	return s.To, others, err
 }
@@ -224,7 +224,7 @@ func someOf(names []string) string {
 func rotateCommand(kind string) *cobra.Command {
 	grace := deliveryapi.DefaultGrace
 	var given bool
-	command := named(kind, "rotate-secret", "Give it a new secret; the old one signs as well for a while",
+	command := named(kind, "rotate-secret", "Create a new secret; the old one also signs for a while",
 		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",
 		func(c *cobra.Command, t *tools, name string) error {
 			destination, _, err := targetOf(c, t, kind, name)
@@ -236,7 +236,7 @@ func rotateCommand(kind string) *cobra.Command {
 				return err
 			}
 			if grace < 0 || grace > admin.MaxGrace {
-				return cli.Misuse(c, fmt.Errorf("--grace is %s: want 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
+				return cli.UsageError(c, fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
 			}
 			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
 			if err != nil {
@@ -248,18 +248,18 @@ func rotateCommand(kind string) *cobra.Command {
 			}
 			shown.Secret = made
 			return cli.Print(c, shown, func(w io.Writer) error {
-				tellSecret(w, destination, made)
-				_, err := fmt.Fprintf(w, "requests are signed with the one before as well for %s\n", event.Duration(grace))
+				printSecret(w, destination, made)
+				_, err := fmt.Fprintf(w, "requests are also signed with the previous secret for %s\n", event.Duration(grace))
 				return err
 			})
 		})
-	command.Flags().DurationVar(&grace, "grace", grace, "for how long the secret before is used as well, at most 168h")
+	command.Flags().DurationVar(&grace, "grace", grace, "how long the previous secret is also used, max 168h")
 	command.Flags().BoolVar(&given, "secret-stdin", false, secretUsage)
 	cli.AddReasonFlag(command)
 	return command
 }
 
-const secretUsage = "read the secret from standard input (without it one is made)"
+const secretUsage = "read the secret from standard input (otherwise one is generated)"
 
 // maxSecretInput is in bytes.
 const maxSecretInput = 4 << 10
@@ -281,7 +281,7 @@ func secretFrom(c *cobra.Command, given bool) (string, error) {
 }
 
 func deleteDestinationCommand() *cobra.Command {
-	command := named(kindDestination, "delete", "Delete a destination that no subscription needs",
+	command := named(kindDestination, "delete", "Delete a destination without subscriptions",
 		"  holdfast destination delete crm --reason 'gone'",
 		func(c *cobra.Command, t *tools, name string) error {
 			if err := t.DeleteDestination(c.Context(), name, cli.ActorOf(c)); err != nil {

@@ -11,8 +11,8 @@ import (
 // Deliveries that are being retried count as waiting, also for a paused destination.
 func TestWhatIsRetriedWaits(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "0 deliveries wait", waits(delivery.Condition{}))
-	require.Equal(t, "1 delivery waits", waits(delivery.Condition{Retrying: 1}))
-	require.Equal(t, "412 deliveries wait", waits(delivery.Condition{Waiting: 400, Retrying: 12}))
-	require.Equal(t, "at least 1000 deliveries wait", waits(delivery.Condition{Waiting: 1000, AtLeast: true}))
+	require.Equal(t, "0 deliveries waiting", waits(delivery.Condition{}))
+	require.Equal(t, "1 delivery waiting", waits(delivery.Condition{Retrying: 1}))
+	require.Equal(t, "412 deliveries waiting", waits(delivery.Condition{Waiting: 400, Retrying: 12}))
+	require.Equal(t, "at least 1000 deliveries waiting", waits(delivery.Condition{Waiting: 1000, AtLeast: true}))
 }

@@ -43,10 +43,10 @@ func readFile(data []byte) (file, error) {
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)
 	if err := documents.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return f, errors.Join(everyMistake(data, err)...)
+		return f, errors.Join(allErrors(data, err)...)
 	}
 	if err := documents.Decode(&file{}); !errors.Is(err, io.EOF) {
-		return f, errors.New("it holds more than one document")
+		return f, errors.New("the file has more than one document")
 	}
 	f.data = data
 	return f, f.name()
@@ -60,7 +60,7 @@ func decoding() []yaml.DecodeOption {
 func readDuration(d *event.Duration, text []byte) error {
 	var s string
 	if err := yaml.Unmarshal(text, &s); err != nil {
-		return errors.New("want a duration such as 30s, 2h or 7d")
+		return errors.New("use a duration such as 30s, 2h or 7d")
 	}
 	span, err := definition.ParseDuration(s)
 	if err != nil || span <= 0 {
@@ -74,7 +74,7 @@ func readDuration(d *event.Duration, text []byte) error {
 type durationError struct{ text string }
 
 func (e *durationError) Error() string {
-	return fmt.Sprintf("%q is not a duration: want 30s, 2h or 7d", e.text)
+	return fmt.Sprintf("invalid duration %q: use 30s, 2h or 7d", e.text)
 }
 
 // placed adds a position to an error of readDuration, which gets none: that of the first value with the same text.
@@ -96,7 +96,7 @@ func placed(err error, data []byte) error {
 func readJSON(to *json.RawMessage, text []byte) error {
 	var tree any
 	if err := yaml.Unmarshal(text, &tree); err != nil {
-		return errors.New("want a map of fields")
+		return errors.New("use a map of fields")
 	}
 	var err error
 	*to, err = json.Marshal(tree)
@@ -108,7 +108,7 @@ func (f file) name() error {
 	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
 		if d.ID != 0 || d.Version != 0 || d.Name != "" {
-			return fmt.Errorf("destinations.%s: id, name and version are not for a file: its name is what it stands under", name)
+			return fmt.Errorf("destinations.%s: remove id, name and version: its name is its key in the file", name)
 		}
 		d.Name = name
 		f.Destinations[name] = d
@@ -116,8 +116,7 @@ func (f file) name() error {
 	for _, name := range sorted(f.Subscriptions) {
 		s := f.Subscriptions[name]
 		if s.ID != 0 || s.Version != 0 || s.Name != "" || s.DestinationID != 0 {
-			return fmt.Errorf("subscriptions.%s: id, name, destination_id and version are not for a file: "+
-				"its name is what it stands under", name)
+			return fmt.Errorf("subscriptions.%s: remove id, name, destination_id and version: its name is its key in the file", name)
 		}
 		s.Name = name
 		f.Subscriptions[name] = s

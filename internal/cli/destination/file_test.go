@@ -56,7 +56,7 @@ func TestAFileIsRead(t *testing.T) {
 func TestAnEmptyFilePrunesNothing(t *testing.T) {
 	t.Parallel()
 	_, err := planOf(file{}, stored{}, true)
-	require.ErrorContains(t, err, "names nothing")
+	require.ErrorContains(t, err, "the file is empty")
 	_, err = planOf(file{}, stored{}, false)
 	require.NoError(t, err)
 }
@@ -69,11 +69,11 @@ func TestMistakesInAFile(t *testing.T) {
 		"destinations:\n  crm:\n    colour: blue\n":                             `[3:5] unknown field "colour"`,
 		"subscription: {}\n":                                                    `[1:1] unknown field "subscription"`,
 		"destinations:\n  crm: {}\n  crm: {}\n":                                 `[3:3] mapping key "crm" already defined at [2:3]`,
-		"destinations:\n  crm: {keep: 7x}\n":                                    `[2:15] "7x" is not a duration: want 30s, 2h or 7d`,
-		"destinations:\n  crm: {keep: forever}\n":                               `[2:15] "forever" is not a duration`,
-		"destinations:\n  1x: {rate: {requests: 5, per: \"1x\"}}\n":             `[2:33] "1x" is not a duration`,
+		"destinations:\n  crm: {keep: 7x}\n":                                    `[2:15] invalid duration "7x": use 30s, 2h or 7d`,
+		"destinations:\n  crm: {keep: forever}\n":                               `[2:15] invalid duration "forever"`,
+		"destinations:\n  1x: {rate: {requests: 5, per: \"1x\"}}\n":             `[2:33] invalid duration "1x"`,
 		"destinations:\n  crm: {in_flight: many}\n":                             `[2:20] cannot unmarshal string`,
-		"destinations:\n  crm: {id: 7}\n":                                       `destinations.crm: id, name and version are not for a file`,
+		"destinations:\n  crm: {id: 7}\n":                                       `destinations.crm: remove id, name and version`,
 		"subscriptions:\n  a:\n    start: {workflow: x}\n":                      `[3:13] unknown field "workflow"`,
 		"subscriptions:\n  a:\n    signal_with_start: {workflow_id: x, y: 1}\n": `unknown field "y"`,
 		"destinations: {}\n---\ndestinations: {}\n":                             `more than one document`,
@@ -84,7 +84,7 @@ func TestMistakesInAFile(t *testing.T) {
 	}
 
 	_, err := readFile([]byte("destinations:\n  a: {colour: blue}\n  b: {keep: 7x}\nsubscriptions:\n  c: {too: a}\n"))
-	for _, wanted := range []string{`[2:7] unknown field "colour"`, `[3:13] "7x" is not a duration`, `[5:7] unknown field "too"`} {
+	for _, wanted := range []string{`[2:7] unknown field "colour"`, `[3:13] invalid duration "7x"`, `[5:7] unknown field "too"`} {
 		require.ErrorContains(t, err, wanted, "all at once")
 	}
 

@@ -63,7 +63,7 @@ type fieldChange struct {
 // plan changes the current state to the file's.
 type plan struct {
 	Changes []change `json:"changes"`
-	// Same counts unchanged objects.
+	// Identity counts unchanged objects.
 	Same int `json:"same"`
 	// Left are stored subscriptions and destinations that the file doesn't name and that stay.
 	Left []string `json:"left,omitempty"`
@@ -78,11 +78,11 @@ const (
 // subscriptions and deleted after them.
 func planOf(f file, there stored, prune bool) (p plan, err error) {
 	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
-		return plan{}, errors.New("the file names nothing, and --prune would delete all: is it the right one?")
+		return plan{}, errors.New("the file is empty, and --prune would delete everything: is it the right file?")
 	}
 	for _, name := range sorted(f.Destinations) {
 		before, known := there.destinations[name]
-		err := p.add(kindDestination, name, known, settingsOfDestination(before), settingsOfDestination(f.Destinations[name]))
+		err := p.add(kindDestination, name, known, destinationSettings(before), destinationSettings(f.Destinations[name]))
 		if err != nil {
 			return p, err
 		}
@@ -90,7 +90,7 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	for _, name := range sorted(f.Subscriptions) {
 		before, known := there.subscriptions[name]
 		wanted := f.Subscriptions[name].Subscription
-		if err := p.add(kindSubscription, name, known, settingsOfSubscription(before), settingsOfSubscription(wanted)); err != nil {
+		if err := p.add(kindSubscription, name, known, subscriptionSettings(before), subscriptionSettings(wanted)); err != nil {
 			return p, err
 		}
 	}
@@ -99,12 +99,12 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	return p, nil
 }
 
-func settingsOfDestination(d delivery.Destination) any {
+func destinationSettings(d delivery.Destination) any {
 	d.ID, d.Version = 0, 0
 	return d
 }
 
-func settingsOfSubscription(s delivery.Subscription) any {
+func subscriptionSettings(s delivery.Subscription) any {
 	s.ID, s.Version, s.DestinationID = 0, 0, 0
 	return s
 }
@@ -278,12 +278,12 @@ func writePlan(w io.Writer, p plan) error {
 	}
 	const most = 10
 	for _, name := range p.Left[:min(len(p.Left), most)] {
-		fmt.Fprintf(w, "  %s is not in the file, and stays (--prune deletes it)\n", cli.Printable(name))
+		fmt.Fprintf(w, "  %s is not in the file and stays (--prune deletes it)\n", cli.Printable(name))
 	}
 	if more := len(p.Left) - most; more > 0 {
 		fmt.Fprintf(w, "  … and %d more\n", more)
 	}
-	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete; %d stay as they are\n",
+	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete, %d unchanged\n",
 		p.count(opCreate), p.count(opChange), p.count(opDelete), p.Same)
 	return err
 }

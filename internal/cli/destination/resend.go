@@ -15,7 +15,7 @@ import (
 
 // ResendCommand returns `holdfast resend`.
 func ResendCommand() *cobra.Command {
-	return cli.Group("resend", "Send the events of a time to a subscription, once more",
+	return cli.Group("resend", "Send the events of a period to a subscription again",
 		"  holdfast resend plan customers-to-crm --since 6h\n"+
 			"  holdfast resend start customers-to-crm --since 6h --rate 50/s",
 		append(resends().Commands(), planResendCommand(), startResendCommand())...)
@@ -53,7 +53,7 @@ func writeResend(w io.Writer, r operation.Resend) error {
 		"events read", cli.Number(r.Read),
 		"deliveries queued", cli.Number(r.Queued),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
 }
 
@@ -74,7 +74,7 @@ func (o *resendOptions) addFlags(c *cobra.Command) {
 
 func planResendCommand() *cobra.Command {
 	o := resendOptions{rate: operation.KindResend.Rates().Default, dryRun: true}
-	command := named(kindSubscription, "plan", "Count what a resend would do, and do nothing",
+	command := named(kindSubscription, "plan", "Count what a resend would send, and send nothing",
 		"  holdfast resend plan customers-to-crm --since 6h",
 		o.run)
 	o.addFlags(command)
@@ -107,7 +107,7 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 	}
 	shown := func(w io.Writer) error { return o.writePlan(w, plan) }
 	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
 		return err
 	}
 	return o.start(c, t, s)
@@ -128,10 +128,10 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 	}
 	takes := time.Duration(float64(o.queues(p)) / o.rate * float64(time.Second)).Round(time.Second)
 	return cli.WriteFields(w,
-		"events of that time", cli.Number(p.Events),
-		"of them matching", matching,
-		"delivered already", cli.Number(p.Delivered),
-		"on their way", cli.Number(p.Open),
+		"events in that period", cli.Number(p.Events),
+		"matching", matching,
+		"already delivered", cli.Number(p.Delivered),
+		"in progress", cli.Number(p.Open),
 		"failed", cli.Number(p.Failed),
 		"never queued", cli.Number(p.Missing),
 		"to be sent", cli.Number(o.queues(p)),

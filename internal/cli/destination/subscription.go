@@ -18,7 +18,7 @@ import (
 
 // SubscriptionCommand returns `holdfast subscription`.
 func SubscriptionCommand() *cobra.Command {
-	return cli.Group("subscription", "Which events go where: create, see, test, pause, delete",
+	return cli.Group("subscription", "Which events go where: create, show, test, pause, delete",
 		"  holdfast subscription apply -f subscriptions.yaml --dry-run\n  holdfast subscription test customers-to-crm",
 		listSubscriptionsCommand(), showSubscriptionCommand(), createCommand(), applyCommand(),
 		stateCommand(kindSubscription, "pause", delivery.DestinationPaused),
@@ -29,7 +29,7 @@ func SubscriptionCommand() *cobra.Command {
 
 func listSubscriptionsCommand() *cobra.Command {
 	return cli.Listing[deliveryapi.SubscriptionView, string]{
-		Short: "List subscriptions, and how their destinations do", Example: "  holdfast subscription list",
+		Short: "List subscriptions, with the health of their destinations", Example: "  holdfast subscription list",
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.SubscriptionView, error) {
 			all, err := t.Store.Subscriptions.Subscriptions(c.Context())
 			if err != nil {
@@ -97,7 +97,7 @@ func formOf(s delivery.Subscription) string {
 }
 
 func showSubscriptionCommand() *cobra.Command {
-	return named(kindSubscription, "show", "Show one subscription, and how its destination does",
+	return named(kindSubscription, "show", "Show one subscription, with its destination's health",
 		"  holdfast subscription show customers-to-crm",
 		func(c *cobra.Command, t *tools, name string) error {
 			s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
@@ -119,7 +119,7 @@ func showSubscriptionCommand() *cobra.Command {
 }
 
 func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condition) error {
-	fields, err := fieldsOf(settingsOfSubscription(s))
+	fields, err := fieldsOf(subscriptionSettings(s))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condit
 }
 
 func deleteSubscriptionCommand() *cobra.Command {
-	command := named(kindSubscription, "delete", "Delete a subscription, and a destination of its name",
+	command := named(kindSubscription, "delete", "Delete a subscription, and a destination with its name",
 		"  holdfast subscription delete customers-to-crm --reason 'gone'",
 		func(c *cobra.Command, t *tools, name string) error {
 			gone, err := t.Store.Subscriptions.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
@@ -147,7 +147,7 @@ func deleteSubscriptionCommand() *cobra.Command {
 				delivery.Removed
 			}{name, gone}, "deleted subscription %s%s: %d deliveries were canceled", name, its, gone.Canceled)
 		})
-	command.Long = "Delete a subscription. What waits for it is canceled, and a destination of its name\ngoes with it."
+	command.Long = "Delete a subscription. Its waiting deliveries are canceled, and a destination with the\nsame name is deleted too."
 	cli.AddReasonFlag(command)
 	return command
 }
@@ -155,7 +155,7 @@ func deleteSubscriptionCommand() *cobra.Command {
 func testCommand() *cobra.Command {
 	var which admin.Choice
 	var about, sample string
-	command := named(kindSubscription, "test", "Send one event now, and show what the receiver answers",
+	command := named(kindSubscription, "test", "Send one event now, and show the response",
 		"  holdfast subscription test customers-to-crm\n"+
 			"  holdfast subscription test customers-to-crm --event stripe:evt_123\n"+
 			"  holdfast subscription test customers-to-crm --sample stripe:customer.updated",
@@ -173,14 +173,14 @@ func testCommand() *cobra.Command {
 				return err
 			}
 			if !tried.OK {
-				return fmt.Errorf("the receiver did not accept it: %s", tried.Code)
+				return fmt.Errorf("the endpoint did not accept it: %s", tried.Code)
 			}
 			return nil
 		})
 	command.Long = "Send one event to a subscription now, once, whatever state its destination is in.\n" +
-		"The receiver does with it what it does with events: a workflow is started, a\n" +
-		"customer is told. It has an ID of its own. Without a flag it is the first sample\n" +
-		"that the subscription wants; samples that it wants and can't send are listed, too."
+		"The endpoint treats it like any event: it may start a workflow or notify a customer.\n" +
+		"It has its own ID. Without a flag, the first sample that matches the subscription is\n" +
+		"sent; matching samples that can't be sent are listed."
 	cli.AddEventFlag(command, &about, "send it")
 	command.Flags().StringVar(&sample, "sample", "", "send a sample: PROVIDER or PROVIDER:TYPE")
 	cli.AddReasonFlag(command)
@@ -188,16 +188,16 @@ func testCommand() *cobra.Command {
 }
 
 func writeTrial(w io.Writer, t deliveryapi.TrialView) error {
-	taken := "not taken"
+	result := "not accepted"
 	if t.OK {
-		taken = "taken"
+		result = "accepted"
 	}
 	matches := "yes"
 	if !t.Matches {
-		matches = "no: by itself the subscription would not have sent it"
+		matches = "no: the subscription doesn't select such events"
 	}
 	err := cli.WriteFields(w,
-		"result", fmt.Sprintf("%s: %s in %d ms", taken, t.Code, t.MS),
+		"result", fmt.Sprintf("%s: %s in %d ms", result, t.Code, t.MS),
 		"because", t.Error,
 		"sent", t.Of+": "+t.Provider+" "+t.Type,
 		"as event", t.EventID,
@@ -207,7 +207,7 @@ func writeTrial(w io.Writer, t deliveryapi.TrialView) error {
 		return err
 	}
 	if len(t.Answer) > 0 {
-		fmt.Fprintf(w, "answer:\n%s\n", cli.Printable(t.Answer))
+		fmt.Fprintf(w, "response:\n%s\n", cli.Printable(t.Answer))
 	}
 	return writeFindings(w, t.Findings)
 }
@@ -215,7 +215,7 @@ func writeTrial(w io.Writer, t deliveryapi.TrialView) error {
 func checkCommand() *cobra.Command {
 	var which admin.Choice
 	var about, file string
-	command := named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
+	command := named(kindSubscription, "check", "Check a subscription for errors, and send nothing",
 		"  holdfast subscription check settle-order\n"+
 			"  holdfast subscription check settle-order --file order.json --sender events\n"+
 			"  holdfast subscription check settle-order --event stripe:evt_123",
@@ -238,14 +238,14 @@ func checkCommand() *cobra.Command {
 			}
 			for _, f := range found {
 				if !f.OK {
-					return fmt.Errorf("subscription %s has mistakes: see the lines marked BAD", name)
+					return fmt.Errorf("subscription %s has errors: see the lines marked BAD", name)
 				}
 			}
 			return nil
 		})
-	command.Long = "Look for mistakes in a subscription, and send nothing: which samples it wants,\n" +
-		"whether they can be put into its form, and what its destination lacks. Types of\n" +
-		"your own have no samples: give an event with --file or --event instead."
+	command.Long = "Check a subscription for errors, and send nothing: which samples match\n" +
+		"it, whether they can be converted to its format, and what its destination lacks.\n" +
+		"Your own types have no samples: give an event with --file or --event instead."
 	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
 	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
 	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of --file; the subscription's, if it names one")

@@ -22,9 +22,9 @@ type tools struct {
 	*installation.DeliveryAdmin
 }
 
-func withDesk(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
+func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
 	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-		all, err := deskOf(t)
+		all, err := newTools(t)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func withDesk(run func(*cobra.Command, *tools, []string) error) func(*cobra.Comm
 	})
 }
 
-func deskOf(t *cli.Tools) (*tools, error) {
+func newTools(t *cli.Tools) (*tools, error) {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func deskOf(t *cli.Tools) (*tools, error) {
 func named(kind, verb, short, example string, run func(*cobra.Command, *tools, string) error) *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use: verb + " " + strings.ToUpper(kind), Short: short, Example: example, Args: cobra.ExactArgs(1),
-		RunE: withDesk(func(c *cobra.Command, t *tools, args []string) error { return run(c, t, args[0]) }),
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error { return run(c, t, args[0]) }),
 	})
 }
 
@@ -58,10 +58,10 @@ func done(c *cobra.Command, value any, format string, args ...any) error {
 	})
 }
 
-// tellSecret prints a secret, once.
-func tellSecret(w io.Writer, destination, secret string) {
+// printSecret prints a secret, once.
+func printSecret(w io.Writer, destination, secret string) {
 	if secret != "" {
-		fmt.Fprintf(w, "secret of %s (give it to the receiver; it is shown now and never again):\n  %s\n", destination, secret)
+		fmt.Fprintf(w, "secret of %s (give it to the endpoint; it is shown only once):\n  %s\n", destination, secret)
 	}
 }
 

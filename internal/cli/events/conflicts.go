@@ -12,7 +12,7 @@ import (
 
 // ConflictCommand returns `holdfast conflict`.
 func ConflictCommand() *cobra.Command {
-	group := cli.Group("conflict", "See events whose key belongs to an event with other content",
+	group := cli.Group("conflict", "List events whose key belongs to an event with different content",
 		"  holdfast conflict list --provider stripe --since 24h",
 		conflictListCommand())
 	group.Aliases = []string{"conflicts"}
@@ -22,11 +22,11 @@ func ConflictCommand() *cobra.Command {
 func conflictListCommand() *cobra.Command {
 	var query event.ConflictQuery
 	command := cli.Listing[event.Conflict, int64]{
-		Short:   "List conflicts, the last seen first: whose key it is, how often",
+		Short:   "List conflicts, the last seen first: the key's owner, the count",
 		Example: "  holdfast conflict list --provider stripe --since 24h\n  holdfast conflict list --key evt_123 --wide",
 		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			return t.Store.Read.Conflicts(c.Context(), query)
 		},
 		Heading: []string{"ID!", "LAST SEEN/AGE~", "TIMES", "PROVIDER", "SOURCE+", "KEY", "OWNER!", "OWNER'S FINGERPRINT+",

@@ -38,7 +38,7 @@ func entityShowCommand() *cobra.Command {
 			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
 			entity, timeline, err := readEntity(c.Context(), t, ref, at)
 			if errors.Is(err, event.ErrNotFound) && at.IsZero() {
-				return cli.Missing("there is no %s %q of %s: `holdfast entity list --provider %s --kind %s` has them",
+				return cli.NotFound("no %s %q of %s: see `holdfast entity list --provider %s --kind %s`",
 					ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
 			}
 			if err != nil {
@@ -53,7 +53,7 @@ func entityShowCommand() *cobra.Command {
 			})
 		}),
 	}
-	cli.AddTimeFlag(command, &at, nil, "as-of", "as it was then")
+	cli.AddTimeFlag(command, &at, nil, "as-of", "its state at this time")
 	cli.AddJSONFlag(command)
 	return command
 }
@@ -125,7 +125,7 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 		return err
 	}
 	if e.CollapsedUntil != nil {
-		fmt.Fprintf(w, "the state is known from %s on: earlier changes are not kept\n\n",
+		fmt.Fprintf(w, "earlier changes are not kept: the state is known since %s\n\n",
 			e.CollapsedUntil.Format(time.RFC3339))
 	}
 	for _, one := range related {
@@ -145,8 +145,8 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 }
 
 // incomplete explains an incomplete entity.
-const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be\n" +
-	"folded from. It lacks what other events did, or may still hold what the expunged event did.\n" +
+const incomplete = "incomplete: an event was expunged after a purge had removed other changes of the entity.\n" +
+	"The state lacks those changes, or may still contain those of the expunged event.\n" +
 	"The next snapshot or delete makes it complete."
 
 func writeState(w io.Writer, e event.Entity) error {

@@ -25,7 +25,7 @@ func entityListCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *event.EntityRef) ([]event.Entity, error) {
 			query.Limit, query.After = limit, after
 			if query.Kind != "" && query.Provider == "" || query.Prefix != "" && query.Kind == "" {
-				return nil, cli.Misuse(c, errors.New("want --provider beside --kind, and --kind beside --prefix"))
+				return nil, cli.UsageError(c, errors.New("--kind needs --provider, and --prefix needs --kind"))
 			}
 			found, err := t.Store.Read.EntityList(c.Context(), query)
 			lookedTo = found.SearchedTo
@@ -50,7 +50,7 @@ func entityListCommand() *cobra.Command {
 	}.Command()
 	cli.AddProviderFlag(command, &query.Provider)
 	cli.AddKindFlag(command, &query.Kind, " (with --provider)")
-	command.Flags().StringVar(&query.Prefix, "prefix", "", "only those whose ID begins so (with --kind)")
+	command.Flags().StringVar(&query.Prefix, "prefix", "", "only those whose ID starts with this (with --kind)")
 	cli.AddTimeFlag(command, &query.Since, nil, "since", "not before then")
 	return command
 }
@@ -58,7 +58,7 @@ func entityListCommand() *cobra.Command {
 // sayWhatIsMissing prints where the list stopped before its end.
 func sayWhatIsMissing(c *cobra.Command, q event.EntityQuery, found event.FoundEntities) {
 	if found.ChangedSince.After(q.Since) {
-		fmt.Fprintf(cli.Aside(c), "more has changed than is looked through: this is what has changed since %s\n",
+		fmt.Fprintf(cli.StatusWriter(c), "too many changes: the list only covers those since %s\n",
 			found.ChangedSince.Format(time.RFC3339))
 	}
 }

@@ -37,7 +37,7 @@ func eventAttemptsCommand() *cobra.Command {
 			}
 			return cli.Print(c, page, func(w io.Writer) error {
 				if len(all) == 0 {
-					fmt.Fprintln(w, "none yet: holdfast event show "+id)
+					fmt.Fprintln(w, "no attempts yet: holdfast event show "+id)
 				}
 				return destination.WriteAttempts(w, all)
 			})

@@ -20,10 +20,9 @@ import (
 func eventShowCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event: where it stands, its entities, its body",
-		Long: "Show one event: where it stands, its entities, its body. ID is its own, that of its\n" +
-			"workflow (provider:key), its key, the number of its dead letter, or the ID of its\n" +
-			"request.",
+		Short: "Show one event: its status, entities and body",
+		Long: "Show one event: its status, entities and body. ID is its own, its workflow's\n" +
+			"(provider:key), its key, the number of its dead letter, or the ID of its request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			ids, err := t.FindEvents(c.Context(), args[0])
@@ -45,7 +44,7 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 		EventIDs  []string `json:"event_ids"`
 	}{name, events}
 	return cli.Print(c, brought, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s names %d events:\n", cli.Printable(name), len(events))
+		fmt.Fprintf(w, "%s matches %d events:\n", cli.Printable(name), len(events))
 		for _, e := range events {
 			fmt.Fprintln(w, e)
 		}
@@ -85,9 +84,9 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 
 // showRest prints the remaining records of a deleted event.
 func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
-	var verdict *event.DecisionError
-	if errors.As(err, &verdict) {
-		return cli.Print(c, verdict.Decision, func(w io.Writer) error { return writeVerdict(w, verdict.Decision) })
+	var decided *event.DecisionError
+	if errors.As(err, &decided) {
+		return cli.Print(c, decided.Decision, func(w io.Writer) error { return writeDecision(w, decided.Decision) })
 	}
 	if conflict, err := t.Store.Read.ConflictOfEvent(c.Context(), id); err == nil {
 		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
@@ -95,8 +94,8 @@ func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
 	if !errors.Is(err, event.ErrNotFound) {
 		return err
 	}
-	return cli.Missing("there is no event %s: it may have been sent again and dropped, for which no row is kept; "+
-		"by its workflow (provider:key) you see the one that counts", id)
+	return cli.NotFound("no event %s. It may have been a dropped duplicate, which has no row; "+
+		"use the workflow ID (provider:key) to see the original event", id)
 }
 
 func writeDropped(w io.Writer, c event.Conflict) error {
@@ -111,7 +110,7 @@ func writeDropped(w io.Writer, c event.Conflict) error {
 	)
 }
 
-func writeVerdict(w io.Writer, v event.Decision) error {
+func writeDecision(w io.Writer, v event.Decision) error {
 	return cli.WriteFields(w,
 		"event", v.EventID,
 		"status", string(v.Outcome),
@@ -146,11 +145,11 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"workflow", e.Run.WorkflowID,
 		"run", e.Run.RunID,
 		"Temporal Web", e.TemporalWeb,
-		"to do", advice,
+		"next step", advice,
 		"occurred", occurred(e),
 		"received", e.ReceivedAt.Format(time.RFC3339Nano),
 		"processed", processed,
-		"came again", cameAgain(e.Duplicates),
+		"redelivered", cameAgain(e.Duplicates),
 		"possible duplicate of", possibleDuplicate(e.PossibleDuplicateOf),
 		"request", e.Receipt.RequestID,
 		"correlation", e.Receipt.CorrelationID,
@@ -160,7 +159,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if err != nil {
 		return err
 	}
-	if v := e.Verdict; v != nil {
+	if v := e.Decision; v != nil {
 		err := cli.WriteFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
 			"replaced by event", v.ReplacedBy)
 		if err != nil {

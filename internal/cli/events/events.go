@@ -31,7 +31,7 @@ func eventListCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *string) ([]event.Record, error) {
 			entity, err := entityOfProvider(query.Provider, changed)
 			if err != nil {
-				return nil, cli.Misuse(c, err)
+				return nil, cli.UsageError(c, err)
 			}
 			query.Entity, query.Limit = entity, limit
 			if after != nil {
@@ -77,7 +77,7 @@ func entityOfProvider(provider, text string) (*event.EntityRef, error) {
 	}
 	kind, id, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || id == "" || provider == "" {
-		return nil, fmt.Errorf("--entity %q: want KIND/ID, and --provider beside it", text)
+		return nil, fmt.Errorf("invalid --entity %q: use KIND/ID together with --provider", text)
 	}
 	return &event.EntityRef{Provider: provider, Kind: kind, ExternalID: id}, nil
 }

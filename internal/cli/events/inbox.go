@@ -15,7 +15,7 @@ import (
 
 // InboxCommand returns `holdfast inbox`.
 func InboxCommand() *cobra.Command {
-	return cli.Group("inbox", "List and show what is acknowledged and waits for Temporal",
+	return cli.Group("inbox", "List and show acknowledged events that wait for Temporal",
 		"  holdfast inbox list\n  holdfast inbox show stripe:evt_123",
 		inboxListCommand(), inboxShowCommand())
 }
@@ -23,11 +23,11 @@ func InboxCommand() *cobra.Command {
 func inboxListCommand() *cobra.Command {
 	var query event.InboxQuery
 	command := cli.Listing[event.Waiting, int64]{
-		Short:   "List what waits in the inbox, in the order of arrival",
+		Short:   "List the events in the inbox, in order of arrival",
 		Example: "  holdfast inbox list --lane overflow\n  holdfast inbox list --provider stripe --limit 500",
 		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
-			query.Limit, query.After = limit, cli.Behind(after)
+			query.Limit, query.After = limit, cli.LastID(after)
 			return t.Store.Inbox.Inbox(c.Context(), query)
 		},
 		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
@@ -46,7 +46,7 @@ func inboxListCommand() *cobra.Command {
 func inboxShowCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "show ID",
-		Short:   "Show one event that waits: since when, why, its body",
+		Short:   "Show one event in the inbox: its age, last error and body",
 		Example: "  holdfast inbox show stripe:evt_123",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			id, err := t.FindEvent(c.Context(), args[0])
@@ -55,7 +55,7 @@ func inboxShowCommand() *cobra.Command {
 			}
 			waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id)
 			if errors.Is(err, event.ErrNotFound) {
-				return cli.Missing("event %s does not wait: `holdfast event show %s` says where it is", id, id)
+				return cli.NotFound("event %s isn't in the inbox: `holdfast event show %s` shows its status", id, id)
 			}
 			if err != nil {
 				return err

@@ -17,14 +17,13 @@ func entityRebuildCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Read stored events again, and correct the entities",
-		Long: "Read the stored bodies of processed events again with the definitions that the\n" +
-			"workers have now, and correct the entities of which they say something else. What\n" +
-			"the old definition did is taken back. An event that today's definition cannot read\n" +
-			"is named and stays as it is. With --dry-run the end shows the difference of some\n" +
-			"entities.",
+		Long: "Read the stored bodies of processed events again with the workers' current\n" +
+			"definitions, and correct the entities that differ. Changes made by the old definition\n" +
+			"are undone. Events that the current definition can't read are listed and stay\n" +
+			"unchanged. With --dry-run, the command ends with the differences of some entities.",
 		Example: "  holdfast entity rebuild --provider stripe --kind customer --dry-run\n" +
 			"  holdfast entity rebuild --provider stripe --rate 500/s --reason INC-42\n" +
-			"  holdfast entity rebuild --yes --detach      # everything, and do not wait\n" +
+			"  holdfast entity rebuild --yes --detach      # everything, without waiting\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			return o.run(c, t)
@@ -57,7 +56,7 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 		return err
 	}
 	if r.Until.IsZero() {
-		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
+		cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, 0)
 	}
 	r, err = rebuilds().Follow(c, t, r, err)
 	var diffs []fold.EntityDiff

@@ -20,7 +20,7 @@ import (
 
 // RebuildCommand returns `holdfast rebuild`.
 func RebuildCommand() *cobra.Command {
-	return cli.Group("rebuild", "See, pause and cancel what `entity rebuild` has started",
+	return cli.Group("rebuild", "List, pause and cancel rebuilds started by `entity rebuild`",
 		"  holdfast rebuild list\n  holdfast rebuild watch 20261122-161500-k3xq",
 		append(rebuilds().Commands(), diffCommand())...)
 }
@@ -43,7 +43,7 @@ func rebuilds() cli.Operations[operation.Rebuild] {
 		},
 		End: func(r operation.Rebuild) (bool, error) {
 			if r.State.Ended() && r.Unreadable > 0 {
-				return true, fmt.Errorf("%d of %d events could not be read, and are as they were: holdfast rebuild show %s",
+				return true, fmt.Errorf("%d of %d events could not be read and are unchanged: holdfast rebuild show %s",
 					r.Unreadable, r.Read, r.ID)
 			}
 			return r.State.Ended(), nil
@@ -54,13 +54,13 @@ func rebuilds() cli.Operations[operation.Rebuild] {
 func diffCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "diff ID",
-		Short:   "Show what a dry run would make of some entities",
-		Long:    "Show what a dry run would make of some entities: that of the latest rebuild.",
+		Short:   "Show how a dry run would change some entities",
+		Long:    "Show how a dry run would change some entities. Only the latest rebuild has a diff.",
 		Example: "  holdfast rebuild diff 20261122-161500-k3xq",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
 			if errors.Is(err, event.ErrNotFound) {
-				return cli.Missing("%q has no diff: only the latest rebuild has one, and only if it is a dry run: `holdfast rebuild list`",
+				return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: see `holdfast rebuild list`",
 					args[0])
 			}
 			if err != nil {
@@ -79,7 +79,7 @@ func filterOfRebuild(f operation.RebuildFilter) string {
 func writeRebuild(w io.Writer, r operation.Rebuild) error {
 	var dry, reached string
 	if r.DryRun {
-		dry = "yes: nothing is changed"
+		dry = "yes (nothing is changed)"
 	}
 	if !r.Until.IsZero() {
 		reached = fmt.Sprintf("%3.0f%% of %s to %s", r.Share()*100, r.From.Format(time.RFC3339), r.Until.Format(time.RFC3339))
@@ -97,7 +97,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"skipped", cli.Number(r.Skipped),
 		"entities that differ", cli.Number(r.Entities),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", cli.MomentTextOf(r.EndedAt),
+		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
 	if err != nil || len(r.Problems) == 0 {
 		return err
@@ -114,9 +114,9 @@ func writeDiffs(w io.Writer, diffs []fold.EntityDiff) error {
 		fmt.Fprintf(w, "\n%s\n", cli.Printable(d.Provider+" "+d.Kind+" "+d.ExternalID))
 		switch {
 		case d.TooLong:
-			fmt.Fprintln(w, "  has too many changes to be shown")
+			fmt.Fprintln(w, "  too many changes to show")
 		case len(d.Fields) == 0:
-			fmt.Fprintln(w, "  its events say something else, and its state stays the same")
+			fmt.Fprintln(w, "  its events differ, but its state stays the same")
 		}
 		for _, f := range d.Fields {
 			fmt.Fprintf(w, "  %s: %s → %s\n", cli.Printable(f.Path), valueText(f.Old), valueText(f.New))

@@ -18,14 +18,13 @@ func CompareCommand() *cobra.Command {
 	var o compareOptions
 	command := &cobra.Command{
 		Use:   "compare FILE",
-		Short: "Tell what differs between another system and this one",
-		Long: "Tell what differs between what another system has, in the form of\n" +
-			"`holdfast import`, and what is here. Events are found by key, entities by any\n" +
-			"of their names. Of an entity the fields are compared that FILE names. Events\n" +
-			"that are here and not in FILE are told as well, of the time and the providers\n" +
-			"of its events. Nothing is changed. Where an event, a\n" +
-			"key, a dead letter or an entity differs the exit code is 1; what differs in\n" +
-			"subscriptions is only told.",
+		Short: "Compare another system's data with this installation",
+		Long: "Compare another system's data, in the format of `holdfast import`, with this\n" +
+			"installation. Events are found by key, entities by any of their names. Only the\n" +
+			"fields in FILE are compared. Stored events that are missing from FILE, within its\n" +
+			"period and providers, are listed too. Nothing is changed. The exit code is 1 if an\n" +
+			"event, a key, a dead letter or an entity differs; differing subscriptions are only\n" +
+			"listed.",
 		Example: "  holdfast compare old.ndjson\n" +
 			"  psql … | holdfast compare - --limit 500 --json",
 		Args:    cobra.ExactArgs(1),
@@ -44,9 +43,9 @@ type compareOptions struct {
 }
 
 type comparison struct {
-	Lines    int64                                             `json:"lines"`
-	Mistaken int64                                             `json:"mistaken"`
-	Counts   map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
+	Lines   int64                                             `json:"lines"`
+	Invalid int64                                             `json:"invalid"`
+	Counts  map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
 	// Differing counts all differences, of which the first are listed.
 	Differing   int64                        `json:"differing"`
 	Differences []operation.ImportDifference `json:"differences"`
@@ -56,7 +55,7 @@ type comparison struct {
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	found := comparison{Differences: []operation.ImportDifference{}}
-	with := importer.Comparison{Shelf: t.Store.Imports, Differs: func(d operation.ImportDifference) {
+	with := importer.Comparison{Store: t.Store.Imports, Differs: func(d operation.ImportDifference) {
 		if found.Differing++; len(found.Differences) < o.limit {
 			found.Differences = append(found.Differences, d)
 		}
@@ -69,18 +68,18 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	if err != nil {
 		return err
 	}
-	found.Lines, found.Mistaken, found.Counts, found.NotLookedFor = r.lines, r.mistaken, with.Counts, !looked
+	found.Lines, found.Invalid, found.Counts, found.NotLookedFor = r.lines, r.invalid, with.Counts, !looked
 	if err := cli.Print(c, found, func(w io.Writer) error { return writeComparison(w, found) }); err != nil {
 		return err
 	}
-	if err := destination.ApplyMoved(c, t, r.subscriptions, true); err != nil {
+	if err := destination.ApplyImported(c, t, r.subscriptions, true); err != nil {
 		return err
 	}
 	switch {
-	case r.mistaken > 0:
-		return fmt.Errorf("%d of %d lines have mistakes, and were not compared", r.mistaken, r.lines)
+	case r.invalid > 0:
+		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.invalid, r.lines)
 	case found.Differing > 0:
-		return errors.New("they differ")
+		return errors.New("there are differences")
 	}
 	return nil
 }
@@ -93,9 +92,9 @@ func writeComparison(w io.Writer, f comparison) error {
 		fmt.Fprintf(w, "… and %d more (--limit)\n", more)
 	}
 	if f.NotLookedFor {
-		fmt.Fprintf(w, "events that are only here were not looked for: FILE has more than %d\n", importer.MaxCompared)
+		fmt.Fprintf(w, "events missing from FILE were not searched for: it has more than %d events\n", importer.MaxCompared)
 	}
-	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "ONLY HERE")
+	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "EXTRA")
 	for _, record := range operation.ImportRecords() {
 		if n, ok := f.Counts[record]; ok {
 			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(n.Extra))
@@ -109,11 +108,11 @@ func textOf(d operation.ImportDifference) string {
 	name := fmt.Sprintf("%s %s %s", d.Record, d.Provider, d.Name)
 	switch d.Differ {
 	case operation.DiffersMissing:
-		return fmt.Sprintf("line %d: %s is not here", d.Line, name)
+		return fmt.Sprintf("line %d: %s is missing here", d.Line, name)
 	case operation.DiffersExtra:
-		return fmt.Sprintf("%s is only here (%s)", name, d.EventID)
+		return fmt.Sprintf("%s is missing from the file (%s)", name, d.EventID)
 	}
-	return fmt.Sprintf("line %d: %s: %s: %s there, %s here", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))
+	return fmt.Sprintf("line %d: %s: %s: imported %s, stored %s", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))
 }
 
 // valueText formats a value; "nothing" for none.

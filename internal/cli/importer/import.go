@@ -23,20 +23,19 @@ func ImportCommand() *cobra.Command {
 	o := importOptions{rate: operation.KindImport.Rates().Default}
 	command := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Bring what another system has",
-		Long: "Bring what another system has: keys, events, dead letters, entities and\n" +
-			"subscriptions. FILE holds one record a line, as JSON or CSV; - is standard\n" +
-			"input, and the address of an archive all of its files. What is compressed with\n" +
-			"Zstandard or gzip is decompressed. The page \"Moving in\" has the fields, and a query for each old system\n" +
-			"that writes such a file.\n\n" +
-			"The whole file is read first. Where a line has a mistake, every mistake is\n" +
-			"told and nothing is imported. Then an operation applies it page by page, beside\n" +
-			"live traffic. What is there already stays as it is: the same file can be\n" +
-			"imported again. Imported events go to no subscription.",
+		Short: "Import another system's data",
+		Long: "Import another system's data: keys, events, dead letters, entities and subscriptions.\n" +
+			"FILE has one record a line, as JSON or CSV; - is standard input, and the address of\n" +
+			"an archive means all its files. Zstandard and gzip files are decompressed. The page\n" +
+			"\"Moving in\" lists the fields, and has a query that writes such a file for each old system.\n\n" +
+			"The whole file is read first. If lines are invalid, all errors are listed and nothing\n" +
+			"is imported. Then an operation applies the file page by page, alongside live traffic.\n" +
+			"Existing data isn't changed: the same file can be imported again. Imported events\n" +
+			"aren't delivered to subscriptions.",
 		Example: "  holdfast import old.ndjson --dry-run\n" +
 			"  holdfast import old.ndjson --rate 1000/s --reason 'moving in'\n" +
 			"  psql … | holdfast import - --yes --detach\n" +
-			"  holdfast import keys.csv --record key --provider-of-lines stripe\n" +
+			"  holdfast import keys.csv --record key --default-provider stripe\n" +
 			"  holdfast import s3://company-webhooks/holdfast --rate 5000/s\n" +
 			"  holdfast import watch|pause|resume|cancel ID",
 		Args:    cobra.ExactArgs(1),
@@ -44,9 +43,10 @@ func ImportCommand() *cobra.Command {
 		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
 	}
 	o.addFlags(command)
-	command.Flags().BoolVar(&o.skip, "skip-mistakes", false, "tell the lines that have mistakes, and import the others")
+	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
+	cli.Alias(command, "skip-mistakes", "skip-invalid")
 	cli.AddStartFlags(command, &o.dryRun)
-	cli.AddRateFlag(command, &o.rate, "rate", "how many lines to apply, at most: 500/s, 6000/m")
+	cli.AddRateFlag(command, &o.rate, "rate", "lines to apply")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	command.AddCommand(imports().Commands()...)
@@ -61,9 +61,10 @@ type source struct {
 }
 
 func (s *source) addFlags(c *cobra.Command) {
-	cli.AddChoiceFlag(c, &s.format, "format", "how the file is written, if not as its name ends", importer.Formats())
-	cli.AddChoiceFlag(c, &s.record, "record", "what a line is that does not say so", importer.Records())
-	c.Flags().StringVar(&s.provider, "provider-of-lines", "", "the provider of a line that names none")
+	cli.AddChoiceFlag(c, &s.format, "format", "the file's format, if its name doesn't show it", importer.Formats())
+	cli.AddChoiceFlag(c, &s.record, "record", "the record of lines without one", importer.Records())
+	c.Flags().StringVar(&s.provider, "default-provider", "", "the provider of lines without one")
+	cli.Alias(c, "provider-of-lines", "default-provider")
 }
 
 func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(importer.Line) error) error {
@@ -130,10 +131,10 @@ type importOptions struct {
 
 func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err := operation.KindImport.CheckRate(o.rate); err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
-	if file == "-" && !o.dryRun && !cli.SaysYes(c) {
-		return cli.Misuse(c, errors.New("nobody can be asked while the file comes by standard input: want --yes, or --dry-run"))
+	if file == "-" && !o.dryRun && !cli.IsConfirmed(c) {
+		return cli.UsageError(c, errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
 	}
 	if o.dryRun {
 		return o.try(c, t, file)
@@ -142,14 +143,14 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err != nil {
 		return err
 	}
-	if read.hasSomething() && !cli.Confirm(c, read.question()) {
+	if read.hasData() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
-	if err := destination.ApplyMoved(c, t, read.subscriptions, false); err != nil {
+	if err := destination.ApplyImported(c, t, read.subscriptions, false); err != nil {
 		return errors.Join(err, read.drop(c.Context()))
 	}
 	if read.staged == 0 {
-		return cli.Print(c, read.found(), read.writeNothing)
+		return cli.Print(c, read.found(), read.printEmpty)
 	}
 	i, err := imports().Start(c, t, operation.Import{
 		Base: operation.Base{ID: read.id, Rate: o.rate}, Name: filepath.Base(file),

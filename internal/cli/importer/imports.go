@@ -13,7 +13,7 @@ import (
 func imports() cli.Operations[operation.Import] {
 	return cli.Operations[operation.Import]{
 		Kind: operation.KindImport, Of: (*cli.Tools).Imports,
-		Heading: []string{"FILE", "APPLIED", "TOTAL", "NEW", "THERE", "UNREADABLE", "FAILED"},
+		Heading: []string{"FILE", "APPLIED", "TOTAL", "NEW", "EXISTING", "UNREADABLE", "FAILED"},
 		Cells: func(i operation.Import) []string {
 			n := i.Counts.Sum()
 			return []string{
@@ -24,7 +24,7 @@ func imports() cli.Operations[operation.Import] {
 		Write: writeImport,
 		Line: func(i operation.Import) string {
 			n := i.Counts.Sum()
-			return fmt.Sprintf("%d of %d: %d new, %d there, %d unreadable, %d failed (%s)",
+			return fmt.Sprintf("%d of %d: %d new, %d existing, %d unreadable, %d failed (%s)",
 				i.Read, i.Total, n.New, n.There, n.Unreadable, n.Failed, i.State)
 		},
 		End: func(i operation.Import) (bool, error) {
@@ -44,7 +44,7 @@ func writeImport(w io.Writer, i operation.Import) error {
 		"rate", cli.RateText(i.Rate),
 		"applied", fmt.Sprintf("%d of %d", i.Read, i.Total),
 		"started", i.StartedAt.Format(time.RFC3339)+" by "+i.StartedBy,
-		"ended", cli.MomentTextOf(i.EndedAt),
+		"ended", cli.OptionalTimeText(i.EndedAt),
 	)
 	return errors.Join(err, writeCounts(w, i.Counts), writeProblems(w, i.Problems))
 }
@@ -53,7 +53,7 @@ func writeCounts(w io.Writer, counts operation.ImportCounts) error {
 	if len(counts) == 0 {
 		return nil
 	}
-	table := cli.NewTable(w, "RECORD", "NEW", "THERE", "UNREADABLE", "FAILED")
+	table := cli.NewTable(w, "RECORD", "NEW", "EXISTING", "UNREADABLE", "FAILED")
 	for _, record := range operation.ImportRecords() {
 		if n, ok := counts[record]; ok {
 			table.Row(string(record), cli.Number(n.New), cli.Number(n.There), cli.Number(n.Unreadable), cli.Number(n.Failed))

@@ -38,22 +38,22 @@ type reading struct {
 	bytes         int
 	subscriptions []importer.Subscription
 
-	lines, expired, mistaken, staged int64
-	counts                           map[operation.ImportRecord]int64
+	lines, expired, invalid, staged int64
+	counts                          map[operation.ImportRecord]int64
 }
 
 func (r *reading) take(ctx context.Context, l importer.Line) error {
 	r.lines++
 	switch {
-	case len(l.Mistakes) > 0:
-		r.mistaken++
-		for _, m := range l.Mistakes {
+	case len(l.Problems) > 0:
+		r.invalid++
+		for _, m := range l.Problems {
 			fmt.Fprintln(r.out, cli.Printable(r.file+": "+m.String()))
 		}
 		return nil
 	case l.Subscription != nil:
 		if r.subscriptions = append(r.subscriptions, *l.Subscription); len(r.subscriptions) > maxSubscriptions {
-			return fmt.Errorf("line %d: a file holds at most %d subscriptions", l.N, maxSubscriptions)
+			return fmt.Errorf("line %d: a file can have up to %d subscriptions", l.N, maxSubscriptions)
 		}
 	case l.IsExpired && len(l.Items) == 0:
 		r.expired++
@@ -99,13 +99,13 @@ func (r *reading) question() string {
 	return "Import " + strings.Join(parts, ", ") + "?"
 }
 
-// hasSomething reports whether there is anything to import.
-func (r *reading) hasSomething() bool { return r.staged > 0 || len(r.subscriptions) > 0 }
+// hasData reports whether there is anything to import.
+func (r *reading) hasData() bool { return r.staged > 0 || len(r.subscriptions) > 0 }
 
-// writeNothing says that there is nothing to import.
-func (r *reading) writeNothing(w io.Writer) error {
+// printEmpty says that there is nothing to import.
+func (r *reading) printEmpty(w io.Writer) error {
 	text := "nothing to import"
-	if r.hasSomething() {
+	if r.hasData() {
 		text = "nothing else to import"
 	}
 	if r.expired > 0 {
@@ -115,9 +115,9 @@ func (r *reading) writeNothing(w io.Writer) error {
 	return err
 }
 
-// errMistakes follows the list of errors.
-func (r *reading) errMistakes() error {
-	return fmt.Errorf("%d of %d lines have mistakes; nothing was imported (--skip-mistakes imports the others)", r.mistaken, r.lines)
+// errInvalid follows the list of errors.
+func (r *reading) errInvalid() error {
+	return fmt.Errorf("%d of %d lines are invalid; nothing was imported (--skip-invalid imports the others)", r.invalid, r.lines)
 }
 
 func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
@@ -136,8 +136,8 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 		return t.Store.Imports.StageImport(ctx, r.id, r.staged, items)
 	}
 	err := o.read(c, t, file, r)
-	if err == nil && r.mistaken > 0 && !o.skip {
-		err = r.errMistakes()
+	if err == nil && r.invalid > 0 && !o.skip {
+		err = r.errInvalid()
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.drop(c.Context()))
@@ -149,7 +149,7 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 type tried struct {
 	DryRun   bool                      `json:"dry_run"`
 	Lines    int64                     `json:"lines"`
-	Mistaken int64                     `json:"mistaken"`
+	Invalid  int64                     `json:"invalid"`
 	Expired  int64                     `json:"expired"`
 	Counts   operation.ImportCounts    `json:"counts"`
 	Problems []operation.ImportProblem `json:"problems,omitempty"`
@@ -157,7 +157,7 @@ type tried struct {
 
 // found returns the content of a file.
 func (r *reading) found() tried {
-	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: operation.ImportCounts{}}
+	return tried{Lines: r.lines, Invalid: r.invalid, Expired: r.expired, Counts: operation.ImportCounts{}}
 }
 
 // try reads a file and prints what an import would do.
@@ -177,10 +177,10 @@ func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	found.DryRun, found.Counts, found.Problems = true, counts, problems
 	err := cli.Print(c, found, func(w io.Writer) error { return writeTried(w, found) })
 	if err == nil {
-		err = destination.ApplyMoved(c, t, r.subscriptions, true)
+		err = destination.ApplyImported(c, t, r.subscriptions, true)
 	}
-	if err == nil && r.mistaken > 0 && !o.skip {
-		err = r.errMistakes()
+	if err == nil && r.invalid > 0 && !o.skip {
+		err = r.errInvalid()
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 func writeTried(w io.Writer, f tried) error {
 	expired := ""
 	if f.Expired > 0 {
-		expired = cli.Number(f.Expired) + ": they would make nothing a duplicate"
+		expired = cli.Number(f.Expired) + " (skipped: no event can be their duplicate any more)"
 	}
 	err := cli.WriteFields(w, "dry run", "nothing is changed", "lines", cli.Number(f.Lines), "expired keys", expired)
 	return errors.Join(err, writeCounts(w, f.Counts), writeProblems(w, f.Problems))

@@ -24,7 +24,7 @@ type sent struct {
 	Body []byte
 }
 
-var errNoBody = errors.New("the token may not see bodies: this needs an operator's")
+var errNoBody = errors.New("the token may not read bodies: this needs the role operator")
 
 func readEvent(ctx context.Context, api *cli.API, id string) (s sent, err error) {
 	var shown struct {

@@ -18,13 +18,13 @@ import (
 	"holdfast/providers"
 )
 
-const example = `  # all events of Stripe, as they come, to a server on this machine
+const example = `  # all Stripe events, to a server on this machine
   holdfast listen --provider stripe --forward http://localhost:3000/hooks
 
-  # signed anew, since a signature is too old when it is checked once more
+  # signed again, since the original signature is too old
   holdfast listen --forward http://localhost:3000/hooks --secret "$MY_SECRET"
 
-  # those of the last hour first; no server, only to look
+  # start with the last hour; only print
   holdfast listen --provider github --type push --since 1h --print`
 
 type options struct {
@@ -32,7 +32,7 @@ type options struct {
 	provider, kind             string
 	forward, secret, providers string
 	since                      time.Time
-	shows                      bool
+	prints                     bool
 }
 
 // Command returns `holdfast listen`.
@@ -40,20 +40,19 @@ func Command() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "listen",
-		Short: "Forward real events, as they come, to a server on this machine",
-		Long: `Follows a running Holdfast and forwards each event that comes to a URL, byte for
-byte, with the headers that were kept: once it is processed or ignored, or is a
-dead letter. It goes on from where it was when the connection is lost, and
-changes nothing at the Holdfast that it follows.
+		Short: "Forward real events to a server on this machine",
+		Long: `Follows a running Holdfast and forwards each event to a URL, byte for byte, with the
+headers that were kept: once it is processed or ignored, or is a dead letter. After a
+lost connection it continues where it was. It changes nothing in the Holdfast that it
+follows.
 
-It needs a token of the role operator, since it reads bodies: in
+It reads bodies, so it needs a token with the role operator: in
 ` + cli.TokenVariable + `, or in the file of --token-file.
 
-A provider's signature covers the time, and its secret is not yours: with
---secret each event is signed anew, by the provider's own scheme, at the moment
-at which it is forwarded.
+A provider's signature expires, and its secret isn't yours. With --secret, each event
+is signed again with the provider's scheme when it is forwarded.
 
-Where it runs in a terminal, r and Enter send the last event again.`,
+In a terminal, r and Enter send the last event again.`,
 		Example: example,
 		GroupID: cli.GroupRun,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,7 +61,7 @@ Where it runs in a terminal, r and Enter send the last event again.`,
 				return err
 			}
 			if in, ok := c.InOrStdin().(*os.File); ok && cli.IsTerminal(in) {
-				go one.obey(c.Context(), in)
+				go one.readCommands(c.Context(), in)
 			}
 			return one.run(c.Context())
 		},
@@ -72,19 +71,19 @@ Where it runs in a terminal, r and Enter send the last event again.`,
 	cli.AddProviderFlag(command, &o.provider)
 	cli.AddTypeFlag(command, &o.kind)
 	f.StringVar(&o.forward, "forward", "", "the URL that events are sent to")
-	cli.AddSecretFlag(command, &o.secret, "sign each event anew with it")
-	f.StringVar(&o.providers, "providers-dir", "", "definitions beside the built-in ones, for --secret")
+	cli.AddSecretFlag(command, &o.secret, "sign each event again with it")
+	f.StringVar(&o.providers, "providers-dir", "", "the folder of your own definitions, for --secret")
 	cli.AddTimeFlag(command, &o.since, nil, "since", "not before then")
-	f.BoolVar(&o.shows, "print", false, "show the bodies")
+	f.BoolVar(&o.prints, "print", false, "print the bodies")
 	return command
 }
 
 func (o *options) listener(c *cobra.Command) (*listener, error) {
-	if o.forward == "" && !o.shows {
-		return nil, cli.Misuse(c, errors.New("want --forward URL, or --print to look only"))
+	if o.forward == "" && !o.prints {
+		return nil, cli.UsageError(c, errors.New("use --forward URL, or --print to only print"))
 	}
 	if o.forward != "" && !cli.IsURL(o.forward) {
-		return nil, cli.Misuse(c, fmt.Errorf("--forward %q: want http://… or https://…", o.forward))
+		return nil, cli.UsageError(c, fmt.Errorf("invalid --forward %q: use http://… or https://…", o.forward))
 	}
 	cfg, _, err := config.LoadBesideDev()
 	if err != nil {
@@ -95,7 +94,7 @@ func (o *options) listener(c *cobra.Command) (*listener, error) {
 		return nil, err
 	}
 	one := &listener{
-		out: c.OutOrStdout(), shows: o.shows, api: api,
+		out: c.OutOrStdout(), prints: o.prints, api: api,
 		filter: feed.Filter{Provider: o.provider, Kind: o.kind}, after: "now",
 	}
 	if !o.since.IsZero() {
@@ -115,11 +114,11 @@ func (o *options) listener(c *cobra.Command) (*listener, error) {
 	return one, nil
 }
 
-// obey resends the last event for each input line that asks for it.
-func (l *listener) obey(ctx context.Context, in io.Reader) {
+// readCommands resends the last event for each input line that asks for it.
+func (l *listener) readCommands(ctx context.Context, in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if strings.TrimSpace(lines.Text()) == "r" {
-			l.again(ctx)
+			l.resend(ctx)
 		}
 	}
 }

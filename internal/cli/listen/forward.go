@@ -95,10 +95,10 @@ func (f *forwarder) sign(r *auth.Request, provider string) error {
 	p, ok := f.lookup(provider)
 	if !ok {
 		return fmt.Errorf(
-			"there is no definition of %s here, so nothing says how to sign: name a directory with --providers-dir", provider)
+			"no definition of %s, which says how to sign: set --providers-dir", provider)
 	}
 	if err := p.Sign(r, f.secret, time.Now()); err != nil {
-		return fmt.Errorf("sign as %s does: %w", provider, err)
+		return fmt.Errorf("sign as %s: %w", provider, err)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
 	url, came := developer(t, http.StatusOK)
 	out := &bytes.Buffer{}
 	l := &listener{
-		out: out, shows: true, api: &cli.API{URL: h.URL, Client: cli.NewHTTPClient()}, after: "1h", filter: feed.Filter{Subject: feed.Event},
+		out: out, prints: true, api: &cli.API{URL: h.URL, Client: cli.NewHTTPClient()}, after: "1h", filter: feed.Filter{Subject: feed.Event},
 		forwarder: &forwarder{to: url, client: cli.NewHTTPClient()},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -194,7 +194,7 @@ func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
 		require.JSONEq(t, `{"id":"`+id+`"}`, string((<-came).body))
 	}
 	require.Eventually(t, func() bool { return len(h.asked()) > 5 }, time.Minute, time.Millisecond)
-	l.obey(ctx, strings.NewReader("x\nr\n"))
+	l.readCommands(ctx, strings.NewReader("x\nr\n"))
 	require.JSONEq(t, `{"id":"d"}`, string((<-came).body))
 	cancel()
 	require.NoError(t, <-ended)
@@ -228,7 +228,7 @@ func TestAListenerForwardsWhatHasDied(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ended)
-	require.Contains(t, out.String(), "died: acme thing a -> 200 OK")
+	require.Contains(t, out.String(), "failed: acme thing a -> 200 OK")
 }
 
 func TestAListenerWithoutTheRightTokenSaysSo(t *testing.T) {

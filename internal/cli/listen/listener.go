@@ -18,14 +18,14 @@ import (
 // listener follows a Holdfast and prints and forwards events.
 type listener struct {
 	out       io.Writer
-	shows     bool
+	prints    bool
 	api       *cli.API
 	forwarder *forwarder // nil forwards nothing
 	filter    feed.Filter
 	after     string // the position to resume from
 
-	// died are events that were forwarded when they failed; they aren't forwarded again after a replay.
-	died map[string]bool
+	// failed are events that were forwarded when they failed; they aren't forwarded again after a replay.
+	failed map[string]bool
 
 	mu   sync.Mutex // one event at a time
 	last *sent
@@ -54,13 +54,13 @@ func (l *listener) run(ctx context.Context) error {
 		case errors.Is(err, errSkipped):
 			continue
 		case errors.Is(err, errResync), errors.As(err, &refused) && refused.Status == http.StatusGone:
-			l.say("the place is no longer in the feed: going on from now")
+			l.say("the position is no longer in the feed: continuing from now")
 			l.after = "now"
 		case errors.As(err, &refused) && refused.IsFinal(), errors.Is(err, errNoBody):
 			return err
 		case !told || time.Since(began) > pause:
 			told = true
-			l.say("connection lost (%v): trying again", err)
+			l.say("connection lost (%v): reconnecting", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -95,21 +95,21 @@ func (l *listener) follow(ctx context.Context) error {
 	})
 }
 
-// maxDied bounds the remembered events; above it, all are forgotten.
-const maxDied = 10_000
+// maxFailed bounds the remembered events; above it, all are forgotten.
+const maxFailed = 10_000
 
 // wanted returns a change's event if it should be forwarded, and a note about it. Each event is forwarded once: when it is
 // processed, ignored or failed.
 func (l *listener) wanted(c feed.Change) (id, note string) {
 	switch {
-	case c.Subject == feed.Event && (c.Action == feed.Processed || c.Action == feed.Ignored) && !l.died[c.ID]:
+	case c.Subject == feed.Event && (c.Action == feed.Processed || c.Action == feed.Ignored) && !l.failed[c.ID]:
 		return c.ID, ""
 	case c.Subject == feed.DeadLetter && c.Action == feed.Opened && c.SubscriptionID == 0:
-		if l.died == nil || len(l.died) >= maxDied {
-			l.died = map[string]bool{}
+		if l.failed == nil || len(l.failed) >= maxFailed {
+			l.failed = map[string]bool{}
 		}
-		l.died[c.EventID] = true
-		return c.EventID, "died: "
+		l.failed[c.EventID] = true
+		return c.EventID, "failed: "
 	}
 	return "", ""
 }
@@ -119,7 +119,7 @@ func (l *listener) show(ctx context.Context, c feed.Change, id, note string) err
 	s, err := readEvent(ctx, l.api, id)
 	var refused *cli.RefusalError
 	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusGone) {
-		l.say("%s %s %s is gone", c.Provider, c.Kind, id)
+		l.say("%s %s %s was deleted", c.Provider, c.Kind, id)
 		return nil
 	}
 	if err != nil {
@@ -132,12 +132,12 @@ func (l *listener) show(ctx context.Context, c feed.Change, id, note string) err
 	return nil
 }
 
-// again resends the last event.
-func (l *listener) again(ctx context.Context) {
+// resend resends the last event.
+func (l *listener) resend(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {
-		l.say("nothing has come yet")
+		l.say("no event yet")
 		return
 	}
 	l.send(ctx, *l.last, "again ")
@@ -155,7 +155,7 @@ func (l *listener) send(ctx context.Context, s sent, note string) {
 		}
 	}
 	l.say("%s%s %s %s%s", note, s.Provider, s.Type, s.ID, became)
-	if l.shows {
+	if l.prints {
 		l.writing.Lock()
 		defer l.writing.Unlock()
 		_ = cli.WriteBody(l.out, readable(s.Body)) // a failing output can't be reported

@@ -46,7 +46,7 @@ func messages(stream io.Reader, take func(message) error) error {
 }
 
 var (
-	errResync  = errors.New("the feed has begun anew")
+	errResync  = errors.New("the feed was reset")
 	errSkipped = errors.New("some changes were skipped")
 )
 

@@ -44,11 +44,11 @@ func BenchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench PROVIDER[:TYPE][=WEIGHT]...",
 		Short: "Load a deployment, check that nothing is lost (exit 1 if it is)",
-		Long: `Load any deployment with signed events, as fast as its connections are answered
-or at a rate (an open loop: latency is measured from when each request was due).
-With DATABASE_URL, or beside a dev stack, it then waits until all is processed,
-and checks what is stored against what was sent; elsewhere, keep the ledger
-(--ledger) and run verify-ledger where the database is.`,
+		Long: `Load any deployment with signed events, as fast as possible or at a rate (an open
+loop: latency is measured from when each request was due). With DATABASE_URL, or next
+to a dev stack, it then waits until all events have ended, and compares what is stored
+with what was sent. Elsewhere, keep the ledger (--ledger) and run verify-ledger where
+the database is.`,
 		Example: "  holdfast bench stripe --duration 30s --duplicates 30%\n" +
 			"  holdfast bench stripe:customer.updated=3 github:push --rate 100/s --ramp 500/s",
 		Args: cobra.MinimumNArgs(1),
@@ -58,7 +58,7 @@ and checks what is stored against what was sent; elsewhere, keep the ledger
 				return err
 			}
 			if err := o.read(c, cfg, args); err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			return bench(c, cfg, &o)
 		},
@@ -70,23 +70,23 @@ and checks what is stored against what was sent; elsewhere, keep the ledger
 func (o *benchOptions) flags(command *cobra.Command) {
 	cli.AddJSONFlag(command)
 	f := command.Flags()
-	f.StringArrayVar(&o.Targets, "url", nil, "the URL to send to (many take turns; default: the ingress of the configuration)")
-	f.IntVar(&o.Connections, "connections", 16, "how many requests are in flight at most")
-	cli.AddRateFlag(command, &o.Rate, "rate", "requests to begin; default: as fast as it goes")
-	cli.AddRateFlag(command, &o.RateTo, "ramp", "at the end of --duration; it changes evenly from --rate")
-	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless there is a --count")
+	f.StringArrayVar(&o.Targets, "url", nil, "the URL to send to (repeatable, used in turn; default: the configured ingress)")
+	f.IntVar(&o.Connections, "connections", 16, "max requests in flight")
+	cli.AddRateFlag(command, &o.Rate, "rate", "requests to start; default: as fast as possible")
+	cli.AddRateFlag(command, &o.RateTo, "ramp", "at the end of --duration, changing linearly from --rate")
+	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless --count is given")
 	f.Int64Var(&o.Count, "count", 0, "how many requests to send")
-	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for an answer")
-	f.StringVar(&o.duplicates, "duplicates", "", "share of the requests that repeat one of this run, such as 30%")
-	f.StringVar(&o.badSignatures, "bad-signatures", "", "share of the requests that nobody has signed, such as 5%")
-	f.IntVar(&o.Batch, "batch", 0, "events in a request, for providers that have batches; default: as many as the sample")
-	f.IntVar(&o.BodySize, "body-size", 0, "pad the body of a request to so many bytes")
-	f.IntVar(&o.Entities, "entities", 1000, "how many things the events are about, where the sample lets it be chosen")
-	f.DurationVar(&o.Spread, "spread", 0, "how far back the times of events lie, at random, so that they come out of order")
-	f.Uint64Var(&o.Seed, "seed", 0, "decides what is sent in which order; default: a random one, which is printed")
+	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for a response")
+	f.StringVar(&o.duplicates, "duplicates", "", "share of requests that repeat an earlier one, such as 30%")
+	f.StringVar(&o.badSignatures, "bad-signatures", "", "share of requests with an invalid signature, such as 5%")
+	f.IntVar(&o.Batch, "batch", 0, "events per request, for providers with batches; default: as in the sample")
+	f.IntVar(&o.BodySize, "body-size", 0, "pad request bodies to this many bytes")
+	f.IntVar(&o.Entities, "entities", 1000, "how many entities the events are about, if the sample supports it")
+	f.DurationVar(&o.Spread, "spread", 0, "spread of the events' times into the past, so that they arrive out of order")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed for the random choices; default: a random one, which is printed")
 	cli.AddSecretFlag(command, &o.secret, "sign with it")
-	f.StringVar(&o.ledger, "ledger", "", "file to note all requests and answers in, for verify-ledger; an old one is added to")
-	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait until all is at its end")
+	f.StringVar(&o.ledger, "ledger", "", "file to record all requests and responses in, for verify-ledger (appends)")
+	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait until all events have ended")
 }
 
 // read parses flags and arguments.
@@ -152,16 +152,16 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	}
 	switch {
 	case result.Interrupted:
-		return errors.New("interrupted, so that nothing was checked; with a ledger, holdfast verify-ledger does it")
+		return errors.New("interrupted: nothing was checked; with a ledger, use holdfast verify-ledger")
 	case result.Check != nil && !result.Check.Holds():
 		return brokenError(*result.Check, result.Unfinished)
 	case result.Check != nil && result.Check.Dead > 0:
-		return fmt.Errorf("%d of %d acknowledged events are dead letters: `holdfast dlq list` says why", result.Check.Dead,
+		return fmt.Errorf("%d of %d acknowledged events are dead letters: see `holdfast dlq list`", result.Check.Dead,
 			result.Check.Acknowledged)
 	case result.Load.OK == 0 && o.BadSignatures < 1:
 		return errors.New("nothing was acknowledged")
 	case result.Unfinished > 0:
-		return fmt.Errorf("%d events are not at their end after %s", result.Unfinished, o.settle)
+		return fmt.Errorf("%d events have not ended after %s", result.Unfinished, o.settle)
 	default:
 		return nil
 	}
@@ -225,7 +225,7 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 
 func (r *benchResult) write(w io.Writer) error {
 	if r.Interrupted {
-		fmt.Fprintln(w, "interrupted: these figures are of what was sent until then, and nothing was checked")
+		fmt.Fprintln(w, "interrupted: these figures cover what was sent so far, and nothing was checked")
 	}
 	if err := writeLoad(w, &r.Load); err != nil || r.Check == nil {
 		return err

@@ -96,5 +96,5 @@ func spooledText(n int64) string {
 	if n == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d (Temporal was late; duplicates among them are found when they are started)", n)
+	return fmt.Sprintf("%d (Temporal was slow; duplicates among them are detected when they start)", n)
 }

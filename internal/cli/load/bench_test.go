@@ -17,7 +17,7 @@ import (
 
 // Without a database nothing is checked, but the ledger is kept.
 func TestBenchAnyReceiver(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "ledger")
 	out, err := run(t, "", "bench", "stripe:customer.updated=2", "github", "--count", "200", "--duplicates", "30%",
 		"--bad-signatures", "5%", "--connections", "8", "--rate", "5000/s", "--seed", "7", "--url", r.URL, "--secret", secretOfTests,
@@ -51,7 +51,7 @@ func TestBenchAnyReceiver(t *testing.T) {
 
 // An interrupted load prints what it has sent, says so, and fails.
 func TestBenchInterrupted(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	answer := r.Config.Handler
@@ -65,8 +65,8 @@ func TestBenchInterrupted(t *testing.T) {
 	})
 	bench := []string{"bench", "stripe", "--duration", "1h", "--url", r.URL, "--secret", secretOfTests}
 	out, err := runUntil(ctx, "", bench...)
-	require.ErrorContains(t, err, "interrupted, so that nothing was checked")
-	require.Contains(t, out, "interrupted: these figures are of what was sent until then, and nothing was checked\n")
+	require.ErrorContains(t, err, "interrupted: nothing was checked")
+	require.Contains(t, out, "interrupted: these figures cover what was sent so far, and nothing was checked\n")
 	require.Regexp(t, `(?m)^requests +\d\d in `, out)
 	require.Regexp(t, `(?m)^latency +p50 `, out)
 	require.NotContains(t, out, "no answer", "what was in flight is waited for")
@@ -84,7 +84,7 @@ func TestBenchExplainsWhatIsSpooled(t *testing.T) {
 	var out strings.Builder
 	counts := loadgen.Counts{Accepted: 60, Spooled: 21, Duplicates: 19}
 	require.NoError(t, writeLoad(&out, &loadgen.Result{Counts: counts}))
-	require.Regexp(t, `(?m)^spooled +21 \(Temporal was late; duplicates among them are found`, out.String())
+	require.Regexp(t, `(?m)^spooled +21 \(Temporal was slow; duplicates among them are detected`, out.String())
 }
 
 // A load fails if none of its events arrives.
@@ -95,18 +95,18 @@ func TestBenchNobody(t *testing.T) {
 
 func TestBenchRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
-		"STRIPE_WEBHOOK_SECRET set":  {"stripe"},
-		"there are: adyen":           {"nobody"},
-		"has no sample of":           {"stripe:nothing", "--secret", "s"},
-		"is no address to send to":   {"stripe", "--url", "ftp://x", "--secret", "s"},
-		"connections: want":          {"stripe", "--connections", "5000", "--secret", "s"},
-		`invalid --rate "fast"`:      {"stripe", "--rate", "fast"},
-		`invalid --ramp "1/d"`:       {"stripe", "--ramp", "1/d"},
-		"--duplicates:":              {"stripe", "--duplicates", "300%"},
-		"with a weight above 0":      {"stripe=none"},
-		"want PROVIDER[:TYPE]":       {},
-		"needs one to begin with":    {"stripe", "--ramp", "5", "--secret", "s"},
-		"no provider of the mix has": {"stripe", "--batch", "5", "--secret", "s"},
+		"STRIPE_WEBHOOK_SECRET set":   {"stripe"},
+		"known providers: adyen":      {"nobody"},
+		"has no sample of":            {"stripe:nothing", "--secret", "s"},
+		"is no address to send to":    {"stripe", "--url", "ftp://x", "--secret", "s"},
+		"connections: want":           {"stripe", "--connections", "5000", "--secret", "s"},
+		`invalid --rate "fast"`:       {"stripe", "--rate", "fast"},
+		`invalid --ramp "1/d"`:        {"stripe", "--ramp", "1/d"},
+		`invalid --duplicates "300%"`: {"stripe", "--duplicates", "300%"},
+		"with a weight above 0":       {"stripe=none"},
+		"expected PROVIDER[:TYPE]":    {},
+		"needs one to begin with":     {"stripe", "--ramp", "5", "--secret", "s"},
+		"no provider of the mix has":  {"stripe", "--batch", "5", "--secret", "s"},
 	} {
 		_, err := run(t, "", append([]string{"bench"}, args...)...)
 		require.ErrorContains(t, err, wanted)

@@ -24,7 +24,7 @@ func brokenError(r ledger.Report, unfinished int) error {
 	case len(broken) == 0:
 		return nil
 	case unfinished > 0:
-		return fmt.Errorf("%s; %d events are not at their end yet, so wait (--settle) and look again", strings.Join(broken, ", "),
+		return fmt.Errorf("%s; %d events have not ended yet: wait (--settle) and check again", strings.Join(broken, ", "),
 			unfinished)
 	default:
 		return errors.New(strings.Join(broken, ", "))
@@ -32,26 +32,26 @@ func brokenError(r ledger.Report, unfinished int) error {
 }
 
 var explained = map[ledger.Invariant]string{
-	ledger.Lost:        "acknowledged, and nowhere",
-	ledger.Duplicated:  "stored, or dead, more than once",
-	ledger.Unexpected:  "stored, and refused or never sent",
-	ledger.Bytes:       "stored otherwise than it was sent",
-	ledger.Fold:        "entity is not the fold of its events",
-	ledger.Checkpoints: "checkpoint of an entity is not the fold of its events",
-	ledger.Names:       "name of an entity that does not lead to it",
-	ledger.TwoEnds:     "processed, and a dead letter",
+	ledger.Lost:        "acknowledged but not found",
+	ledger.Duplicated:  "stored or dead-lettered more than once",
+	ledger.Unexpected:  "stored, but refused or never sent",
+	ledger.Bytes:       "stored with different bytes",
+	ledger.Fold:        "entity isn't the fold of its events",
+	ledger.Checkpoints: "checkpoint isn't the fold of its entity's events",
+	ledger.Names:       "entity not found by one of its names",
+	ledger.TwoEnds:     "both processed and a dead letter",
 	ledger.Stuck:       "neither processed nor a dead letter",
-	ledger.Undone:      "given up by an operator, and not without effect",
-	ledger.Untold:      "not told, or told twice, by the change feed",
+	ledger.Undone:      "discarded by an operator, but with effects",
+	ledger.Untold:      "missing or duplicated in the change feed",
 	ledger.Leaks:       "connection idle in a transaction",
 	ledger.Running:     "workflow still running",
-	ledger.NoWorkflow:  "acknowledged, and no workflow",
-	ledger.Undead:      "run failed, and no dead letter",
-	ledger.Recovered:   "never acknowledged, accepted all the same",
+	ledger.NoWorkflow:  "acknowledged, but without a workflow",
+	ledger.Undead:      "run failed without a dead letter",
+	ledger.Recovered:   "accepted, although never acknowledged",
 }
 
 func writeReport(w io.Writer, r ledger.Report) error {
-	t := cli.NewTable(w, "INVARIANT", "COUNT", "", "MEANING", "FOR EXAMPLE")
+	t := cli.NewTable(w, "INVARIANT", "COUNT", "", "MEANING", "EXAMPLES")
 	for _, f := range r.Findings {
 		mark := "ok"
 		switch {
@@ -68,7 +68,7 @@ func writeReport(w io.Writer, r ledger.Report) error {
 	fmt.Fprintln(w)
 	return cli.WriteFields(w,
 		"sent", fmt.Sprintf("%d events: %d acknowledged, %d refused, %d unknown", r.Sent, r.Acknowledged, r.Refused, r.Unknown),
-		"stored", fmt.Sprintf("%d processed, %d dead, %d not at their end", r.Processed, r.Dead, r.Waiting))
+		"stored", fmt.Sprintf("%d processed, %d dead, %d not ended", r.Processed, r.Dead, r.Waiting))
 }
 
 // writeTiming prints the loss check's timings.

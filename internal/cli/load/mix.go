@@ -19,7 +19,7 @@ func parseMix(c *cobra.Command, catalogue *providers.Catalogue, words []string) 
 		what, weight, given := strings.Cut(word, "=")
 		if given {
 			if share.Weight, err = strconv.ParseFloat(weight, 64); err != nil || !(share.Weight > 0) {
-				return nil, fmt.Errorf("%q: want PROVIDER, PROVIDER:TYPE or PROVIDER:TYPE=WEIGHT, with a weight above 0", word)
+				return nil, fmt.Errorf("invalid argument %q: use PROVIDER, PROVIDER:TYPE or PROVIDER:TYPE=WEIGHT, with a weight above 0", word)
 			}
 		}
 		name, eventType, _ := strings.Cut(what, ":")
@@ -39,7 +39,7 @@ func parseShare(flag, s string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
 	if err != nil || !(n >= 0 && n <= 100) {
-		return 0, fmt.Errorf("--%s: %q is no share: want 0%% to 100%%", flag, s)
+		return 0, fmt.Errorf("invalid --%s %q: use 0%% to 100%%", flag, s)
 	}
 	return n / 100, nil
 }

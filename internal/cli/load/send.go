@@ -78,11 +78,11 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 	}
 	s, err := newSender(c.InOrStdin(), cfg, provider, o)
 	if err != nil {
-		return cli.Misuse(c, err)
+		return cli.UsageError(c, err)
 	}
 	answer, err := s.send(c.Context())
 	if err != nil {
-		return cli.Nobody(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
+		return cli.Unreachable(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
 	}
 	return answer.report(c, cfg, isDev)
 }
@@ -121,7 +121,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 	}
 	s.target, err = url.Parse(o.url)
 	if err != nil || s.target.Host == "" || (s.target.Scheme != "http" && s.target.Scheme != "https") {
-		return nil, fmt.Errorf("%q is no address to send to: want http://host or http://host/path", o.url)
+		return nil, fmt.Errorf("invalid URL %q: use http://host or http://host/path", o.url)
 	}
 	return s, nil
 }
@@ -162,7 +162,7 @@ func (s *sender) request() (*auth.Request, error) {
 	}
 	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), signed+target.RequestURI()
 	if err := s.provider.SignWithSecrets(r, time.Now()); err != nil {
-		return nil, fmt.Errorf("sign event: %w: %s is to be set, or give a secret with --secret; beside a `make run` it is known", err,
+		return nil, fmt.Errorf("sign event: %w: set %s or pass --secret (`make run` sets it for commands on the same machine)", err,
 			strings.Join(s.provider.SecretNames(), " or "))
 	}
 	r.URL = called + strings.TrimPrefix(r.URL, signed)
@@ -184,7 +184,7 @@ func (s *sender) unsigned(id string) (*auth.Request, error) {
 		})
 	})
 	if len(open) > 0 {
-		return nil, fmt.Errorf("the type of an event of %s stands in %s: name the type (%s), or give the header with --header",
+		return nil, fmt.Errorf("the type of %s events is in %s: name the type (%s), or set the header with --header",
 			s.provider.Name(), strings.Join(open, " and "), strings.Join(s.provider.SampleTypes(), ", "))
 	}
 	return r, nil

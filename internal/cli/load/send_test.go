@@ -23,8 +23,8 @@ import (
 	"holdfast/providers/lint"
 )
 
-// receiver authenticates requests like an ingress, and reports duplicates.
-type receiver struct {
+// endpoint authenticates requests like an ingress, and reports duplicates.
+type endpoint struct {
 	*httptest.Server
 	catalogue *providers.Catalogue
 
@@ -33,18 +33,18 @@ type receiver struct {
 	denied []error
 }
 
-func newReceiver(t *testing.T, secret string) *receiver {
+func newEndpoint(t *testing.T, secret string) *endpoint {
 	t.Helper()
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
-	r := &receiver{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} }), keys: map[string]int{}}
+	r := &endpoint{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} }), keys: map[string]int{}}
 	r.catalogue = r.catalogue.WithCertificates(auth.TrialCertificates)
 	r.Server = httptest.NewServer(http.HandlerFunc(r.receive))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
+func (r *endpoint) receive(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	p, params, ok := r.catalogue.ByPath(request.URL.EscapedPath())
 	if !ok {
@@ -84,7 +84,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 
 // A sample of every provider is authentic, whatever the scheme. The lint of definitions covers all samples.
 func TestSendEverything(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	r.catalogue = r.catalogue.WithSecrets(func(string) []string { return append(auth.TrialSecrets(), secretOfTests) })
 	for _, name := range r.catalogue.Names() {
 		p, _ := r.catalogue.Lookup(name)
@@ -110,7 +110,7 @@ func secretFor(t *testing.T, p *providers.Provider, eventType string) string {
 
 // A custom body is signed unchanged, with the headers of its type.
 func TestSendAFile(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "body.json")
 	body := []byte(`{"action":"opened","issue":{}}` + "\n")
 	require.NoError(t, os.WriteFile(file, body, 0o600))
@@ -126,7 +126,7 @@ func TestSendAFile(t *testing.T) {
 
 // A given header takes precedence, even over a signature.
 func TestAGivenHeaderTakesThePlaceOfASignature(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	out, err := run(t, "", "send", "github", "push", "--url", r.URL, "--secret", secretOfTests,
 		"--header", "X-Hub-Signature-256: sha256="+strings.Repeat("0", 64))
 	require.ErrorContains(t, err, "the event was not accepted", out)
@@ -135,14 +135,14 @@ func TestAGivenHeaderTakesThePlaceOfASignature(t *testing.T) {
 
 // A custom body whose type is in a header needs a type, unless the header is given.
 func TestSendAFileAsksForTheType(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "body.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"action":"opened"}`), 0o600))
 	to := []string{"--file", file, "--url", r.URL, "--secret", secretOfTests}
 	for provider, header := range map[string]string{"github": "x-github-event", "shopify": "x-shopify-topic"} {
 		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
 			_, err := run(t, "", append(args, to...)...)
-			require.ErrorContains(t, err, "the type of an event of "+provider+" stands in "+header)
+			require.ErrorContains(t, err, "the type of "+provider+" events is in "+header)
 			require.ErrorContains(t, err, "name the type (")
 		}
 	}
@@ -157,19 +157,19 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 
 // If the provider's response names no event, the sent event is named.
 func TestSendNamesTheEventOfAnAnswerThatDoesNot(t *testing.T) {
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
-	t.Cleanup(receiver.Close)
-	out, err := run(t, "", "send", "slack", "app_mention", "--url", receiver.URL, "--secret", secretOfTests)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(endpoint.Close)
+	out, err := run(t, "", "send", "slack", "app_mention", "--url", endpoint.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
 	require.Regexp(t, `204 No Content in [^\n]*\n+event  .* event show slack:Ev`, out)
-	out, err = run(t, "", "send", "slack", "url_verification", "--url", receiver.URL, "--secret", secretOfTests)
+	out, err = run(t, "", "send", "slack", "url_verification", "--url", endpoint.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
 	require.NotContains(t, out, "event show", "a handshake is no event")
 }
 
 // Without a type a provider sends its first sample; if the secret must have a certain format, the error says so.
 func TestSendWithoutAType(t *testing.T) {
-	r := newReceiver(t, secretOfTests)
+	r := newEndpoint(t, secretOfTests)
 	for _, name := range []string{"stripe", "gocardless", "github", "twilio", "evolution", "slack", "mollie"} {
 		_, err := run(t, "", "send", name, "--url", r.URL, "--secret", secretOfTests)
 		require.NoError(t, err, "%s: %v", name, r.denied)
@@ -181,11 +181,11 @@ func TestSendWithoutAType(t *testing.T) {
 
 func TestSendRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
-		"did you mean stripe?":            {"send", "strip"},
-		"beside a `make run` it is known": {"send", "stripe", "customer.updated"},
-		"there are: ":                     {"send", "nobody"},
-		"sample of stripe: \"nothing\"":   {"send", "stripe", "nothing", "--secret", "s"},
-		"is no address to send to":        {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
+		"did you mean stripe?":                                {"send", "strip"},
+		"`make run` sets it for commands on the same machine": {"send", "stripe", "customer.updated"},
+		"known providers: ":                                   {"send", "nobody"},
+		"sample of stripe: \"nothing\"":                       {"send", "stripe", "nothing", "--secret", "s"},
+		"invalid URL":                                         {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
 	} {
 		_, err := run(t, "", args...)
 		require.ErrorContains(t, err, wanted)

@@ -25,8 +25,8 @@ func VerifyLedgerCommand() *cobra.Command {
 	var withoutTemporal bool
 	command := &cobra.Command{
 		Use:     "verify-ledger FILE",
-		Short:   "Check that nothing of a ledger is lost (exit 1 if it is)",
-		Long:    "Check that nothing of a ledger is lost, doubled or changed. Exit 1 if something is.",
+		Short:   "Check that no event of a ledger is lost (exit 1 if one is)",
+		Long:    "Check that no event of a ledger is lost, duplicated or changed. Exit 1 if one is.",
 		Example: "  holdfast verify-ledger load.ledger --settle 1m",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			l, err := ledger.ReadFile(args[0])
@@ -63,14 +63,14 @@ func VerifyLedgerCommand() *cobra.Command {
 		}),
 	}
 	cli.AddJSONFlag(command)
-	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all is at its end")
-	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "do not ask Temporal about the workflows")
+	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all events have ended")
+	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "don't check the workflows in Temporal")
 	return command
 }
 
 // waitSettled waits until all acknowledged events have ended or the deadline, and returns how many haven't.
 func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.Time, show func(int)) (left int, err error) {
-	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+	err = pollUntil(ctx, deadline, func() (done bool, err error) {
 		if left, err = c.Unfinished(ctx); left > 0 {
 			show(left)
 		}
@@ -83,15 +83,15 @@ func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.
 func waitAgreed(
 	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
 ) (found []ledger.Finding, err error) {
-	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+	err = pollUntil(ctx, deadline, func() (done bool, err error) {
 		found, err = check(ctx)
 		return !slices.ContainsFunc(found, ledger.Finding.Broken), err
 	})
 	return found, err
 }
 
-// lookUntil calls look at least once, and repeats it until it is done or the deadline.
-func lookUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
+// pollUntil calls look at least once, and repeats it until it is done or the deadline.
+func pollUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
 	ticker := time.NewTicker(settleInterval)
 	defer ticker.Stop()
 	for {

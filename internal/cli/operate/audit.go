@@ -25,7 +25,7 @@ func auditListCommand() *cobra.Command {
 			"  holdfast audit list --object dead_letter:7 --json | jq '.items[].reason'",
 		Limit: 50, Place: func(e oversight.AuditEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]oversight.AuditEntry, error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			return t.Store.Audit.AuditLog(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "ACTOR", "ROLE+", "ACTION", "OBJECT", "REASON", "DETAIL+"},
@@ -36,9 +36,9 @@ func auditListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	command.Flags().StringVar(&query.Actor, "actor", "", "only what this actor did")
+	command.Flags().StringVar(&query.Actor, "actor", "", "only actions of this actor")
 	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", oversight.AuditActions())
-	command.Flags().StringVar(&query.Object, "object", "", "only what was done to this, such as dead_letter:7")
+	command.Flags().StringVar(&query.Object, "object", "", "only actions on this object, such as dead_letter:7")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
 }

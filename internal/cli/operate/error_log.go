@@ -17,7 +17,7 @@ import (
 
 // ErrorCommand returns `holdfast error`.
 func ErrorCommand() *cobra.Command {
-	group := cli.Group("error", "List and show what went wrong, overcome or not",
+	group := cli.Group("error", "List and show errors, including ones that a retry resolved",
 		"  holdfast error list --since 1h\n  holdfast error show 12",
 		errorListCommand(), errorShowCommand())
 	group.Aliases = []string{"errors"}
@@ -30,11 +30,11 @@ func errorShowCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			n, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || n < 1 {
-				return cli.Misuse(c, fmt.Errorf("%q is no number: `holdfast error list` has them", args[0]))
+				return cli.UsageError(c, fmt.Errorf("invalid number %q: see `holdfast error list`", args[0]))
 			}
 			rows, err := t.Store.Errors.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
 			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
-				err = cli.Missing("there is no error %d: `holdfast error list` has them", n)
+				err = cli.NotFound("no error %d: see `holdfast error list`", n)
 			}
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func errorListCommand() *cobra.Command {
 			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
 		Limit: 50, Place: func(e oversight.ErrorEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []oversight.ErrorEntry, err error) {
-			query.Limit, query.Before = limit, cli.Behind(after)
+			query.Limit, query.Before = limit, cli.LastID(after)
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
 			}
@@ -80,7 +80,7 @@ func errorListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	command.Long = "List the error log, newest first. One row of a storm stands for as many errors as\nits COUNT says."
+	command.Long = "List the error log, newest first. A row can stand for several\nequal errors: see COUNT."
 	cli.AddChoiceFlag(command, &query.Phase, "phase", "only those of this phase", event.Phases())
 	cli.AddProviderFlags(command, &query.Provider, &query.Source)
 	cli.AddFailureFlags(command, &query.Class, &query.Code)

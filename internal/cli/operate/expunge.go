@@ -20,7 +20,7 @@ import (
 // expungeEvent begins with Temporal: if it fails half-way, the database still lists the runs, and the command can be repeated.
 func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, by oversight.Actor) error {
 	if by.Reason == "" && !dryRun {
-		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
+		return cli.UsageError(c, errors.New("missing --reason \"…\", which the audit log stores"))
 	}
 	id, err := t.FindEvent(c.Context(), argument)
 	if err != nil {
@@ -57,10 +57,10 @@ func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error
 		err = keeper.Clean(c.Context())
 	}
 	if err != nil {
-		return fmt.Errorf("it may still be in %d file(s) of the archive, until the next purge that can write there: %w",
+		return fmt.Errorf("it may still be in %d file(s) of the archive until the next successful purge: %w",
 			gone.ArchiveFiles, err)
 	}
-	fmt.Fprintf(cli.Aside(c), "%d file(s) of the archive were looked through for it\n", gone.ArchiveFiles)
+	fmt.Fprintf(cli.StatusWriter(c), "searched %d file(s) of the archive for it\n", gone.ArchiveFiles)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expu
 		return plan, nil, err
 	}
 	if of, err = readHistory(c, t, keeper, refs); err != nil {
-		return plan, nil, fmt.Errorf("nothing was expunged: read the archive, from which %d entities are to be recomputed: %w",
+		return plan, nil, fmt.Errorf("nothing was expunged: read the archive to recompute %d entities: %w",
 			len(refs), err)
 	}
 	plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), of, id)
@@ -81,9 +81,9 @@ func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 		}
 	}
 	for _, ref := range e.Incomplete {
-		text := "it lacks what events did that a purge removed"
+		text := "it lacks changes that a purge removed"
 		if slices.Contains(e.Collapsed, ref) {
-			text = "it may still hold what the event did, collapsed with the changes of others"
+			text = "it may still contain the event's changes, collapsed with those of others"
 		}
 		if _, err := fmt.Fprintf(w, "%s %s incomplete: %s\n", nameOf(ref), are, text); err != nil {
 			return err
@@ -93,7 +93,7 @@ func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 		if slices.Contains(e.Incomplete, ref) {
 			continue
 		}
-		const text = "%s %s complete, but its collapsed history may still hold what the event did\n"
+		const text = "%s %s complete, but its collapsed history may still contain the event's changes\n"
 		if _, err := fmt.Fprintf(w, text, nameOf(ref), are); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 	if len(e.Incomplete) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, "Look at each incomplete entity with holdfast entity show. Its next snapshot or delete makes it "+
+	_, err := fmt.Fprintln(w, "Check each incomplete entity with holdfast entity show. Its next snapshot or delete makes it "+
 		"complete.")
 	return err
 }

@@ -19,8 +19,8 @@ func HealthCommand() *cobra.Command {
 	var at string
 	command := &cobra.Command{
 		Use:     "health",
-		Short:   "Ask a running Holdfast whether it is ready (exit 1 if not)",
-		Long:    "Ask a running Holdfast whether it is ready: its /readyz, unless --operator has a path of its own.",
+		Short:   "Check whether a running Holdfast is ready (exit 1 if not)",
+		Long:    "Check whether a running Holdfast is ready: GET /readyz, unless --operator has its own path.",
 		Example: "  holdfast health\n  holdfast health --operator http://10.0.0.7:8081/healthz",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if at == "" {
@@ -43,7 +43,7 @@ func HealthCommand() *cobra.Command {
 func checkHealth(c *cobra.Command, at string) error {
 	u, err := url.Parse(at)
 	if err != nil || !cli.IsURL(at) {
-		return cli.Misuse(c, fmt.Errorf("--operator %q: want http://… or https://…", at))
+		return cli.UsageError(c, fmt.Errorf("invalid --operator %q: use http://… or https://…", at))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/readyz"
@@ -56,14 +56,14 @@ func checkHealth(c *cobra.Command, at string) error {
 	}
 	response, err := cli.NewHTTPClient().Do(request)
 	if err != nil {
-		return cli.Nobody(err, at, cli.NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"))
+		return cli.Unreachable(err, at, cli.NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"))
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(c.OutOrStdout(), io.LimitReader(response.Body, 64<<10)); err != nil {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", u, response.Status)
+		return fmt.Errorf("%s responded %s", u, response.Status)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // PayloadKeyCommand returns `holdfast payload-key`.
 func PayloadKeyCommand() *cobra.Command {
-	return cli.Group("payload-key", "Make keys that encrypt what Temporal keeps",
+	return cli.Group("payload-key", "Create keys that encrypt payloads in Temporal",
 		"  holdfast payload-key new 2026-11-22",
 		payloadKeyNewCommand())
 }
@@ -20,16 +20,16 @@ func PayloadKeyCommand() *cobra.Command {
 func payloadKeyNewCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "new KEY-ID",
-		Short:   "Make a payload key; its ID is in clear, so take a date",
+		Short:   "Create a payload key; its ID isn't secret, so use a date",
 		Example: "  holdfast payload-key new 2026-11-22",
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := payloadcodec.NewKey(args[0])
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			return cli.Print(c, map[string]string{"entry": key.Entry()}, func(w io.Writer) error {
 				_, err = fmt.Fprintf(w, "entry (put it into HOLDFAST_PAYLOAD_KEYS, or into the file that "+
-					"HOLDFAST_PAYLOAD_KEYS_FILE names, of every process; keep a copy, for without it histories cannot be read):\n  %s\n",
+					"HOLDFAST_PAYLOAD_KEYS_FILE names, of every process; keep a copy: without it, histories can't be read):\n  %s\n",
 					key.Entry())
 				return err
 			})

@@ -22,9 +22,9 @@ func PurgeCommand() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "purge",
-		Short: "Remove what is past its retention, or one event's content",
-		Long: "Without flags it does at once what the schedule does anyway: it removes what is\n" +
-			"older than HOLDFAST_RETENTION_… says. Events stay until Temporal has deleted their\n" +
+		Short: "Remove data past its retention, or one event's content",
+		Long: "Without flags, it runs the scheduled purge now: it removes what is older than\n" +
+			"HOLDFAST_RETENTION_…. Events stay until Temporal has deleted their\n" +
 			"runs. Where HOLDFAST_ARCHIVE is set, events and dead letters are written there first;\n" +
 			"`holdfast import` reads them.\n\n" +
 			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
@@ -39,7 +39,7 @@ func PurgeCommand() *cobra.Command {
 				return expungeEvent(c, t, expunge, dryRun, cli.ActorOf(c))
 			}
 			if dryRun {
-				return cli.Misuse(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
+				return cli.UsageError(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
 			}
 			return purgeExpired(c, t, cli.ActorOf(c))
 		}),
@@ -84,7 +84,7 @@ func printPurged(c *cobra.Command, removed map[retention.Kept]int64) error {
 			if n, ok := removed[kept]; ok {
 				table.Row(string(kept), strconv.FormatInt(n, 10))
 			} else {
-				table.Row(string(kept), "kept for ever")
+				table.Row(string(kept), "kept forever")
 			}
 		}
 		return table.Flush()

@@ -23,13 +23,13 @@ func ReconcileCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Find and repair what a restore of one store has lost",
-		Long: `It compares the runs that Temporal has with the rows that PostgreSQL has, from a
-moment on: that of the older backup.
+		Long: `Compares the runs in Temporal with the rows in PostgreSQL, since the time of the
+older backup.
 
-An event that one of them lacks becomes a dead letter with its bytes, of the
-step run, which a redrive processes. A processed event whose key is missing gets
-its key back. It shows what it would do, and asks; --dry-run only shows. It can
-be stopped and given again at any time.`,
+An event that one of the two lacks becomes a dead letter of the step "run", with its
+bytes; a redrive processes it. A processed event without its key gets the key back.
+The command shows the plan and asks first; --dry-run only shows it. It can be stopped
+and repeated at any time.`,
 		Example: "  holdfast reconcile --since 2026-11-22T10:00:00Z --dry-run\n" +
 			"  holdfast reconcile --since 3h --yes --reason INC-42\n" +
 			"  holdfast dlq redrive --step run --code lost --yes",
@@ -50,7 +50,7 @@ type reconcileOptions struct {
 
 func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if o.since.IsZero() {
-		return cli.Misuse(c, errors.New("say since when they may disagree, with --since: the moment of the older backup"))
+		return cli.UsageError(c, errors.New("missing --since: use the time of the older backup"))
 	}
 	if o.until.IsZero() {
 		o.until = time.Now().UTC()
@@ -63,7 +63,7 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	}
 	shown := func(w io.Writer) error { return writeComparison(w, plan) }
 	question := fmt.Sprintf("Repair %d?", plan.Repairs())
-	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
 		return err
 	}
 	return o.repair(c, t, s, plan)
@@ -79,27 +79,27 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 		return err
 	}
 	done, err := s.Compare(c.Context(), o.since, o.until, false)
-	if cli.AsksJSON(c) {
+	if cli.WantsJSON(c) {
 		return errors.Join(cli.Print(c, done, nil), err)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "repaired %d; the dead letters among them wait for `holdfast dlq redrive`\n",
+	_, err = fmt.Fprintf(c.OutOrStdout(), "repaired %d; next, run `holdfast dlq redrive` for the new dead letters\n",
 		done.Repairs())
 	return err
 }
 
 // whatBecomes describes each kind and its repair.
 var whatBecomes = map[reconcile.Kind][2]string{
-	reconcile.RunWithoutRow: {"runs that have ended, of events without a row", "dead letters, with the bytes of the run"},
-	reconcile.RowWithoutRun: {"stored events that no run works on", "dead letters of the code " + operation.CodeNoRun},
-	reconcile.RowWithoutKey: {"processed events without their key", "they get it back"},
-	reconcile.Unreadable:    {"runs and events that cannot be read", "nothing: see below"},
+	reconcile.RunWithoutRow: {"ended runs whose event has no row", "dead letters, with the bytes of the run"},
+	reconcile.RowWithoutRun: {"stored events without a run", "dead letters with the code " + operation.CodeNoRun},
+	reconcile.RowWithoutKey: {"processed events without their key", "restore the key"},
+	reconcile.Unreadable:    {"unreadable runs and events", "none: see below"},
 }
 
 func writeComparison(w io.Writer, r reconcile.Report) error {
-	table := cli.NewTable(w, "FOUND", "COUNT", "REPAIR", "SUCH AS")
+	table := cli.NewTable(w, "FOUND", "COUNT", "REPAIR", "EXAMPLES")
 	var errs []string
 	for _, f := range r.Findings {
 		repair := whatBecomes[f.Kind][1]

@@ -17,13 +17,13 @@ func ReportCommand() *cobra.Command {
 	var window time.Duration
 	command := &cobra.Command{
 		Use:   "report",
-		Short: "Say what came, failed and waits, beside the time before",
-		Long: "Say what came, what failed and what waits, beside the time before. The same is sent to the channels of\n" +
-			"HOLDFAST_NOTIFY_URLS, as often as HOLDFAST_NOTIFY_REPORT says.",
+		Short: "Summarize a period and compare it with the previous one",
+		Long: "Summarize a period and compare it with the previous one: events, failures, backlogs. The same report is sent to\n" +
+			"the channels of HOLDFAST_NOTIFY_URLS, every HOLDFAST_NOTIFY_REPORT.",
 		Example: "  holdfast report\n  holdfast report --window 168h --json | jq .received",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return cli.Misuse(c, errors.New("--window must be more than 0"))
+				return cli.UsageError(c, errors.New("--window must be more than 0"))
 			}
 			until := time.Now().UTC()
 			report, err := installation.NewStatistics(t.Cfg, t.Store, t.Temporal).Report(c.Context(), until.Add(-window), until)

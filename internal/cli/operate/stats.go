@@ -24,11 +24,11 @@ func StatsCommand() *cobra.Command {
 	var window time.Duration
 	command := &cobra.Command{
 		Use:     "stats",
-		Short:   "Count events, dead letters, errors and what waits",
+		Short:   "Count events, dead letters, errors and backlogs",
 		Example: "  holdfast stats --watch\n  holdfast stats --window 24h --json | jq .dead_letters",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return cli.Misuse(c, errors.New("--window must be more than 0"))
+				return cli.UsageError(c, errors.New("--window must be more than 0"))
 			}
 			if !watch {
 				return printStats(c, t, window)
@@ -36,7 +36,7 @@ func StatsCommand() *cobra.Command {
 			return watchStats(c, t, window)
 		}),
 	}
-	command.Flags().BoolVar(&watch, "watch", false, "show it again every 2 s, until Ctrl-C")
+	command.Flags().BoolVar(&watch, "watch", false, "refresh every 2 s, until Ctrl-C")
 	command.Flags().DurationVar(&window, "window", time.Hour, "how far back events and errors are counted")
 	cli.AddJSONFlag(command)
 	cli.AddWideFlag(command)
@@ -47,7 +47,7 @@ func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		if !cli.AsksJSON(c) {
+		if !cli.WantsJSON(c) {
 			fmt.Fprint(c.OutOrStdout(), "\x1b[H\x1b[2J") // to the top of an empty screen
 		}
 		if err := printStats(c, t, window); err != nil {
@@ -90,10 +90,10 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 	}
 	deliveries := cli.NewTable(w, "DELIVERIES", "COUNT", "OLDEST~")
 	for _, n := range s.Deliveries {
-		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.MomentTextOf(n.Oldest))
+		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.OptionalTimeText(n.Oldest))
 	}
 	if len(s.FailingDestinations) > 0 {
-		fmt.Fprintf(w, "destinations in trouble: %s\n", strings.Join(s.FailingDestinations, ", "))
+		fmt.Fprintf(w, "failing destinations: %s\n", strings.Join(s.FailingDestinations, ", "))
 	}
 	wrong := cli.NewTable(w, "ERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
 	for _, e := range s.Errors {
@@ -105,7 +105,7 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 			fmt.Sprintf("%.1f", q.Added), fmt.Sprintf("%.1f", q.Dispatched), strconv.Itoa(q.WorkflowPollers+q.ActivityPollers))
 	}
 	if s.Queues == nil {
-		defer fmt.Fprintln(w, "\nTemporal did not answer: no queues")
+		defer fmt.Fprintln(w, "\nTemporal didn't respond: queues are missing")
 	}
 	return cli.FlushAll(events, inbox, letters, deliveries, wrong, queues)
 }

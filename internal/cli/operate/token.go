@@ -13,7 +13,7 @@ import (
 
 // TokenCommand returns `holdfast token`.
 func TokenCommand() *cobra.Command {
-	return cli.Group("token", "Make tokens for the operator API",
+	return cli.Group("token", "Create tokens for the operator API",
 		"  holdfast token new ada operator",
 		tokenNewCommand())
 }
@@ -21,21 +21,21 @@ func TokenCommand() *cobra.Command {
 func tokenNewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "new NAME ROLE",
-		Short:   "Make a token, which is shown once and kept nowhere",
-		Long:    "Make a token, which is shown once and kept nowhere. ROLE is " + word.Alternatives(access.Roles()) + ".",
+		Short:   "Create a token, which is shown once and not stored",
+		Long:    "Create a token, which is shown once and not stored. ROLE is " + word.Alternatives(access.Roles()) + ".",
 		Example: "  holdfast token new ada operator\n  holdfast token new grafana viewer --json | jq -r .token",
 		RunE: func(c *cobra.Command, args []string) error {
 			role, err := word.Choose(args[1], access.Roles())
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			text, token, err := access.NewToken(args[0], role)
 			if err != nil {
-				return cli.Misuse(c, err)
+				return cli.UsageError(c, err)
 			}
 			made := map[string]string{"token": text, "entry": fmt.Sprint(token)}
 			return cli.Print(c, made, func(w io.Writer) error {
-				_, err = fmt.Fprintf(w, "token (give it to its holder; it is kept nowhere):\n  %s\n\n"+
+				_, err = fmt.Fprintf(w, "token (give it to its user; it isn't stored):\n  %s\n\n"+
 					"entry (add it to HOLDFAST_OPERATOR_TOKENS, or to the file that HOLDFAST_OPERATOR_TOKENS_FILE names):\n  %s\n",
 					text, token)
 				return err

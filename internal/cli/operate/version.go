@@ -14,7 +14,7 @@ import (
 func VersionCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "version",
-		Short:   "Say which build this is",
+		Short:   "Print the build",
 		Example: "  holdfast version\n  holdfast version --json | jq -r .revision",
 		RunE: func(c *cobra.Command, _ []string) error {
 			build := buildinfo.Read()

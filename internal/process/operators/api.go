@@ -66,7 +66,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
 		Errors: store.Errors, Conflicts: store.Read,
 		Stats:    installation.NewStatistics(s.Config, store, s.Temporal),
-		Replays:  &redrive.Replays{Letters: store.ReplayView(), Runs: s.Starter},
+		Replays:  &redrive.Replays{DeadLetters: store.ReplayView(), Runs: s.Starter},
 		Redrives: redrive.NewRedrives(store.Redrives, s.Starter),
 		Rebuilds: redrive.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
 		Imports:  redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},

@@ -22,7 +22,7 @@ import (
 // Console returns the console over the API.
 func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
-		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Receivers: store.Outbox,
+		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Destinations: store.Outbox,
 		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
 		Definitions: s.Catalogue, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
@@ -40,7 +40,7 @@ func examine(watch *doctor.Watch) console.Doctor {
 		var all []console.Finding
 		for _, f := range look.Findings {
 			all = append(all, console.Finding{
-				Check: f.Check, Verdict: string(f.Result), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
+				Check: f.Check, Result: string(f.Result), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
 			})
 		}
 		return look.At, all
@@ -60,8 +60,8 @@ func historyOf(history *telemetry.History) plot.History {
 
 // Link returns the URL of the process's console. If the console needs a token, the link logs in as the most privileged one, once
 // and for some minutes, with a ticket that the process must accept. It returns "" if the port isn't known yet.
-func Link(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
-	tickets = &access.Tickets{}
+func Link(cfg config.Operator) (link string, tickets *access.LoginLinks, err error) {
+	tickets = &access.LoginLinks{}
 	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
 	if err != nil {
 		return "", nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)

@@ -81,12 +81,12 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 		return q, httpapi.BadField("status")
 	case !body.Since.IsZero() && !httpapi.IsStorable(body.Since):
 		return q, httpapi.BadField("since")
-	case !body.Until.IsZero() && !httpapi.IsStorable(body.Until), !httpapi.HoldsTime(body.Since, body.Until):
+	case !body.Until.IsZero() && !httpapi.IsStorable(body.Until), !httpapi.IsPeriod(body.Since, body.Until):
 		return q, httpapi.BadField("until")
 	case body.Count != nil && *body.Count < 0:
 		return q, httpapi.BadField("count")
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	err = o.resolve(ctx, body.Subscription, body.Destination, &q)
 	return q, err
@@ -106,7 +106,7 @@ func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, 
 	if q.Until.IsZero() {
 		q.Until = time.Now()
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	n, err := o.Deliveries.CountCancelable(ctx, *q)
 	return NewCanceled(n, q.Until), err
@@ -117,7 +117,7 @@ func (o *API) CancelWaiting(c *fiber.Ctx, q delivery.Query, most int64, reason s
 	if err := checkCancelable(q); err != nil {
 		return 0, err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	return o.Deliveries.CancelWaiting(ctx, q, most, httpapi.Actor(c, reason))
 }

@@ -78,7 +78,7 @@ func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 
 // Attempts lists an event's delivery attempts as the caller of a request may see them.
 func (o *API) Attempts(c *fiber.Ctx, eventID string) (list httpapi.List[AttemptView], err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	all, err := o.Deliveries.AttemptsOf(ctx, eventID)
 	return httpapi.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
@@ -104,7 +104,7 @@ const (
 )
 
 func (o *API) listDeliveries(c *fiber.Ctx) error {
-	return httpapi.Answer(c, o.ListDeliveries)
+	return httpapi.Respond(c, o.ListDeliveries)
 }
 
 // DeliveryQuery parses the filters of a list of deliveries. It returns event.ErrNotFound for an unknown subscription or
@@ -127,7 +127,7 @@ func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	if q.Err != nil {
 		return wanted, q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	err := o.resolve(ctx, q.Text("subscription"), q.Text("destination"), &wanted)
 	return wanted, err
@@ -139,12 +139,12 @@ func (o *API) ListDeliveries(c *fiber.Ctx) (list httpapi.List[DeliveryView], err
 	if err != nil {
 		return list, err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	limit := wanted.Limit
 	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := o.Deliveries.Deliveries(ctx, wanted)
-	return httpapi.Cut(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
+	return httpapi.NewPage(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
 		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
 	}), err
 }
@@ -186,7 +186,7 @@ func (o *API) showDelivery(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	k, err := o.keyOf(ctx, c)
 	if err != nil {
@@ -219,7 +219,7 @@ func (o *API) changeDelivery(
 		if err := httpapi.ReadChange(c, &body); err != nil {
 			return err
 		}
-		ctx, cancel := httpapi.Within(c)
+		ctx, cancel := httpapi.RequestContext(c)
 		defer cancel()
 		k, err := o.keyOf(ctx, c)
 		if err != nil {
@@ -261,7 +261,7 @@ func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
 	if body.Until.IsZero() {
 		body.Until = time.Now()
 	}
-	if !httpapi.IsStorable(body.Until) || !httpapi.HoldsTime(body.Since, body.Until) {
+	if !httpapi.IsStorable(body.Until) || !httpapi.IsPeriod(body.Since, body.Until) {
 		return body, httpapi.BadField("until")
 	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindResend)
@@ -273,7 +273,7 @@ func (o *API) planResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	plan, err := o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
 	if err != nil {
@@ -287,7 +287,7 @@ func (o *API) startResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
 	if err != nil {

@@ -51,7 +51,7 @@ func (o *API) listDestinations(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(httpapi.Cut(shown, limit, httpapi.Same[DestinationView], func(d DestinationView) nameCursor {
+	return c.JSON(httpapi.NewPage(shown, limit, httpapi.Identity[DestinationView], func(d DestinationView) nameCursor {
 		return nameCursor{d.Name}
 	}))
 }
@@ -73,7 +73,7 @@ func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) 
 }
 
 func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
 	if err != nil {
@@ -113,7 +113,7 @@ func (o *API) showDestination(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Answer(c, o.ShowDestination)
+	return httpapi.Respond(c, o.ShowDestination)
 }
 
 // ShowDestination returns the destination in the request's path, as its caller may see it.
@@ -122,7 +122,7 @@ func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
 	if err != nil {
 		return view, err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	d, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
@@ -195,7 +195,7 @@ func (o *API) createDestination(c *fiber.Ctx) error {
 
 // CreateDestination creates a destination for the caller of a request. It refuses a name that is taken.
 func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
@@ -242,7 +242,7 @@ func (o *API) replaceDestination(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
 }
@@ -253,7 +253,7 @@ func (o *API) patchDestination(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	stored, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
@@ -279,7 +279,7 @@ func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delive
 }
 
 func (o *API) deleteDestination(c *fiber.Ctx) error {
-	return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+	return httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func itself(_ context.Context, name string) (string, error) { return name, nil }
 // setState pauses, resumes or disables a destination.
 func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		return httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 			destination, err := of(ctx, name)
 			if err != nil {
 				return err
@@ -339,7 +339,7 @@ func (o *API) rotateSecret(of named) fiber.Handler {
 		if body.Grace != nil {
 			grace = time.Duration(*body.Grace)
 		}
-		ctx, cancel := httpapi.Within(c)
+		ctx, cancel := httpapi.RequestContext(c)
 		defer cancel()
 		destination, err := of(ctx, name)
 		if err != nil {

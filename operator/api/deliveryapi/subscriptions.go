@@ -54,7 +54,7 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	all, err := o.Subscriptions.SubscriptionsAfter(ctx, after, limit+1)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(httpapi.Cut(all, limit,
+	return c.JSON(httpapi.NewPage(all, limit,
 		func(s delivery.Subscription) SubscriptionView {
 			return viewSubscription(c, s, to[s.DestinationID], how[s.DestinationID])
 		},
@@ -80,7 +80,7 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 }
 
 func (o *API) showSubscription(c *fiber.Ctx) error {
-	return httpapi.LookAt(c, "name", func(ctx context.Context, name string) error {
+	return httpapi.ReadByPath(c, "name", func(ctx context.Context, name string) error {
 		s, err := o.Subscriptions.Subscription(ctx, name)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (o *API) createSubscription(c *fiber.Ctx) error {
 // CreateSubscription creates a subscription for the caller of a request and, in the flat form, its destination. It refuses a
 // name that is taken.
 func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	if body.isFlat() {
 		return o.createFlat(ctx, c, body)
@@ -242,7 +242,7 @@ func (o *API) replaceSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
 }
@@ -253,7 +253,7 @@ func (o *API) patchSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	stored, err := o.Subscriptions.Subscription(ctx, name)
 	if err != nil {
@@ -282,7 +282,7 @@ func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before deliv
 }
 
 func (o *API) deleteSubscription(c *fiber.Ctx) error {
-	return httpapi.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+	return httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
 		if err != nil {
 			return err
@@ -366,7 +366,7 @@ func (o *API) checkSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.Within(c)
+	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	found, err := o.Trials.Check(ctx, name, which)
 	if err != nil {

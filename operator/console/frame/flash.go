@@ -22,17 +22,17 @@ type Flash struct {
 
 // Done redirects to the result of an action and shows a message there. The address is one of ours, without the prefix.
 func (f *Frame) Done(ctx *fiber.Ctx, to, text string) error {
-	return f.Lead(ctx, to, Flash{Text: text})
+	return f.RedirectWith(ctx, to, Flash{Text: text})
 }
 
-// Sorry redirects to a page that shows why an action failed.
-func (f *Frame) Sorry(ctx *fiber.Ctx, to, text string) error {
-	return f.Lead(ctx, to, Flash{Text: text, Bad: true})
+// RedirectFailed redirects to a page that shows why an action failed.
+func (f *Frame) RedirectFailed(ctx *fiber.Ctx, to, text string) error {
+	return f.RedirectWith(ctx, to, Flash{Text: text, Bad: true})
 }
 
-// Lead redirects to a page that shows a message.
-func (f *Frame) Lead(ctx *fiber.Ctx, to string, told Flash) error {
-	encoded, err := json.Marshal(told)
+// RedirectWith redirects to a page that shows a message.
+func (f *Frame) RedirectWith(ctx *fiber.Ctx, to string, shortText Flash) error {
+	encoded, err := json.Marshal(shortText)
 	if err != nil {
 		return err
 	}

@@ -79,8 +79,8 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
 {{- define "code"}}<code title="{{.Full}}">{{.Text}}</code>{{end}}`))
 
-// told is a short text, with the full text for the tooltip and for copying.
-type told struct{ Full, Text string }
+// shortText is a short text, with the full text for the tooltip and for copying.
+type shortText struct{ Full, Text string }
 
 // clock is a point in time; console.js shows it in the reader's zone and keeps the title.
 type clock struct{ Full, Utc string }
@@ -120,7 +120,7 @@ func agoElement(at any, now time.Time) template.HTML {
 	if moment.After(now) {
 		text = "in " + ShortDuration(moment.Sub(now))
 	}
-	return element("time", told{moment.Format(time.RFC3339Nano), text})
+	return element("time", shortText{moment.Format(time.RFC3339Nano), text})
 }
 
 // ShortDuration formats a duration in one unit: 450ms, 12s, 5m, 3h, 9d.
@@ -165,10 +165,10 @@ func codeElement(text string, keep int) template.HTML {
 	if len(text) > keep+1 {
 		shown = "…" + text[len(text)-keep:]
 	}
-	return element("code", told{text, shown})
+	return element("code", shortText{text, shown})
 }
 
-type stretch struct {
+type proseSpan struct {
 	Text   string
 	IsCode bool
 }
@@ -180,9 +180,9 @@ func proseElement(text string) template.HTML {
 		last := len(parts) - 1
 		parts = append(parts[:last-1], parts[last-1]+"`"+parts[last])
 	}
-	all := make([]stretch, len(parts))
+	all := make([]proseSpan, len(parts))
 	for i, part := range parts {
-		all[i] = stretch{part, i%2 == 1}
+		all[i] = proseSpan{part, i%2 == 1}
 	}
 	return element("prose", all)
 }

@@ -27,7 +27,7 @@ func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 		return ctx.Redirect(next, fiber.StatusSeeOther)
 	}
 	if ticket := ctx.Query("ticket"); ticket != "" {
-		if err := operator.LogInByTicket(ctx, ticket); err != nil {
+		if err := operator.LogInByLink(ctx, ticket); err != nil {
 			return f.showFailedLogin(ctx, next, err, "This link is used up: each logs in once, for a few minutes.")
 		}
 		return ctx.Redirect(next, fiber.StatusSeeOther)

@@ -63,7 +63,7 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
 		Page: p, Caller: httpapi.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
-		Flash: takeFlash(ctx, f.prefix), csrf: operator.ProofOf(ctx),
+		Flash: takeFlash(ctx, f.prefix), csrf: operator.CSRFToken(ctx),
 	}
 	if v.Caller.Name != "" {
 		v.Sections = f.sections(v.Caller.Role, p.Section)

@@ -21,7 +21,7 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 		{Name: "Dead letters", Path: "/console/dead-letters"},
 		{Name: "Entities", Path: "/console/entities"},
 		{Name: "Deliveries", Path: "/console/deliveries"},
-		{Name: "Destinations", Path: "/console/receivers"},
+		{Name: "Destinations", Path: "/console/destinations"},
 		{Name: "Providers", Path: "/console/providers"},
 		{Name: "Operations", Path: "/console/operations"},
 		{Name: "Audit", Path: "/console/audit"},

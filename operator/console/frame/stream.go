@@ -22,12 +22,12 @@ const (
 	streamTime = 25 * time.Second
 )
 
-// Drawing renders the current state of a part of a page.
-type Drawing func(context.Context) ([]byte, error)
+// Renderer renders the current state of a part of a page.
+type Renderer func(context.Context) ([]byte, error)
 
 // Stream sends a part of a page immediately and then whenever it has changed, until streamTime is over. It redraws on a signal
-// from came, and periodically. The second function, which may be nil, runs for the same time.
-func (f *Frame) Stream(ctx *fiber.Ctx, came <-chan struct{}, beside func(context.Context), draw Drawing) error {
+// from changed, and periodically. The second function, which may be nil, runs for the same time.
+func (f *Frame) Stream(ctx *fiber.Ctx, changed <-chan struct{}, background func(context.Context), draw Renderer) error {
 	if f.streaming.Add(1) > maxStreams {
 		f.streaming.Add(-1)
 		return feed.ErrTooMany
@@ -38,16 +38,16 @@ func (f *Frame) Stream(ctx *fiber.Ctx, came <-chan struct{}, beside func(context
 		ends, cancel := context.WithTimeout(f.streams, streamTime)
 		defer cancel()
 		defer f.streaming.Add(-1)
-		if beside != nil {
-			go beside(ends)
+		if background != nil {
+			go background(ends)
 		}
-		follow(ends, w, came, draw)
+		follow(ends, w, changed, draw)
 	})
 	return nil
 }
 
 // follow writes until the time is over, the client disconnects, or drawing fails; the page then asks again.
-func follow(ctx context.Context, w *bufio.Writer, came <-chan struct{}, draw Drawing) {
+func follow(ctx context.Context, w *bufio.Writer, changed <-chan struct{}, draw Renderer) {
 	var last []byte
 	for ctx.Err() == nil {
 		drawn, err := draw(ctx)
@@ -62,19 +62,19 @@ func follow(ctx context.Context, w *bufio.Writer, came <-chan struct{}, draw Dra
 		if w.Flush() != nil {
 			return
 		}
-		rest(ctx, came)
+		pause(ctx, changed)
 	}
 }
 
-// rest waits for a signal, but at least streamPause and at most streamIdle.
-func rest(ctx context.Context, came <-chan struct{}) {
+// pause waits for a signal, but at least streamPause and at most streamIdle.
+func pause(ctx context.Context, changed <-chan struct{}) {
 	select {
 	case <-time.After(streamPause):
 	case <-ctx.Done():
 		return
 	}
 	select {
-	case <-came:
+	case <-changed:
 	case <-time.After(streamIdle - streamPause):
 	case <-ctx.Done():
 	}

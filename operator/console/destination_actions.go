@@ -47,7 +47,7 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 	if !ok {
 		return event.ErrNotFound
 	}
-	page, err := c.receiver(ctx)
+	page, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 	}
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: verb.title + " " + page.Name, Question: verb.question, Facts: facts, Button: verb.button,
-		Action: receiverPath(page.Name) + "/" + ctx.Params("verb"), Back: receiverPath(page.Name), Reason: "optional",
+		Action: destinationPath(page.Name) + "/" + ctx.Params("verb"), Back: destinationPath(page.Name), Reason: "optional",
 		Destroys: verb.destroys,
 	})
 }
@@ -76,7 +76,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 	if _, err := c.API.Outbound.Changes.SetDestinationState(ctx.UserContext(), name, verb.to, by); err != nil {
 		return err
 	}
-	return c.Done(ctx, receiverPath(name), verb.done)
+	return c.Done(ctx, destinationPath(name), verb.done)
 }
 
 // change returns the destination that a form changes, and the reason.
@@ -107,10 +107,10 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 		return err
 	}
 	if rate == nil {
-		return c.Done(ctx, receiverPath(name), "It has no rate limit any more.")
+		return c.Done(ctx, destinationPath(name), "It has no rate limit any more.")
 	}
 	bound := frame.Number(rate.Requests) + " in " + rate.Per.String()
-	return c.Done(ctx, receiverPath(name), "It gets at most "+bound+", until you remove the limit.")
+	return c.Done(ctx, destinationPath(name), "It gets at most "+bound+", until you remove the limit.")
 }
 
 // rateOf parses requests per second, as in the API's flat form; "" is no limit.
@@ -131,7 +131,7 @@ func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
 }
 
 func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
-	page, err := c.receiver(ctx)
+	page, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
 			frame.ShortDuration(deliveryapi.DefaultGrace) + ": give it to the endpoint until then.",
 		Facts:  []frame.Fact{{"Destination", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
-		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
+		Action: destinationPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: destinationPath(page.Name),
 	})
 }
 
@@ -167,7 +167,7 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 // trialPage shows the result of sending a trial event to a subscription. The result isn't stored, so it is shown in the response
 // to the form.
 type trialPage struct {
-	Receiver, Subscription string
+	Destination, Subscription string
 	delivery.Trial
 
 	Answer string
@@ -176,8 +176,8 @@ type trialPage struct {
 // testLimit bounds a trial: an attempt may take longer than other requests.
 const testLimit = 25 * time.Second
 
-func (c *Console) testReceiver(ctx *fiber.Ctx) error {
-	receiver, subscription, err := c.subscriptionOf(ctx)
+func (c *Console) testSubscription(ctx *fiber.Ctx) error {
+	destination, subscription, err := c.subscriptionOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -192,13 +192,13 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Show(ctx, "trial", frame.Page{Title: "Test of " + subscription, Section: destinations, Data: trialPage{
-		Receiver: receiver, Subscription: subscription, Trial: result, Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
+		Destination: destination, Subscription: subscription, Trial: result, Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
 	}})
 }
 
 // checkPage shows the result of checking a subscription, and has the form for the next check.
 type checkPage struct {
-	Receiver, Subscription string
+	Destination, Subscription string
 	// Event is the ID of a stored event; Body is an event that Provider could send.
 	Event, Provider, Body string
 	Findings              []delivery.Finding
@@ -218,13 +218,13 @@ func (p checkPage) choice() (which admin.Choice, err error) {
 	return which, err
 }
 
-func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
-	receiver, subscription, err := c.subscriptionOf(ctx)
+func (c *Console) checkSubscription(ctx *fiber.Ctx) error {
+	destination, subscription, err := c.subscriptionOf(ctx)
 	if err != nil {
 		return err
 	}
 	page := checkPage{
-		Receiver: receiver, Subscription: subscription, Event: strings.TrimSpace(ctx.FormValue("event")),
+		Destination: destination, Subscription: subscription, Event: strings.TrimSpace(ctx.FormValue("event")),
 		Provider: strings.TrimSpace(ctx.FormValue("provider")), Body: strings.TrimSpace(ctx.FormValue("body")),
 	}
 	which, err := page.choice()

@@ -19,8 +19,8 @@ const (
 // preflightAge is how long browsers cache the response to a preflight, in seconds.
 const preflightAge = 600
 
-// admitGuests lets pages of other configured origins read their routes. They send no cookies.
-func (s *Server) admitGuests(o Options) {
+// allowCrossOrigin lets pages of other configured origins read their routes. They send no cookies.
+func (s *Server) allowCrossOrigin(o Options) {
 	if len(o.TemporalWeb) > 0 { // the headers that Temporal Web sends
 		s.app.Use(strings.TrimSuffix(payloadsPath, "/"),
 			admit(o.TemporalWeb, fiber.MethodPost, "Content-Type, X-Namespace, Authorization, Authorization-Extras"))
@@ -36,8 +36,8 @@ func admit(origins []string, method, headers string) fiber.Handler {
 	})
 }
 
-// guests returns the origins other than our own whose pages may call the route.
-func (g *gate) guests(c *fiber.Ctx) []string {
+// allowedOrigins returns the origins other than our own whose pages may call the route.
+func (g *authorizer) allowedOrigins(c *fiber.Ctx) []string {
 	switch path := c.Path(); {
 	case strings.HasPrefix(path, payloadsPath):
 		return g.web
@@ -47,19 +47,19 @@ func (g *gate) guests(c *fiber.Ctx) []string {
 	return nil
 }
 
-// isGuest reports whether a page of another origin makes the request. A browser sends our cookie along from a page of the same
-// site, and with a WebSocket always, so guests can't use sessions.
-func (g *gate) isGuest(c *fiber.Ctx) bool {
+// isCrossOrigin reports whether a page of another origin makes the request. A browser sends our cookie along from a page of the same
+// site, and with a WebSocket always, so allowedOrigins can't use sessions.
+func (g *authorizer) isCrossOrigin(c *fiber.Ctx) bool {
 	origin := c.Get(fiber.HeaderOrigin)
-	return slices.Contains(g.guests(c), origin) && !isOurOrigin(c, origin)
+	return slices.Contains(g.allowedOrigins(c), origin) && !isOurOrigin(c, origin)
 }
 
-// shownToken returns the header that authorizes a request. A browser can't send one with a WebSocket, so the page sends its
+// authorizationOf returns the header that authorizes a request. A browser can't send one with a WebSocket, so the page sends its
 // token as a subprotocol; a password that the browser sends is meant for a proxy.
-func shownToken(c *fiber.Ctx) string {
+func authorizationOf(c *fiber.Ctx) string {
 	header := c.Get(fiber.HeaderAuthorization)
 	isWebSocket := strings.EqualFold(c.Get(fiber.HeaderUpgrade), "websocket")
-	if header != "" && !isForProxy(header) || c.Path() != changesPath || !isWebSocket {
+	if header != "" && !isBasicAuth(header) || c.Path() != changesPath || !isWebSocket {
 		return header
 	}
 	for name := range strings.SplitSeq(c.Get("Sec-WebSocket-Protocol"), ",") {

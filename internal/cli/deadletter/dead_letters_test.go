@@ -29,7 +29,7 @@ func TestADeadLetterOfAnEndedRunSaysWhoDecides(t *testing.T) {
 	for _, code := range []string{event.CodeTerminated, event.CodeCanceled} {
 		next := advice(event.DeadLetter{ID: 7, State: event.DeadLetterOpen,
 			Failure: event.Failure{Class: event.ClassFailed, Code: code}})
-		require.Contains(t, next, "no schedule runs it again", code)
+		require.Contains(t, next, "it isn't retried automatically", code)
 		require.Contains(t, next, "holdfast dlq discard 7 --reason", code)
 	}
 }

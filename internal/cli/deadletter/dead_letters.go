@@ -16,7 +16,7 @@ import (
 
 // Command returns `holdfast dlq`.
 func Command() *cobra.Command {
-	return cli.Group("dlq", "See dead letters; run them again, edit or discard them",
+	return cli.Group("dlq", "List dead letters; replay, edit or discard them",
 		"  holdfast dlq causes\n  holdfast dlq show 7\n  holdfast dlq replay 7 --wait",
 		causesCommand(), listCommand(), showCommand(), replayCommand(), startCommand(),
 		editCommand(), discardCommand(), reopenCommand(),
@@ -74,7 +74,7 @@ func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *e
 	cli.Alias(c, "error-class", "class")
 	cli.Alias(c, "error-code", "code")
 	cli.AddChoiceFlag(c, step, "step", "only those that failed at this step", event.Steps())
-	c.Flags().StringVar(rule, "rule", "", "only those that this field of the definition failed for")
+	c.Flags().StringVar(rule, "rule", "", "only those with an error in this field of the definition")
 	c.Flags().StringVar(subscription, "subscription", "", "only those for this subscription")
 }
 
@@ -92,9 +92,9 @@ func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.C
 func showCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:   "show ID",
-		Short: "Show one dead letter: what failed, why, since when, its body",
-		Long: "Show one dead letter: what failed, why, since when, its body, and what to do.\n" +
-			"ID is its number, or anything that names its event.",
+		Short: "Show one dead letter: the failed step, the reason, its body",
+		Long: "Show one dead letter: the failed step, the reason, its body, and what to do.\n" +
+			"ID is its number, or anything that identifies its event.",
 		Example: "  holdfast dlq show 7\n  holdfast dlq show stripe:evt_123",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			d, err := t.Store.DeadLetters.DeadLetter(c.Context(), id)
@@ -160,26 +160,26 @@ func advice(d event.DeadLetter) string {
 	replay := fmt.Sprintf("holdfast dlq replay %d --wait\n", d.ID)
 	switch waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted; {
 	case d.ReplacedBy != "":
-		return fmt.Sprintf("\nAnother event counts instead: holdfast event show %s\n", d.ReplacedBy)
+		return fmt.Sprintf("\nReplaced by another event: holdfast event show %s\n", d.ReplacedBy)
 	case d.State == event.DeadLetterDiscarded:
-		return fmt.Sprintf("\nTo take that back: holdfast dlq reopen %d\n", d.ID)
+		return fmt.Sprintf("\nTo undo that: holdfast dlq reopen %d\n", d.ID)
 	case !waits:
 		return ""
 	case d.Failure.Class == event.ClassInDoubt || d.Failure.Class == event.ClassConflict:
 		return "\nCompare it with the event that the reason names (holdfast event show ID), then\n" +
-			"  accept it as an event of its own:  " + replay +
-			fmt.Sprintf("  or give it up:                     holdfast dlq discard %d --reason WHY\n", d.ID)
+			"  accept it as a separate event:  " + replay +
+			fmt.Sprintf("  or discard it:                  holdfast dlq discard %d --reason WHY\n", d.ID)
 	case d.Failure.EndedByOperator():
-		return "\nAn operator ended its run, so no schedule runs it again:\n" +
-			"  run it again:   " + replay +
-			fmt.Sprintf("  or give it up:  holdfast dlq discard %d --reason WHY\n", d.ID)
+		return "\nAn operator ended its run, so it isn't retried automatically:\n" +
+			"  replay it:      " + replay +
+			fmt.Sprintf("  or discard it:  holdfast dlq discard %d --reason WHY\n", d.ID)
 	case d.Failure.Class != event.ClassRejected || d.Failure.Step == event.StepDeliver:
-		return "\nOnce the cause is gone: " + replay
+		return "\nOnce the cause is fixed: " + replay
 	}
-	return fmt.Sprintf("\nA replay alone fails again: the event, or its definition, is at fault.\n"+
+	return fmt.Sprintf("\nA replay alone would fail again, because of the event or its definition.\n"+
 		"  correct the definition, then:  %s"+
-		"  or run another body instead:   holdfast dlq edit %d --file FILE\n"+
-		"  or give the event up:          holdfast dlq discard %d --reason WHY\n", replay, d.ID, d.ID)
+		"  or replay with another body:   holdfast dlq edit %d --file FILE\n"+
+		"  or discard the event:          holdfast dlq discard %d --reason WHY\n", replay, d.ID, d.ID)
 }
 
 func automaticAttempts(d event.DeadLetter) string {

@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	lettersPath = "/console/dead-letters"
-	letterList  = lettersPath + "/list"
-	letters     = "Dead letters"
+	deadLettersPath    = "/console/dead-letters"
+	deadLetterListPath = deadLettersPath + "/list"
+	deadLetters        = "Dead letters"
 )
 
-func (c *Console) letterRoutes() []route {
+func (c *Console) deadLetterRoutes() []route {
 	if c.API.DeadLetters == nil {
 		return nil
 	}
 	all := []route{
-		{"GET", lettersPath, c.listCauses},
-		{"GET", letterList, c.listLetters},
-		{"GET", lettersPath + "/selected", c.confirmSelected},
-		{"POST", lettersPath + "/selected", c.changeSelected},
-		{"GET", lettersPath + "/cleanup", c.confirmCleanup},
-		{"POST", lettersPath + "/cleanup", c.cleanUp},
+		{"GET", deadLettersPath, c.listCauses},
+		{"GET", deadLetterListPath, c.listDeadLetters},
+		{"GET", deadLettersPath + "/selected", c.confirmSelected},
+		{"POST", deadLettersPath + "/selected", c.changeSelected},
+		{"GET", deadLettersPath + "/cleanup", c.confirmCleanup},
+		{"POST", deadLettersPath + "/cleanup", c.cleanUp},
 	}
 	if c.API.Redrives != nil {
 		all = append(all,
-			route{"GET", lettersPath + "/redrive", c.planRedrive},
-			route{"POST", lettersPath + "/redrive", c.startRedrive})
+			route{"GET", deadLettersPath + "/redrive", c.planRedrive},
+			route{"POST", deadLettersPath + "/redrive", c.startRedrive})
 	}
 	return append(all,
-		route{"GET", lettersPath + "/:id", c.showLetter},
-		route{"POST", lettersPath + "/:id/replay", c.replayLetter},
-		route{"GET", lettersPath + "/:id/discard", c.confirmDiscard},
-		route{"POST", lettersPath + "/:id/discard", c.discardLetter},
-		route{"GET", lettersPath + "/:id/reopen", c.confirmReopen},
-		route{"POST", lettersPath + "/:id/reopen", c.reopenLetter},
-		route{"GET", lettersPath + "/:id/delete", c.confirmDelete},
-		route{"POST", lettersPath + "/:id/delete", c.deleteLetter})
+		route{"GET", deadLettersPath + "/:id", c.showDeadLetter},
+		route{"POST", deadLettersPath + "/:id/replay", c.replayDeadLetter},
+		route{"GET", deadLettersPath + "/:id/discard", c.confirmDiscard},
+		route{"POST", deadLettersPath + "/:id/discard", c.discardDeadLetter},
+		route{"GET", deadLettersPath + "/:id/reopen", c.confirmReopen},
+		route{"POST", deadLettersPath + "/:id/reopen", c.reopenDeadLetter},
+		route{"GET", deadLettersPath + "/:id/delete", c.confirmDelete},
+		route{"POST", deadLettersPath + "/:id/delete", c.deleteDeadLetter})
 }
 
 // causePage groups the waiting dead letters by cause.
@@ -81,7 +81,7 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 		data.Waiting += cause.Waiting()
 		data.Redriving += cause.Redriving
 	}
-	return c.Show(ctx, "causes", frame.Page{Title: letters, Section: letters, Data: data})
+	return c.Show(ctx, "causes", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
 }
 
 func filterValues(f operation.RedriveFilter) url.Values {
@@ -106,7 +106,7 @@ func factsOf(f operation.RedriveFilter) (facts []frame.Fact) {
 	return facts
 }
 
-type letterPages struct {
+type deadLetterList struct {
 	Filter  url.Values
 	States  []event.DeadLetterState
 	Classes []event.Class
@@ -122,7 +122,7 @@ type letterPages struct {
 	Redrive string
 }
 
-func (c *Console) listLetters(ctx *fiber.Ctx) error {
+func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 	wanted, err := c.API.DeadLetterQuery(ctx)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := letterPages{
+	data := deadLetterList{
 		Filter: frame.QueryOf(ctx), States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
 		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: string(ctx.Request().URI().QueryString()),
 	}
@@ -145,7 +145,7 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 		}
 		data.All, data.Redrive = plan.Count, filterValues(f).Encode()
 	}
-	return c.Show(ctx, "letters", frame.Page{Title: letters, Section: letters, Data: data})
+	return c.Show(ctx, "dead_letters", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
 }
 
 // redriveOf returns the redrive that covers exactly what a list shows, if there is one.
@@ -157,37 +157,37 @@ func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 	}, waits && q.EventID == "" && q.WorkflowID == ""
 }
 
-type letterPage struct {
+type deadLetterPage struct {
 	api.DeadLetterDetail
 
 	BodyView bodyView
 	Links    links
 	Errors   []oversight.ErrorEntry
 	Audit    []oversight.AuditEntry
-	// Waits reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
-	Waits, CanEdit bool
+	// Waiting reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
+	Waiting, CanEdit bool
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
 
 // NeedsComparison reports whether the dead letter may repeat another event, so that an operator must compare the two.
-func (p letterPage) NeedsComparison() bool {
+func (p deadLetterPage) NeedsComparison() bool {
 	return p.Failure.Class == event.ClassInDoubt || p.Failure.Class == event.ClassConflict
 }
 
 // maxErrors is how many of its event's errors a page shows.
 const maxErrors = 50
 
-func (c *Console) showLetter(ctx *fiber.Ctx) error {
+func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	d, err := c.API.DeadLetter(ctx)
 	if err != nil {
 		return err
 	}
 	waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted
-	page := letterPage{
+	page := deadLetterPage{
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
-		Links: c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
-		Waits: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
+		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
+		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
 		CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
@@ -203,5 +203,5 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 			return err
 		}
 	}
-	return c.Show(ctx, "letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: letters, Data: page})
+	return c.Show(ctx, "dead_letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: deadLetters, Data: page})
 }

@@ -15,9 +15,9 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// receiverPage is the data of the page of one destination.
-type receiverPage struct {
-	receiverRow
+// destinationPage is the data of the page of one destination.
+type destinationPage struct {
+	destinationRow
 
 	Subscriptions []delivery.Subscription
 	// Waiting are some open deliveries and Ended some ended ones, newest events first.
@@ -25,13 +25,15 @@ type receiverPage struct {
 }
 
 // Cancel returns the confirmation page for canceling all waiting deliveries.
-func (p receiverPage) Cancel() string { return cancelPath + "?" + frame.Query("destination", p.Name) }
+func (p destinationPage) Cancel() string {
+	return cancelPath + "?" + frame.Query("destination", p.Name)
+}
 
 // deliveriesOnPage is how many deliveries of each kind the page shows.
 const deliveriesOnPage = 20
 
 // Limits lists the destination's limits, with the defaults of unset ones.
-func (p receiverPage) Limits() []frame.Fact {
+func (p destinationPage) Limits() []frame.Fact {
 	rate := "as fast as it takes them"
 	if r := p.Rate; r != nil {
 		rate = frame.Number(r.Requests) + " in " + r.Per.String()
@@ -50,7 +52,7 @@ func (p receiverPage) Limits() []frame.Fact {
 }
 
 // NextStep names the buttons of the page to users who have them.
-func (p receiverPage) NextStep(mayResume, mayDelete bool) string {
+func (p destinationPage) NextStep(mayResume, mayDelete bool) string {
 	how := delivery.Remedies{
 		Resume: "ask an operator to resume it", Retry: "ask an operator to try again", Delete: "ask an integrator to delete it",
 	}
@@ -81,24 +83,24 @@ func selected(e delivery.Events) string {
 	return strings.Join(parts, ", ")
 }
 
-func (c *Console) showReceiver(ctx *fiber.Ctx) error {
-	page, err := c.receiver(ctx)
+func (c *Console) showDestination(ctx *fiber.Ctx) error {
+	page, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
-	return c.Show(ctx, "receiver", frame.Page{Title: page.Name, Section: destinations, Data: page})
+	return c.Show(ctx, "destination", frame.Page{Title: page.Name, Section: destinations, Data: page})
 }
 
-func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
+func (c *Console) destination(ctx *fiber.Ctx) (page destinationPage, err error) {
 	out := c.API.Outbound
 	if page.DestinationView, err = out.ShowDestination(ctx); err != nil {
 		return page, err
 	}
-	rows := []receiverRow{page.receiverRow}
+	rows := []destinationRow{page.destinationRow}
 	if err := c.addRecent(ctx, rows); err != nil {
 		return page, err
 	}
-	page.receiverRow = rows[0]
+	page.destinationRow = rows[0]
 	all, err := out.Subscriptions.SubscriptionsAfter(ctx.UserContext(), "", math.MaxInt32)
 	if err != nil {
 		return page, err
@@ -130,18 +132,18 @@ func (c *Console) someDeliveries(ctx *fiber.Ctx, q delivery.Query) (shown []deli
 }
 
 // subscriptionOf returns the destination in the path and the subscription in the form.
-func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
-	if receiver, err = httpapi.PathText(ctx, "name"); err != nil {
+func (c *Console) subscriptionOf(ctx *fiber.Ctx) (destination, subscription string, err error) {
+	if destination, err = httpapi.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), ctx.FormValue("subscription"))
 	if err != nil {
 		return "", "", err
 	}
-	if s.To != receiver {
+	if s.To != destination {
 		return "", "", event.ErrNotFound
 	}
-	return receiver, s.Name, nil
+	return destination, s.Name, nil
 }
 
-func receiverPath(name string) string { return "/console/receivers/" + pathEscape(name) }
+func destinationPath(name string) string { return "/console/destinations/" + pathEscape(name) }

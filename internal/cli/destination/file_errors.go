@@ -10,8 +10,8 @@ import (
 	"holdfast/delivery"
 )
 
-// everyMistake returns the first error of every entry; parsing stops at the first one of the file.
-func everyMistake(data []byte, first error) (all []error) {
+// allErrors returns the first error of every entry; parsing stops at the first one of the file.
+func allErrors(data []byte, first error) (all []error) {
 	for _, kind := range entriesOf(bodyOf(data)) {
 		for _, entry := range entriesOf(kind.Value) {
 			var into any

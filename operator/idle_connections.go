@@ -8,21 +8,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxWaiting bounds open connections without a request in progress. Beyond it the oldest one is closed: a client that opens
+// maxIdleConnections bounds open connections without a request in progress. Beyond it the oldest one is closed: a client that opens
 // connections and sends little or nothing must not lock out probes and operators. Clients can't be told apart by address, since
 // behind a proxy they share one.
-const maxWaiting = 128
+const maxIdleConnections = 128
 
-// waiting lists the connections without a request in progress, oldest first.
-type waiting struct {
+// idleConnections lists the connections without a request in progress, oldest first.
+type idleConnections struct {
 	mu       sync.Mutex
 	order    *list.List
 	elements map[net.Conn]*list.Element
 }
 
-// limitWaiting closes a server's oldest waiting connections beyond maxWaiting.
-func limitWaiting(server *fasthttp.Server) {
-	w := &waiting{order: list.New(), elements: map[net.Conn]*list.Element{}}
+// limitIdleConnections closes a server's oldest waiting connections beyond maxIdleConnections.
+func limitIdleConnections(server *fasthttp.Server) {
+	w := &idleConnections{order: list.New(), elements: map[net.Conn]*list.Element{}}
 	server.ConnState = func(c net.Conn, state fasthttp.ConnState) {
 		switch state {
 		case fasthttp.StateNew, fasthttp.StateIdle:
@@ -39,18 +39,18 @@ func limitWaiting(server *fasthttp.Server) {
 	}
 }
 
-func (w *waiting) add(c net.Conn) {
+func (w *idleConnections) add(c net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.elements[c] = w.order.PushBack(c)
-	if w.order.Len() > maxWaiting {
+	if w.order.Len() > maxIdleConnections {
 		oldest := w.order.Remove(w.order.Front()).(net.Conn)
 		delete(w.elements, oldest)
 		_ = oldest.Close()
 	}
 }
 
-func (w *waiting) remove(c net.Conn) {
+func (w *idleConnections) remove(c net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if element, ok := w.elements[c]; ok {

@@ -15,10 +15,10 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
+func deadLetterPath(id int64) string { return deadLettersPath + "/" + strconv.FormatInt(id, 10) }
 
-// letterOf returns the ID of the dead letter in the path, and the reason for the change.
-func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
+// deadLetterOf returns the ID of the dead letter in the path, and the reason for the change.
+func deadLetterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
 	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
 	if err != nil || id < 1 {
 		return 0, by, httpapi.BadField("id")
@@ -30,9 +30,9 @@ func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, e
 	return id, httpapi.Actor(ctx, reason), err
 }
 
-// replayLetter redirects to the event, which shows the outcome.
-func (c *Console) replayLetter(ctx *fiber.Ctx) error {
-	id, by, err := letterOf(ctx, false)
+// replayDeadLetter redirects to the event, which shows the outcome.
+func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
+	id, by, err := deadLetterOf(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *Console) replayLetter(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
-	return c.confirmLetter(ctx, frame.Confirm{
+	return c.confirmDeadLetter(ctx, frame.Confirm{
 		Title: "Discard", Question: "The event is given up: no attempt processes it, and what it did to entities is taken back. " +
 			"The dead letter stays, with your reason.",
 		Button: "Discard the event", Reason: "required", Destroys: true,
@@ -56,63 +56,63 @@ func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) confirmReopen(ctx *fiber.Ctx) error {
-	return c.confirmLetter(ctx, frame.Confirm{
+	return c.confirmDeadLetter(ctx, frame.Confirm{
 		Title: "Reopen", Question: "The discard is taken back: the dead letter waits again.",
 		Button: "Reopen it", Reason: "optional",
 	}, "/reopen")
 }
 
-func (c *Console) confirmLetter(ctx *fiber.Ctx, q frame.Confirm, verb string) error {
+func (c *Console) confirmDeadLetter(ctx *fiber.Ctx, q frame.Confirm, verb string) error {
 	d, err := c.API.DeadLetter(ctx)
 	if err != nil {
 		return err
 	}
 	q.Title += fmt.Sprintf(" dead letter %d", d.ID)
-	q.Section, q.Back, q.Action = letters, letterPath(d.ID), letterPath(d.ID)+verb
+	q.Section, q.Back, q.Action = deadLetters, deadLetterPath(d.ID), deadLetterPath(d.ID)+verb
 	q.Facts = []frame.Fact{
 		{"Event", d.EventID}, {"Provider", d.Provider}, {"Type", d.Type}, {"State", string(d.State)}, {"Failed for", d.Failure.Message},
 	}
 	return c.Ask(ctx, q)
 }
 
-func (c *Console) discardLetter(ctx *fiber.Ctx) error {
-	return c.changeLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "It is discarded.")
+func (c *Console) discardDeadLetter(ctx *fiber.Ctx) error {
+	return c.changeDeadLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "It is discarded.")
 }
 
-func (c *Console) reopenLetter(ctx *fiber.Ctx) error {
-	return c.changeLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "It waits again.")
+func (c *Console) reopenDeadLetter(ctx *fiber.Ctx) error {
+	return c.changeDeadLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "It waits again.")
 }
 
-func (c *Console) changeLetter(
+func (c *Console) changeDeadLetter(
 	ctx *fiber.Ctx, needsReason bool, change func(context.Context, int64, oversight.Actor) error, done string,
 ) error {
-	id, by, err := letterOf(ctx, needsReason)
+	id, by, err := deadLetterOf(ctx, needsReason)
 	if err != nil {
 		return err
 	}
 	if err := change(ctx.UserContext(), id, by); err != nil {
 		return err
 	}
-	return c.Done(ctx, letterPath(id), done)
+	return c.Done(ctx, deadLetterPath(id), done)
 }
 
 func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
-	return c.confirmLetter(ctx, frame.Confirm{
+	return c.confirmDeadLetter(ctx, frame.Confirm{
 		Title: "Remove", Question: "The dead letter and its body are gone for good. What was decided about its event stays.",
 		Button: "Remove it", Reason: "optional", Destroys: true,
 	}, "/delete")
 }
 
-// deleteLetter redirects to the event, which may still exist.
-func (c *Console) deleteLetter(ctx *fiber.Ctx) error {
-	id, by, err := letterOf(ctx, false)
+// deleteDeadLetter redirects to the event, which may still exist.
+func (c *Console) deleteDeadLetter(ctx *fiber.Ctx) error {
+	id, by, err := deadLetterOf(ctx, false)
 	if err != nil {
 		return err
 	}
 	if err := c.API.DeadLetters.DeleteDeadLetter(ctx.UserContext(), id, by); err != nil {
 		return err
 	}
-	return c.Done(ctx, lettersPath, fmt.Sprintf("Dead letter %d is removed.", id))
+	return c.Done(ctx, deadLettersPath, fmt.Sprintf("Dead letter %d is removed.", id))
 }
 
 // cleanupOf parses which closed dead letters to delete: their minimum age, and one provider or all.
@@ -138,14 +138,14 @@ func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
 	}
 	text := ctx.FormValue("older_than")
 	return c.Ask(ctx, frame.Confirm{
-		Section: letters, Title: "Remove closed dead letters",
+		Section: deadLetters, Title: "Remove closed dead letters",
 		Question: "Dead letters that were resolved or discarded before that time are gone for good, with their bodies. " +
 			"What waits stays.",
 		Facts: []frame.Fact{
 			{"Closed before", time.Now().Add(-age).UTC().Format(time.RFC3339)}, {"Provider", of},
 			{"At once", fmt.Sprintf("%d at most", operation.MaxCleanup)},
 		},
-		Action: lettersPath + "/cleanup", Button: "Remove them", Reason: "optional", Destroys: true, Back: lettersPath,
+		Action: deadLettersPath + "/cleanup", Button: "Remove them", Reason: "optional", Destroys: true, Back: deadLettersPath,
 		Fields: []frame.Fact{{"older_than", text}, {"provider", provider}},
 	})
 }
@@ -168,5 +168,5 @@ func (c *Console) cleanUp(ctx *fiber.Ctx) error {
 	if removed == operation.MaxCleanup {
 		text += " There may be more: do it again."
 	}
-	return c.Done(ctx, lettersPath, text)
+	return c.Done(ctx, deadLettersPath, text)
 }

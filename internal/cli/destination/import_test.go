@@ -21,7 +21,7 @@ func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 		RateLimit: &rate, Active: true,
 		Signature: json.RawMessage(`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`),
 	}
-	f, err := fileOfMoved([]importer.Subscription{old})
+	f, err := fileOfImported([]importer.Subscription{old})
 	require.NoError(t, err)
 	require.NoError(t, f.check(stored{}, webhook.CheckSignature))
 	require.Equal(t, "a secret of theirs", f.secrets["crm"])
@@ -40,9 +40,9 @@ func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 
 	wrong := old
 	wrong.Line, wrong.Name, wrong.Signature = 2, "erp", json.RawMessage(`{"hmac":{}}`)
-	f, err = fileOfMoved([]importer.Subscription{old, wrong})
+	f, err = fileOfImported([]importer.Subscription{old, wrong})
 	require.NoError(t, err)
 	require.Error(t, f.check(stored{}, webhook.CheckSignature))
-	_, err = fileOfMoved([]importer.Subscription{old, old})
+	_, err = fileOfImported([]importer.Subscription{old, old})
 	require.ErrorContains(t, err, "line 1: name: another subscription has it")
 }

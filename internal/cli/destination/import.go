@@ -12,18 +12,18 @@ import (
 	"holdfast/operator/importer"
 )
 
-// ApplyMoved creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a notion of
+// ApplyImported creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a notion of
 // destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
-func ApplyMoved(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isDryRun bool) error {
+func ApplyImported(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isDryRun bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	desk, err := deskOf(t)
+	desk, err := newTools(t)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
-	f, err := fileOfMoved(all)
+	f, err := fileOfImported(all)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isD
 		return err
 	}
 	if err := f.check(there, webhook.CheckSignature); err != nil {
-		return fmt.Errorf("subscriptions cannot be made; nothing was changed:\n%w", err)
+		return fmt.Errorf("subscriptions are invalid; nothing was changed:\n%w", err)
 	}
 	p, err := planOf(f, there, false)
 	if err != nil {
@@ -41,20 +41,20 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isD
 	p.hide()
 	p.warn(f, there, desk.Warnings)
 	p.Left = nil // not requested
-	if err := writePlan(cli.Aside(c), p); err != nil || isDryRun {
+	if err := writePlan(cli.StatusWriter(c), p); err != nil || isDryRun {
 		return err
 	}
 	made, err := apply(c.Context(), desk, f, p, cli.ActorOf(c))
 	for _, name := range sorted(made) {
 		if f.secrets[name] == "" {
-			tellSecret(cli.Aside(c), name, made[name])
+			printSecret(cli.StatusWriter(c), name, made[name])
 		}
 	}
 	return err
 }
 
-// fileOfMoved returns the equivalent of subscriptions.yaml.
-func fileOfMoved(all []importer.Subscription) (file, error) {
+// fileOfImported returns the equivalent of subscriptions.yaml.
+func fileOfImported(all []importer.Subscription) (file, error) {
 	f := file{
 		Destinations: map[string]delivery.Destination{}, Subscriptions: map[string]activeSubscription{}, secrets: map[string]string{},
 	}

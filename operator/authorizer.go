@@ -19,51 +19,51 @@ import (
 // localCaller is the caller of every request to a server without tokens, which listens on localhost only.
 var localCaller = access.Caller{Name: "local", Role: access.RoleAdmin}
 
-// gate admits a request if its caller's role may use the route.
-type gate struct {
-	tokens   access.Tokens
-	web      []string // origins of Temporal Web
-	readers  []string // origins whose pages may read the change feed
-	prefix   string   // path under which a proxy serves the operator side
-	lockout  *access.Lockout
-	sessions SessionStore // nil disables logins
-	recall   recall
-	tickets  *access.Tickets
-	refused  *refusedLogins
-	log      *slog.Logger
-	// localProof is the CSRF proof of the local caller, who has no session.
-	localProof string
+// authorizer admits a request if its caller's role may use the route.
+type authorizer struct {
+	tokens       access.Tokens
+	web          []string // origins of Temporal Web
+	readers      []string // origins whose pages may read the change feed
+	prefix       string   // path under which a proxy serves the operator side
+	lockout      *access.Lockout
+	sessions     SessionStore // nil disables logins
+	sessionCache sessionCache
+	loginLinks   *access.LoginLinks
+	refused      *refusedLogins
+	log          *slog.Logger
+	// localCSRFToken is the token of the local caller, who has no session.
+	localCSRFToken string
 }
 
-func newGate(o Options, log *slog.Logger) *gate {
-	return &gate{
+func newAuthorizer(o Options, log *slog.Logger) *authorizer {
+	return &authorizer{
 		tokens: o.Tokens, web: o.TemporalWeb, readers: o.ChangesOrigins, prefix: o.Prefix, lockout: access.NewLockout(), log: log,
-		sessions: o.Sessions, tickets: cmp.Or(o.Tickets, &access.Tickets{}), refused: newRefusedLogins(o.Sessions),
-		localProof: newLocalProof(),
+		sessions: o.Sessions, loginLinks: cmp.Or(o.LoginLinks, &access.LoginLinks{}), refused: newRefusedLogins(o.Sessions),
+		localCSRFToken: newLocalCSRFToken(),
 	}
 }
 
 // guard runs before the handler of a route, either a page of the console or a route of the API. A link on another site may lead
 // to a page, because reading changes nothing. A request that changes something must prove that it comes from one of our pages,
 // even on a server without tokens.
-func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
+func (g *authorizer) guard(needed access.Role, isPage bool) fiber.Handler {
 	withoutTokens := len(g.tokens) == 0
 	return func(c *fiber.Ctx) error {
-		c.Locals(gateKey, g)
+		c.Locals(authorizerKey, g)
 		switch {
 		case needed == "":
 			return httpapi.Refuse(httpapi.CodeForbidden)
 		case needed == access.Anyone && !isPage:
 			return c.Next()
 		}
-		if err := refuseForeignPage(c, withoutTokens, g.guests(c)); err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
+		if err := refuseForeignPage(c, withoutTokens, g.allowedOrigins(c)); err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
 			return err
 		}
 		if needed == access.Anyone {
 			return c.Next()
 		}
 		if isPage && withoutTokens {
-			if err := requireProof(c); err != nil {
+			if err := requireCSRFToken(c); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (g *gate) guard(needed access.Role, isPage bool) fiber.Handler {
 }
 
 // admit admits the request if its caller's role includes the required one.
-func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
+func (g *authorizer) admit(c *fiber.Ctx, needed access.Role) error {
 	who, err := g.identify(c)
 	if err != nil {
 		return err
@@ -86,39 +86,39 @@ func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
 
 // identify identifies the caller by a bearer token or else by a session. A browser sends the session cookie automatically, so
 // each change made with a session must prove that it comes from one of our pages.
-func (g *gate) identify(c *fiber.Ctx) (access.Caller, error) {
+func (g *authorizer) identify(c *fiber.Ctx) (access.Caller, error) {
 	if len(g.tokens) == 0 {
 		return localCaller, nil
 	}
-	header := shownToken(c)
+	header := authorizationOf(c)
 	if who, ok := g.tokens.Find(header); ok {
 		return who, nil
 	}
-	if header != "" && !isForProxy(header) {
-		return access.Caller{}, g.refuseGuess(c, true)
+	if header != "" && !isBasicAuth(header) {
+		return access.Caller{}, g.refuseCredentials(c, true)
 	}
-	if g.isGuest(c) {
-		return access.Caller{}, g.refuseGuess(c, false)
+	if g.isCrossOrigin(c) {
+		return access.Caller{}, g.refuseCredentials(c, false)
 	}
-	who, err := g.ofSession(c.UserContext(), c.Cookies(sessionCookie))
+	who, err := g.callerOfSession(c.UserContext(), c.Cookies(sessionCookie))
 	switch {
 	case errors.Is(err, event.ErrNotFound):
-		return who, g.refuseGuess(c, false)
+		return who, g.refuseCredentials(c, false)
 	case err != nil:
 		return who, err
 	}
-	return who, requireProof(c)
+	return who, requireCSRFToken(c)
 }
 
-// isForProxy reports whether a header carries a password, which a browser sends with every request and a proxy may pass on.
-func isForProxy(header string) bool {
+// isBasicAuth reports whether a header carries a password, which a browser sends with every request and a proxy may pass on.
+func isBasicAuth(header string) bool {
 	scheme, _, _ := strings.Cut(header, " ")
 	return strings.EqualFold(scheme, "Basic")
 }
 
-// refuseGuess refuses a caller without valid credentials. A valid token is accepted from any address: an attacker behind a
+// refuseCredentials refuses a caller without valid credentials. A valid token is accepted from any address: an attacker behind a
 // shared address must not lock the operators out. A locked-out address learns nothing about a wrong token but the lockout.
-func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
+func (g *authorizer) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
 		setRetryAfter(c, wait)
@@ -137,10 +137,10 @@ const maxEventRequest = 8 << 20
 
 // limitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
 // for callers who may use them. The server calls it before it reads the body.
-func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+func (g *authorizer) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()
-	isDestination := bytes.Contains(uri, []byte("/receivers/"))
+	isDestination := bytes.Contains(uri, []byte("/destinations/"))
 	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||
 		bytes.HasSuffix(uri, []byte("/check"))
 	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
@@ -149,7 +149,7 @@ func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig 
 	who, ok := g.tokens.Find(string(header.Peek(fiber.HeaderAuthorization)))
 	if !ok {
 		var err error
-		who, err = g.ofSession(context.Background(), string(header.Cookie(sessionCookie)))
+		who, err = g.callerOfSession(context.Background(), string(header.Cookie(sessionCookie)))
 		ok = err == nil
 	}
 	if ok && who.Role.Includes(access.RoleOperator) || len(g.tokens) == 0 {

@@ -13,23 +13,23 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Receivers reports the health of destinations.
-type Receivers interface {
+// Destinations reports the health of destinations.
+type Destinations interface {
 	// RecentDeliveries summarizes the last deliveries of each destination, by its ID.
 	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
 }
 
-func (c *Console) receiverRoutes() []route {
-	if c.API.Outbound == nil || c.Receivers == nil {
+func (c *Console) destinationRoutes() []route {
+	if c.API.Outbound == nil || c.Destinations == nil {
 		return nil
 	}
-	const one = "/console/receivers/:name"
+	const one = "/console/destinations/:name"
 	return []route{
-		{"GET", receiversPath, c.listReceivers},
-		{"GET", one, c.showReceiver},
-		{"GET", one + "/check", c.checkReceiver},
-		{"POST", one + "/check", c.checkReceiver},
-		{"POST", one + "/test", c.testReceiver},
+		{"GET", destinationsPath, c.listDestinations},
+		{"GET", one, c.showDestination},
+		{"GET", one + "/check", c.checkSubscription},
+		{"POST", one + "/check", c.checkSubscription},
+		{"POST", one + "/test", c.testSubscription},
 		{"POST", one + "/rate", c.setRate},
 		{"GET", one + "/rotate", c.confirmRotation},
 		{"POST", one + "/rotate", c.rotateSecret},
@@ -50,15 +50,15 @@ func (c *Console) receiverRoutes() []route {
 	}
 }
 
-// receiverRow is a destination in the list.
-type receiverRow struct {
+// destinationRow is a destination in the list.
+type destinationRow struct {
 	deliveryapi.DestinationView
 
 	Recent delivery.Recent
 }
 
 // Target describes the endpoint in a few words.
-func (r receiverRow) Target() string { return targetOf(r.Destination) }
+func (r destinationRow) Target() string { return targetOf(r.Destination) }
 
 func targetOf(d delivery.Destination) string {
 	switch {
@@ -73,81 +73,81 @@ func targetOf(d delivery.Destination) string {
 }
 
 const (
-	receiversPath = "/console/receivers"
-	destinations  = "Destinations"
+	destinationsPath = "/console/destinations"
+	destinations     = "Destinations"
 )
 
-// receiverList is the data of the page of destinations.
-type receiverList struct {
+// destinationList is the data of the page of destinations.
+type destinationList struct {
 	Name, Only string
-	Rows       []receiverRow
+	Rows       []destinationRow
 	Pager      frame.Pager
-	// Troubled, Paused and All count all destinations.
-	Troubled, Paused, All int
+	// Failing, Paused and All count all destinations.
+	Failing, Paused, All int
 }
 
-// receiversOnPage is how many rows a page has.
-const receiversOnPage = 50
+// destinationsOnPage is how many rows a page has.
+const destinationsOnPage = 50
 
 // The list's filters other than "all".
 const (
-	onlyTroubled = "trouble"
-	onlyPaused   = "paused"
-	onlyWaiting  = "waiting"
+	onlyFailing = "failing"
+	onlyPaused  = "paused"
+	onlyWaiting = "waiting"
 )
 
-// listReceivers redirects to the destination of a subscription if the query names one.
-func (c *Console) listReceivers(ctx *fiber.Ctx) error {
+// listDestinations redirects to the destination of a subscription if the query names one.
+func (c *Console) listDestinations(ctx *fiber.Ctx) error {
 	if name := ctx.Query("subscription"); name != "" {
 		s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), name)
 		if err != nil {
 			return err
 		}
-		return ctx.Redirect(c.URL("/console/receivers/%s", s.To), fiber.StatusSeeOther)
+		return ctx.Redirect(c.URL("/console/destinations/%s", s.To), fiber.StatusSeeOther)
 	}
 	all, err := c.API.Outbound.ListDestinations(ctx)
 	if err != nil {
 		return err
 	}
-	data := receiverList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
-	if !slices.Contains([]string{"", onlyTroubled, onlyPaused, onlyWaiting}, data.Only) {
+	data := destinationList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
+	if !slices.Contains([]string{"", onlyFailing, onlyPaused, onlyWaiting}, data.Only) {
 		return httpapi.BadParameter("only")
 	}
 	after := ctx.Query("cursor")
 	for _, d := range all {
-		if isTroubled(d) {
-			data.Troubled++
+		if isFailing(d) {
+			data.Failing++
 		}
 		if d.Condition.State != delivery.DestinationReady {
 			data.Paused++
 		}
 		if d.Name > after && data.wants(d) {
-			data.Rows = append(data.Rows, receiverRow{DestinationView: d})
+			data.Rows = append(data.Rows, destinationRow{DestinationView: d})
 		}
 	}
 	next := ""
-	if len(data.Rows) > receiversOnPage {
-		data.Rows = data.Rows[:receiversOnPage]
-		next = data.Rows[receiversOnPage-1].Name
+	if len(data.Rows) > destinationsOnPage {
+		data.Rows = data.Rows[:destinationsOnPage]
+		next = data.Rows[destinationsOnPage-1].Name
 	}
 	data.Pager = c.Pager(ctx, next)
 	if err := c.addRecent(ctx, data.Rows); err != nil {
 		return err
 	}
-	return c.Show(ctx, "receivers", frame.Page{Title: destinations, Section: destinations, Data: data})
+	return c.Show(ctx, "destinations", frame.Page{Title: destinations, Section: destinations, Data: data})
 }
 
-func isTroubled(d deliveryapi.DestinationView) bool {
+func isFailing(d deliveryapi.DestinationView) bool {
 	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
-func (l receiverList) wants(d deliveryapi.DestinationView) bool {
+func (l destinationList) wants(d deliveryapi.DestinationView) bool {
 	if !strings.Contains(d.Name, l.Name) {
 		return false
 	}
 	switch l.Only {
-	case onlyTroubled:
-		return isTroubled(d)
+	case onlyFailing:
+		return isFailing(d)
 	case onlyPaused:
 		return d.Condition.State != delivery.DestinationReady
 	case onlyWaiting:
@@ -156,12 +156,12 @@ func (l receiverList) wants(d deliveryapi.DestinationView) bool {
 	return true
 }
 
-func (c *Console) addRecent(ctx *fiber.Ctx, rows []receiverRow) error {
+func (c *Console) addRecent(ctx *fiber.Ctx, rows []destinationRow) error {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	recent, err := c.Receivers.RecentDeliveries(ctx.UserContext(), ids)
+	recent, err := c.Destinations.RecentDeliveries(ctx.UserContext(), ids)
 	for i := range rows {
 		rows[i].Recent = recent[rows[i].ID]
 	}
