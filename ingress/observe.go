@@ -151,32 +151,32 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	s.metrics.answered(o, took)
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
-	level, shown, leftOut := slog.LevelInfo, true, 0
+	level, shown, omitted := slog.LevelInfo, true, 0
 	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	// An unauthenticated request is a refusal even if it is answered with 503 because its certificate is unavailable.
 	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.denied != nil) {
-		shown, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
+		shown, omitted = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
 		s.Refusals.count(o.provider, o.reason, o.receivedAt)
 		if shown {
 			s.Refusals.keep(o.provider, o.refusal(status, request))
 		}
 	}
 	if shown {
-		o.writeLine(level, status, took, leftOut)
+		o.writeLine(level, status, took, omitted)
 	}
 	o.endSpan(status)
 }
 
-func (o *observation) writeLine(level slog.Level, status int, took time.Duration, leftOut int) {
+func (o *observation) writeLine(level slog.Level, status int, took time.Duration, omitted int) {
 	fields := []slog.Attr{
 		slog.String("provider", o.provider), slog.String("outcome", o.outcome), slog.String("reason", o.reason),
 		slog.Int("status", status), slog.Int("events", o.events), slog.String("request_id", o.requestID),
 		slog.String("correlation_id", o.correlationID), slog.Int64("duration_ms", took.Milliseconds()),
 	}
-	if leftOut > 0 {
-		fields = append(fields, slog.Int("left_out", leftOut))
+	if omitted > 0 {
+		fields = append(fields, slog.Int("omitted", omitted))
 	}
 	if o.failure != "" {
 		fields = append(fields, slog.String("error", o.failure))

@@ -198,7 +198,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 				Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
 				DestinationID: 1, Lease: receipt().ID, Lead: time.Duration(lead) * time.Millisecond,
 			},
-			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeMissed, At: time.Now()},
+			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeLateStart, At: time.Now()},
 		})
 	}
 	const steps, step = 200, 25 * time.Millisecond

@@ -108,7 +108,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	require.Equal(t, 1, early.starts(now))
 
 	var far lead
-	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}
+	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeLateStart}}}
 	for range 10 {
 		far.learn(missed)
 	}
