@@ -195,8 +195,8 @@ type Condition struct {
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
 	// ResumeAt is the end of the pause that the endpoint asked for.
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
-	TroubleSince *time.Time `json:"trouble_since,omitempty"`
-	Trouble      string     `json:"trouble,omitempty"`
+	FailingSince *time.Time `json:"trouble_since,omitempty"`
+	Failure      string     `json:"trouble,omitempty"`
 	// Waiting, Retrying and Leased count open deliveries, each once: Leased are in flight, Retrying have failed before, Waiting are
 	// the others. Oldest is when the oldest was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`

@@ -56,7 +56,7 @@ func (w *waitingWorld) WaitingEvent(context.Context, string) (event.Waiting, err
 	return event.Waiting{}, event.ErrNotFound
 }
 
-func (w *waitingWorld) Verdict(context.Context, string) (event.Decision, error) {
+func (w *waitingWorld) Decision(context.Context, string) (event.Decision, error) {
 	return event.Decision{}, event.ErrNotFound
 }
 

@@ -122,7 +122,7 @@ func (s *stub) Event(context.Context, string) (event.Record, error) {
 	return someRecord(), s.call("event")
 }
 
-func (s *stub) Verdict(context.Context, string) (event.Decision, error) {
+func (s *stub) Decision(context.Context, string) (event.Decision, error) {
 	if s.verdict == nil {
 		return event.Decision{}, event.ErrNotFound
 	}

@@ -93,7 +93,7 @@ func (r *watch) check(ctx workflow.Context) (outcome string, pause time.Duration
 	}
 	r.Checks++
 	c, now := check.Condition, workflow.Now(ctx)
-	r.Since = *c.TroubleSince
+	r.Since = *c.FailingSince
 	pause = lateInterval
 	if r.Checks <= earlyChecks {
 		pause = earlyInterval

@@ -52,12 +52,12 @@ func (a *Activities) LookAtReceiver(ctx context.Context, destinationID int64) (l
 		return look, err
 	}
 	c, limit := look.Condition, time.Duration(look.DisableAfter)
-	if c.State != delivery.DestinationReady || c.TroubleSince == nil || time.Since(*c.TroubleSince) < limit {
+	if c.State != delivery.DestinationReady || c.FailingSince == nil || time.Since(*c.FailingSince) < limit {
 		return look, nil
 	}
 	look.Condition, err = a.Receivers.SetDestinationState(ctx, d.Name, delivery.DestinationDisabled, oversight.Actor{
 		Name:   ByItself,
-		Reason: fmt.Sprintf("in trouble since %s: %s", c.TroubleSince.UTC().Format(time.RFC3339), c.Trouble),
+		Reason: fmt.Sprintf("in trouble since %s: %s", c.FailingSince.UTC().Format(time.RFC3339), c.Failure),
 	})
 	return look, err
 }

@@ -34,8 +34,8 @@ type ReplayStore interface {
 // RedriveStore stores bulk redrives.
 type RedriveStore interface {
 	OperationStore[operation.Redrive]
-	// TakePage claims the next n dead letters, or fewer if more than inFlight runs would be open.
-	TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
+	// ClaimPage claims the next n dead letters, or fewer if more than inFlight runs would be open.
+	ClaimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
 	// Settle ends the redrive if none of its runs is open, and returns it.
 	Settle(ctx context.Context, id string) (r operation.Redrive, settled bool, err error)
 }
@@ -44,6 +44,6 @@ type RedriveStore interface {
 type DueStore interface {
 	// PlanAutomaticRedrive schedules dead letters, and marks the exhausted ones.
 	PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error)
-	// TakeDue claims the first n that are due, or fewer if more than inFlight would be redriving.
-	TakeDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
+	// ClaimDue claims the first n that are due, or fewer if more than inFlight would be redriving.
+	ClaimDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
 }

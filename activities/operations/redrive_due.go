@@ -26,7 +26,7 @@ func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, err
 		return done, err
 	}
 	for turn := newTurn(ctx); !turn.over(); {
-		page, err := a.Due.TakeDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
+		page, err := a.Due.ClaimDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
 		if err != nil {
 			return done, err
 		}

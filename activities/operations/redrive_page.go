@@ -33,7 +33,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 		return false, err
 	}
 	for turn := newTurn(ctx); !turn.over(); {
-		page, err := a.Redrives.TakePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
+		page, err := a.Redrives.ClaimPage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
 		if err != nil || page.Drained || page.State != operation.Running {
 			return page.Drained, err
 		}

@@ -54,8 +54,8 @@ type EventStore interface {
 	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
 	// SearchEvents searches for q.Text in the bodies of the newest events that match the rest of the query.
 	SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error)
-	// Verdict returns an operator's decision about an event, or event.ErrNotFound.
-	Verdict(ctx context.Context, eventID string) (event.Decision, error)
+	// Decision returns an operator's decision about an event, or event.ErrNotFound.
+	Decision(ctx context.Context, eventID string) (event.Decision, error)
 	// WaitingEvent returns an event in the inbox, or event.ErrNotFound.
 	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
 	// ConflictOfEvent returns the conflict that an event was dropped for, or event.ErrNotFound.

@@ -257,7 +257,7 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID strin
 
 // addVerdict adds the operator's decision about the event.
 func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
-	verdict, err := a.Events.Verdict(ctx, detail.ID)
+	verdict, err := a.Events.Decision(ctx, detail.ID)
 	if err == nil {
 		detail.Verdict = &verdict
 	}

@@ -91,7 +91,7 @@ func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) 
 
 // whyNothingIsLeft explains a missing event; event.ErrNotFound if it never existed.
 func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
-	verdict, err := a.Events.Verdict(ctx, id)
+	verdict, err := a.Events.Decision(ctx, id)
 	if err == nil {
 		return &event.DecisionError{Decision: verdict}
 	}

@@ -138,7 +138,7 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 }
 
 func isTroubled(d deliveryapi.DestinationView) bool {
-	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
+	return d.Condition.FailingSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
 func (l receiverList) wants(d deliveryapi.DestinationView) bool {

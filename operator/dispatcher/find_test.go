@@ -35,7 +35,7 @@ func (k *known) Event(context.Context, string) (event.Record, error) {
 	return *k.record, nil
 }
 
-func (k *known) Verdict(context.Context, string) (event.Decision, error) {
+func (k *known) Decision(context.Context, string) (event.Decision, error) {
 	if k.verdict == nil {
 		return event.Decision{}, event.ErrNotFound
 	}

@@ -53,7 +53,7 @@ func listDestinationsCommand() *cobra.Command {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
-				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
+				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Failure,
 			}
 		},
 	}.Command()
@@ -133,8 +133,8 @@ func conditionFields(how delivery.Condition) []string {
 		state += " since " + how.StateAt.Format(time.RFC3339) + " by " + how.By
 	}
 	var trouble string
-	if how.TroubleSince != nil {
-		trouble = how.Trouble + " since " + cli.MomentTextOf(how.TroubleSince)
+	if how.FailingSince != nil {
+		trouble = how.Failure + " since " + cli.MomentTextOf(how.FailingSince)
 	}
 	return []string{
 		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
