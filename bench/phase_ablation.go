@@ -61,13 +61,13 @@ var ablations = []leftOut{
 		without("internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"),
 	}},
 	{name: "change feed", edits: []program.Edit{
-		without("persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))",
-			"_, _, _ = changes.Queue, slices.Concat(t.told, folded), tellEvents"),
+		without("persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))",
+			"_, _, _ = changes.Queue, slices.Concat(t.removed, folded), eventChanges"),
 	}},
 	{name: "one transaction for persist and upsert", edits: []program.Edit{
 		without(writeFile, "newWrite(r, body, p, run, wholeEvent)\n\tif err == nil {\n\t\terr = s.routeFirst(ctx, w)\n\t}",
 			"newWrite(r, body, p, run, rowOnly)"),
-		without(writeFile, "routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.writeTogether(ctx, []*write{w}, ofStore, 0)",
+		without(writeFile, "routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)",
 			"routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.group.write(ctx, w)"),
 	}},
 	{name: "the upsert as a step", edits: []program.Edit{

@@ -11,7 +11,7 @@ const (
 	CodeCanceled = "canceled"
 	// CodeUnreadable: this release can't read the destination's settings. Nothing is delivered until it is applied again.
 	CodeUnreadable = "unreadable_destination"
-	// CodeMissed: the attempt couldn't start in the slot that the rate limit gave it.
-	CodeMissed   = "missed"
-	CodeExpunged = "expunged"
+	// CodeLateStart: the attempt couldn't start in the slot that the rate limit gave it.
+	CodeLateStart = "late_start"
+	CodeExpunged  = "expunged"
 )

@@ -20,6 +20,6 @@ func TestAConditionOfAnOldHistoryIsRead(t *testing.T) {
 	} {
 		var c delivery.Condition
 		require.NoError(t, json.Unmarshal([]byte(text), &c))
-		require.Equal(t, delivery.Condition{State: delivery.DestinationReady, TroubleSince: &since, Trouble: "503", Waiting: 7}, c)
+		require.Equal(t, delivery.Condition{State: delivery.DestinationReady, FailingSince: &since, Failure: "503", Waiting: 7}, c)
 	}
 }

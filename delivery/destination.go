@@ -196,8 +196,8 @@ type Condition struct {
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
 	// ResumeAt is the end of the pause that the endpoint asked for.
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
-	TroubleSince *time.Time `json:"failing_since,omitempty"`
-	Trouble      string     `json:"failure,omitempty"`
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+	Failure      string     `json:"failure,omitempty"`
 	// Waiting, Retrying and Leased count open deliveries, each once: Leased are in flight, Retrying have failed before, Waiting are
 	// the others. Oldest is when the oldest was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`
@@ -220,7 +220,7 @@ func (c *Condition) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &old); err != nil {
 		return err
 	}
-	c.TroubleSince, c.Trouble = cmp.Or(c.TroubleSince, old.TroubleSince), cmp.Or(c.Trouble, old.Trouble)
+	c.FailingSince, c.Failure = cmp.Or(c.FailingSince, old.TroubleSince), cmp.Or(c.Failure, old.Trouble)
 	return nil
 }
 

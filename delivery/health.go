@@ -29,7 +29,7 @@ func (c Condition) Health() Health {
 		return HealthPaused
 	case c.Breaker == BreakerHalfOpen:
 		return HealthRecovering
-	case c.Breaker == BreakerOpen, c.TroubleSince != nil:
+	case c.Breaker == BreakerOpen, c.FailingSince != nil:
 		return HealthFailing
 	}
 	return HealthReady

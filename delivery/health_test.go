@@ -31,8 +31,8 @@ func TestTheHealthOfADestinationAndItsNextStep(t *testing.T) {
 		{disabled("INC-42"), "disabled", "destination resume crm"},
 		{disabled(delivery.GoneReason + "410"), "gone", "destination delete crm"},
 		{with(func(c *delivery.Condition) { c.Breaker = delivery.BreakerOpen }), "failing", "destination resume crm"},
-		{with(func(c *delivery.Condition) { c.Breaker, c.TroubleSince = delivery.BreakerHalfOpen, &since }), "recovering", "Wait"},
-		{with(func(c *delivery.Condition) { c.TroubleSince = &since }), "failing", "Check the endpoint"},
+		{with(func(c *delivery.Condition) { c.Breaker, c.FailingSince = delivery.BreakerHalfOpen, &since }), "recovering", "Wait"},
+		{with(func(c *delivery.Condition) { c.FailingSince = &since }), "failing", "Check the endpoint"},
 	} {
 		require.Equal(t, want.health, string(want.is.Health()))
 		next := want.is.NextStep(delivery.Commands("crm"))

@@ -698,8 +698,8 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	db.exec(`UPDATE destination_states SET trouble_since = now(), trouble = 'x', breaker = 'open' WHERE destination_id = 2`)
 	stats, err := db.Outbox.DeliveryStats(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"d1", "d2"}, stats.Troubled)
-	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.TroubledBreakers)
+	require.Equal(t, []string{"d1", "d2"}, stats.Failing)
+	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.FailingBreakers)
 }
 
 // Each open delivery of a destination is counted once: as pending, retrying or in flight, like in lists.

@@ -198,7 +198,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 				Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
 				DestinationID: 1, Lease: receipt().ID, Lead: time.Duration(lead) * time.Millisecond,
 			},
-			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeMissed, At: time.Now()},
+			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeLateStart, At: time.Now()},
 		})
 	}
 	const steps, step = 200, 25 * time.Millisecond
@@ -230,7 +230,7 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 		require.NoError(t, err)
 		return jobs
 	}
-	require.Empty(t, lease(), "nobody was woken")
+	require.Empty(t, lease(), "no dispatcher was woken")
 	require.NoError(t, other.Outbox.Rearm(t.Context()))
 	require.Len(t, lease(), 2)
 	require.NoError(t, other.Outbox.Rearm(t.Context()))
@@ -285,7 +285,7 @@ func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 	jobs := db.lease(10, 10)
 	require.Len(t, jobs, 3)
 	for _, j := range jobs {
-		require.Zero(t, j.Tries, "nobody has tried it")
+		require.Zero(t, j.Tries, "it was not attempted")
 	}
 	require.Equal(t, 4, db.leased())
 	db.settle(each(append(jobs, first...), delivery.OK, "200")...)
@@ -496,7 +496,7 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 
 	by := ada
 	by.Reason = "nobody wants it"
-	require.NoError(t, db.DeadLetters.DiscardDeadLetter(ctx, sent.ID, by), "nobody works on it for so long")
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(ctx, sent.ID, by), "no lease is that long")
 	require.Zero(t, db.open(1), "and it is not delivered any more")
 }
 
@@ -620,7 +620,7 @@ func TestTheInvariantsOfDeliveries(t *testing.T) {
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	db.lease(10, 10)
 	found := func(seen ...string) map[ledger.Invariant]int {
-		all, err := db.Ledgers.CheckDeliveries(t.Context(), ledgers.Receiver{SubscriptionID: 1, All: true, Seen: seen})
+		all, err := db.Ledgers.CheckDeliveries(t.Context(), ledgers.Endpoint{SubscriptionID: 1, All: true, Seen: seen})
 		require.NoError(t, err)
 		broken := map[ledger.Invariant]int{}
 		for _, f := range all {

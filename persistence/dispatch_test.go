@@ -22,10 +22,10 @@ import (
 	"holdfast/event/oversight"
 )
 
-// nobody ignores notifications.
-type nobody struct{}
+// discard ignores notifications.
+type discard struct{}
 
-func (nobody) Record(oversight.ErrorEntry) {}
+func (discard) Record(oversight.ErrorEntry) {}
 
 // dispatcher processes the queue, with the senders of production, which may connect to this machine.
 func (d *database) dispatcher(slots int) *dispatch.Dispatcher {
@@ -40,7 +40,7 @@ func toThisMachine() *webhook.Sender {
 func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.Dispatcher {
 	d.t.Helper()
 	dispatcher, err := dispatch.New(dispatch.Options{
-		Queue: d.QueueView(), HTTP: sender, Slots: slots, Errors: nobody{}, Chores: []dispatch.Chore{{
+		Queue: d.QueueView(), HTTP: sender, Slots: slots, Errors: discard{}, Chores: []dispatch.Chore{{
 			Name: "rearm", Every: time.Second, Do: func(ctx context.Context) (bool, error) { return false, d.Outbox.Rearm(ctx) },
 		}},
 	})
@@ -49,8 +49,8 @@ func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.D
 	return dispatcher
 }
 
-// receiver counts requests by ID, and responds as configured.
-type receiver struct {
+// countingEndpoint counts requests by ID, and responds as configured.
+type countingEndpoint struct {
 	*httptest.Server
 
 	mu     sync.Mutex
@@ -60,9 +60,9 @@ type receiver struct {
 	came   chan struct{}
 }
 
-func receive(t *testing.T) *receiver {
+func startEndpoint(t *testing.T) *countingEndpoint {
 	t.Helper()
-	r := &receiver{seen: map[string]int{}, came: make(chan struct{}, 200_000)}
+	r := &countingEndpoint{seen: map[string]int{}, came: make(chan struct{}, 200_000)}
 	r.status.Store(http.StatusOK)
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.mu.Lock()
@@ -78,21 +78,21 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-func (r *receiver) destination() delivery.Destination {
+func (r *countingEndpoint) destination() delivery.Destination {
 	return delivery.Destination{HTTP: &delivery.HTTP{URL: r.URL}, InFlight: 8,
 		Breaker: delivery.Breaker{Failures: 5, Open: event.Duration(200 * time.Millisecond)},
 		Retry:   delivery.Retry{Attempts: 100, Initial: event.Duration(50 * time.Millisecond), Maximum: event.Duration(time.Second)}}
 }
 
 // endpoint adds a destination with its own secret.
-func (d *database) endpoint(id int64, r *receiver) {
+func (d *database) endpoint(id int64, r *countingEndpoint) {
 	d.t.Helper()
 	d.destination(id, r.destination())
 	secret := delivery.Secret{Value: webhook.NewSecret()}
 	require.NoError(d.t, d.Subscriptions.RotateSecret(d.t.Context(), fmt.Sprintf("d%d", id), secret, 0, ada))
 }
 
-func (d *database) untilDelivered(r *receiver, destination int64, n int) {
+func (d *database) untilDelivered(r *countingEndpoint, destination int64, n int) {
 	d.t.Helper()
 	for value[int](d, `SELECT count(*) FROM deliveries WHERE destination_id = $1 AND status = 'delivered'`, destination) < n {
 		select {
@@ -107,7 +107,7 @@ func (d *database) untilDelivered(r *receiver, destination int64, n int) {
 func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r := receive(t)
+	r := startEndpoint(t)
 	db.endpoint(1, r)
 	ids := db.queue(1, 300)
 	one, two := db.dispatcher(16), db.dispatcher(16)
@@ -127,7 +127,7 @@ func TestDispatchersDeliverWhatWaits(t *testing.T) {
 func TestAReceiverThatIsDownRecovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	down, up := receive(t), receive(t)
+	down, up := startEndpoint(t), startEndpoint(t)
 	down.status.Store(http.StatusInternalServerError)
 	db.endpoint(1, down)
 	db.endpoint(2, up)
@@ -153,7 +153,7 @@ var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a p
 func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	paused, other := receive(t), receive(t)
+	paused, other := startEndpoint(t), startEndpoint(t)
 	db.endpoint(1, paused)
 	db.endpoint(2, other)
 	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
@@ -203,7 +203,7 @@ func (s *starts) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 func TestARateHoldsInEverySpan(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r := receive(t)
+	r := startEndpoint(t)
 	db.endpoint(1, r)
 	db.exec(`UPDATE destinations SET version = version + 100,
 settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}' WHERE id = 1`)
@@ -226,7 +226,7 @@ settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}
 func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r := receive(t)
+	r := startEndpoint(t)
 	r.after = "2"
 	r.status.Store(http.StatusTooManyRequests)
 	db.endpoint(1, r)
@@ -252,7 +252,7 @@ func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 func TestAShortOutageCostsLessThanAMinute(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r := receive(t)
+	r := startEndpoint(t)
 	r.status.Store(http.StatusServiceUnavailable)
 	db.endpoint(1, r)
 	db.exec(`UPDATE destinations SET version = version + 100, settings = settings - 'retry' - 'breaker' WHERE id = 1`)

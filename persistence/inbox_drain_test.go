@@ -67,7 +67,7 @@ func TestDrainLocksWhatItGives(t *testing.T) {
 		return []event.Settled{{Started: true}}
 	})
 	require.Error(t, err)
-	require.Len(t, others, 1, "only what nobody else works on")
+	require.Len(t, others, 1, "only unlocked rows")
 	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM inbox`))
 }
 

@@ -25,7 +25,7 @@ func TestAttemptsLeasedAheadCountAsUnderWay(t *testing.T) {
 			Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
 			DestinationID: 1, Lease: receipt().ID, Lead: lead/2 - delivery.MaxLate/4,
 		}
-		db.settle(became(missed, delivery.Ours, delivery.CodeMissed))
+		db.settle(became(missed, delivery.Ours, delivery.CodeLateStart))
 		began, skipped := time.Now(), time.Duration(0)
 		var underWay []delivery.Job
 		for range steps {

@@ -177,7 +177,7 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 		{"a cleanup", func() error {
 			return second(db.DeadLetters.CleanUpDeadLetters(ctx, operation.Cleanup{Before: noon, Limit: 10}, ada))
 		}, "dead_letters_closed"},
-		{"what nobody was told of", func() error { return third(db.Errors.ClaimAlerts(ctx)) }, "dead_letters_to_notify"},
+		{"unreported failures", func() error { return third(db.Errors.ClaimAlerts(ctx)) }, "dead_letters_to_notify"},
 	} {
 		seen.forget()
 		_ = c.run()

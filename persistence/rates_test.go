@@ -92,7 +92,7 @@ func TestARateTakesRequestsBack(t *testing.T) {
 		require.NoError(t, err)
 		return grants[0].Granted
 	}
-	require.Equal(t, -5, take(-5), "nobody has taken any yet")
+	require.Equal(t, -5, take(-5), "none are taken yet")
 	require.Equal(t, 30, take(40))
 	require.Equal(t, -2, take(-2))
 	require.Equal(t, 2, take(40))

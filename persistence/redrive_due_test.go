@@ -25,7 +25,7 @@ func (d *database) due() (ids []int64) {
 	d.t.Helper()
 	_, _, err := d.DeadLetters.PlanAutomaticRedrive(d.t.Context(), automatic)
 	require.NoError(d.t, err)
-	page, err := d.DeadLetters.TakeDue(d.t.Context(), "run-of-the-schedule", automatic, 10, 1000)
+	page, err := d.DeadLetters.ClaimDue(d.t.Context(), "run-of-the-schedule", automatic, 10, 1000)
 	require.NoError(d.t, err)
 	for _, letter := range page.DeadLetters {
 		ids = append(ids, letter.ID)

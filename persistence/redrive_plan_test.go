@@ -23,11 +23,11 @@ func TestRedrivesUseTheirIndex(t *testing.T) {
 	db.exec(`SET enable_bitmapscan = off`)
 	db.exec(`SET enable_seqscan = off`) // redrives has few rows
 	db.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
-	_, err := db.Redrives.TakePage(t.Context(), "one", 5, 100)
+	_, err := db.Redrives.ClaimPage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)
 	_, _, err = db.DeadLetters.PlanAutomaticRedrive(t.Context(), automatic)
 	require.NoError(t, err)
-	_, err = db.DeadLetters.TakeDue(t.Context(), "owner", automatic, 5, 100)
+	_, err = db.DeadLetters.ClaimDue(t.Context(), "owner", automatic, 5, 100)
 	require.NoError(t, err)
 	_, err = db.DeadLetters.Unstarted(t.Context(), "one", 5)
 	require.NoError(t, err)

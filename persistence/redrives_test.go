@@ -41,7 +41,7 @@ func (d *database) createRedrive(id string, f operation.RedriveFilter) operation
 func (d *database) takeAll(id string, n int) (ids []int64) {
 	d.t.Helper()
 	for {
-		page, err := d.Redrives.TakePage(d.t.Context(), id, n, 1000)
+		page, err := d.Redrives.ClaimPage(d.t.Context(), id, n, 1000)
 		require.NoError(d.t, err)
 		if page.Drained || page.State != operation.Running {
 			return ids
@@ -126,7 +126,7 @@ func TestTwoRedrivesShareTheRows(t *testing.T) {
 	for _, id := range []string{"one", "two", "one", "two"} {
 		group.Go(func() error {
 			for {
-				page, err := db.Redrives.TakePage(t.Context(), id, 3, 1000)
+				page, err := db.Redrives.ClaimPage(t.Context(), id, 3, 1000)
 				if err != nil || page.Drained {
 					return err
 				}
@@ -158,7 +158,7 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	require.NoError(t, change(operation.Paused))
 	require.Empty(t, db.takeAll("one", 1))
 	require.NoError(t, change(operation.Running))
-	page, err := db.Redrives.TakePage(t.Context(), "one", 1, 1000)
+	page, err := db.Redrives.ClaimPage(t.Context(), "one", 1, 1000)
 	require.NoError(t, err)
 	require.Len(t, page.DeadLetters, 1)
 	require.NoError(t, change(operation.Canceled))
@@ -190,7 +190,7 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	mine := db.bury(5)
 	db.createRedrive("one", operation.RedriveFilter{})
 	take := func() int {
-		page, err := db.Redrives.TakePage(t.Context(), "one", 2, 3)
+		page, err := db.Redrives.ClaimPage(t.Context(), "one", 2, 3)
 		require.NoError(t, err)
 		require.False(t, page.Drained)
 		return len(page.DeadLetters)
@@ -211,12 +211,12 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	require.NoError(t, err)
 	db.createRedrive("one", operation.RedriveFilter{})
 	for range letters {
-		page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
+		page, err := db.Redrives.ClaimPage(ctx, "one", 1, 1)
 		require.NoError(t, err)
 		require.Len(t, page.DeadLetters, 1, "those before are not under way")
 		require.NoError(t, db.Outbox.Redeliver(ctx, page.DeadLetters[0].Receipt.ID, 1))
 	}
-	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
+	page, err := db.Redrives.ClaimPage(ctx, "one", 1, 1)
 	require.NoError(t, err)
 	require.True(t, page.Drained)
 	r, settled, err := db.Redrives.Settle(ctx, "one")
@@ -238,7 +238,7 @@ func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	db.buryDelivery(1)
 	db.createRedrive("one", operation.RedriveFilter{})
-	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
+	page, err := db.Redrives.ClaimPage(ctx, "one", 1, 1)
 	require.NoError(t, err)
 	require.NoError(t, db.Outbox.Redeliver(ctx, page.DeadLetters[0].Receipt.ID, 1))
 	blocked := func() []string {

@@ -153,7 +153,7 @@ func TestACommitWakesItsDestinations(t *testing.T) {
 	select {
 	case <-db.Outbox.Wakes():
 	case <-t.Context().Done():
-		require.Fail(t, "nobody was woken")
+		require.Fail(t, "no dispatcher was woken")
 	}
 	jobs := db.lease(10, 10)
 	require.Len(t, jobs, 1)
@@ -312,7 +312,7 @@ func TestAnEventThatManyWantIsFannedOut(t *testing.T) {
 	select {
 	case <-db.Outbox.Wakes():
 	case <-t.Context().Done():
-		require.Fail(t, "nobody was woken")
+		require.Fail(t, "no dispatcher was woken")
 	}
 	require.NoError(t, second(db.Subscriptions.DeleteSubscription(t.Context(), "s2400", ada)))
 	other := db.another()

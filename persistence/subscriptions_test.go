@@ -258,7 +258,7 @@ func TestSecretsAreRotated(t *testing.T) {
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, []delivery.Secret{}, admin)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
-	require.Nil(t, oldestSecret(db), "nobody here knows the age of a variable")
+	require.Nil(t, oldestSecret(db), "the age of a variable is unknown")
 	require.Equal(t, "secrets_of_variable", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "x"}, 0, ada)))
 	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("orders"), []delivery.Secret{{Value: "x"}}, ada)
 	require.Equal(t, "no_secrets", event.CodeOf(err))

@@ -70,7 +70,7 @@ func outcomeOf(check operations.DestinationCheck, since time.Time) (outcome stri
 		return "disabled", alertDisabled, true
 	case c.State == delivery.DestinationDisabled:
 		return "disabled", "", true // the operator who did it knows
-	case c.TroubleSince != nil:
+	case c.FailingSince != nil:
 		return "", "", false
 	case c.State == delivery.DestinationReady && c.StateAt.After(since):
 		return "resumed", "", true // a further failure starts a new watch
@@ -89,9 +89,9 @@ func alertText(r alert, name string, c delivery.Condition, disableAfter time.Dur
 		return fmt.Sprintf("destination %s accepts deliveries again; %s", name, waits)
 	case r == alertDisabled:
 		return fmt.Sprintf("destination %s is disabled: %s; %s", name, c.Reason, waits)
-	case c.TroubleSince == nil:
+	case c.FailingSince == nil:
 		return fmt.Sprintf("destination %s is failing; %s", name, waits)
 	}
 	return fmt.Sprintf("destination %s has been failing since %s: %s; %s; it will be disabled at %s unless it recovers", name,
-		c.TroubleSince.UTC().Format(time.RFC3339), c.Trouble, waits, c.TroubleSince.Add(disableAfter).UTC().Format(time.RFC3339))
+		c.FailingSince.UTC().Format(time.RFC3339), c.Failure, waits, c.FailingSince.Add(disableAfter).UTC().Format(time.RFC3339))
 }

@@ -94,7 +94,7 @@ func (w *watch) check(ctx workflow.Context) (outcome string, pause time.Duration
 	}
 	w.Checks++
 	c, now := check.Condition, workflow.Now(ctx)
-	w.Since = *c.TroubleSince
+	w.Since = *c.FailingSince
 	pause = lateInterval
 	if w.Checks <= earlyChecks {
 		pause = earlyInterval

@@ -38,7 +38,7 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 	env.since = now.Add(-2 * time.Minute)
 	env.check = operations.DestinationCheck{
 		Condition: delivery.Condition{
-			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), TroubleSince: &env.since, Trouble: "503",
+			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), FailingSince: &env.since, Failure: "503",
 		},
 		DisableAfter: event.Duration(disableAfter),
 	}
@@ -93,7 +93,7 @@ func TestWatchDestination_climbsToItsEnd(t *testing.T) {
 //   - a notification says so, because the failure was reported
 func TestWatchDestination_recovers(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
-	env.after(8*time.Minute, func(c *delivery.Condition) { c.TroubleSince = nil })
+	env.after(8*time.Minute, func(c *delivery.Condition) { c.FailingSince = nil })
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
 }
@@ -104,7 +104,7 @@ func TestWatchDestination_recovers(t *testing.T) {
 func TestWatchDestination_recoversWhilePaused(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) {
-		c.State, c.StateAt, c.By, c.TroubleSince = delivery.DestinationPaused, env.since.Add(9*time.Minute), "ada", nil
+		c.State, c.StateAt, c.By, c.FailingSince = delivery.DestinationPaused, env.since.Add(9*time.Minute), "ada", nil
 	})
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
@@ -119,7 +119,7 @@ func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 			env.check.Condition.State, env.check.Condition.By = delivery.DestinationDisabled, "ada"
 		},
 		"resumed": func(env *inTrouble) {
-			env.check.Condition.TroubleSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
+			env.check.Condition.FailingSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
 		},
 		"deleted": func(env *inTrouble) { env.check = operations.DestinationCheck{Gone: true} },
 	} {
@@ -149,7 +149,7 @@ func TestWatchDestination_takesOrders(t *testing.T) {
 			env.check.Condition.State, env.check.Condition.By = c.To, c.By
 			env.check.Condition.StateAt = env.Now()
 			if c.To == delivery.DestinationReady {
-				env.check.Condition.TroubleSince = nil
+				env.check.Condition.FailingSince = nil
 			}
 			return env.check.Condition, nil
 		}).Twice()
@@ -190,7 +190,7 @@ func TestWatchDestination_answersAnOrderThatCannotBeDone(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.OnActivity("UpdateDestination", mock.Anything, mock.Anything).Return(
 		delivery.Condition{}, temporal.NewApplicationError("not found", string(event.ClassFailed))).Once()
-	env.after(2*time.Minute+10*time.Second, func(c *delivery.Condition) { c.TroubleSince = nil })
+	env.after(2*time.Minute+10*time.Second, func(c *delivery.Condition) { c.FailingSince = nil })
 	var answer error
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(workflows.UpdateProbe, "probe", &testsuite.TestUpdateCallback{

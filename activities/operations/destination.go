@@ -52,12 +52,12 @@ func (a *Activities) CheckDestination(ctx context.Context, destinationID int64) 
 		return check, err
 	}
 	c, limit := check.Condition, time.Duration(check.DisableAfter)
-	if c.State != delivery.DestinationReady || c.TroubleSince == nil || time.Since(*c.TroubleSince) < limit {
+	if c.State != delivery.DestinationReady || c.FailingSince == nil || time.Since(*c.FailingSince) < limit {
 		return check, nil
 	}
 	check.Condition, err = a.Destinations.SetDestinationState(ctx, d.Name, delivery.DestinationDisabled, oversight.Actor{
 		Name:   SystemActor,
-		Reason: fmt.Sprintf("failing since %s: %s", c.TroubleSince.UTC().Format(time.RFC3339), c.Trouble),
+		Reason: fmt.Sprintf("failing since %s: %s", c.FailingSince.UTC().Format(time.RFC3339), c.Failure),
 	})
 	return check, err
 }

@@ -39,8 +39,8 @@ type ReplayStore interface {
 // RedriveStore stores bulk redrives.
 type RedriveStore interface {
 	OperationStore[operation.Redrive]
-	// TakePage claims the next n dead letters, or fewer if more than inFlight runs would be open.
-	TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
+	// ClaimPage claims the next n dead letters, or fewer if more than inFlight runs would be open.
+	ClaimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
 	// Settle ends the redrive if none of its runs is open, and returns it.
 	Settle(ctx context.Context, id string) (r operation.Redrive, settled bool, err error)
 }
@@ -49,8 +49,8 @@ type RedriveStore interface {
 type DueStore interface {
 	// PlanAutomaticRedrive schedules dead letters, and marks the exhausted ones.
 	PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error)
-	// TakeDue claims the first n that are due, or fewer if more than inFlight would be redriving.
-	TakeDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
+	// ClaimDue claims the first n that are due, or fewer if more than inFlight would be redriving.
+	ClaimDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
 }
 
 // RedrivePage runs one time slice of a bulk redrive: it claims dead letters and starts their runs for some seconds, unless the
@@ -77,7 +77,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 		return false, err
 	}
 	for slice := newTimeSlice(ctx); !slice.over(); {
-		page, err := a.Redrives.TakePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
+		page, err := a.Redrives.ClaimPage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
 		if err != nil || page.Drained || page.State != operation.Running {
 			return page.Drained, err
 		}
@@ -119,7 +119,7 @@ func (a *Activities) RedriveDue(ctx context.Context) (operation.DueProgress, err
 		return done, err
 	}
 	for slice := newTimeSlice(ctx); !slice.over(); {
-		page, err := a.Due.TakeDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
+		page, err := a.Due.ClaimDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
 		if err != nil {
 			return done, err
 		}

@@ -20,7 +20,7 @@ import (
 
 // shelf keeps one destination and one subscription in memory, so that tests see which calls a store gets.
 type shelf struct {
-	Books
+	Store
 
 	there   *delivery.Destination
 	broken  error // the error of what is stored
@@ -68,9 +68,9 @@ func (s *shelf) Audit(_ context.Context, e oversight.AuditEntry) error {
 	return nil
 }
 
-func deskOn(s *shelf) *Desk {
-	return &Desk{
-		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" },
+func serviceOn(s *shelf) *Service {
+	return &Service{
+		Store: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" },
 		CheckSignature: func(json.RawMessage) error { return nil },
 	}
 }
@@ -109,7 +109,7 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 		"for nothing to be sent": {nil, queue, text, "", "invalid_secret"},
 	} {
 		s := &shelf{there: c.there}
-		_, made, err := deskOn(s).Apply(t.Context(), c.wanted, c.given, oversight.Actor{})
+		_, made, err := serviceOn(s).Apply(t.Context(), c.wanted, c.given, oversight.Actor{})
 		if c.code != "" {
 			require.Equal(t, c.code, event.CodeOf(err), name)
 			require.NotContains(t, err.Error(), text, name)
@@ -129,7 +129,7 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 func TestADestinationThatCannotBeReadKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	s := &shelf{there: &delivery.Destination{Name: "crm"}, broken: &event.Error{Code: delivery.CodeUnreadable}}
-	_, made, err := deskOn(s).Apply(t.Context(), endpoint("crm"), "", oversight.Actor{})
+	_, made, err := serviceOn(s).Apply(t.Context(), endpoint("crm"), "", oversight.Actor{})
 	require.NoError(t, err)
 	require.Empty(t, made)
 	require.Equal(t, "crm", s.applied.Name)
@@ -140,16 +140,16 @@ func TestASecretIsRotated(t *testing.T) {
 	t.Parallel()
 	there := endpoint("crm")
 	s := &shelf{there: &there}
-	made, err := deskOn(s).Rotate(t.Context(), "crm", "", time.Hour, oversight.Actor{})
+	made, err := serviceOn(s).Rotate(t.Context(), "crm", "", time.Hour, oversight.Actor{})
 	require.NoError(t, err)
 	require.Equal(t, "whsec_bWFkZSBieSB0aGUgZGVzaw==", made)
 	require.Equal(t, time.Hour, s.grace)
 	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
-		_, err = deskOn(s).Rotate(t.Context(), "crm", "", grace, oversight.Actor{})
+		_, err = serviceOn(s).Rotate(t.Context(), "crm", "", grace, oversight.Actor{})
 		require.Equal(t, "invalid_grace", event.CodeOf(err))
 	}
 	there.HTTP.Secrets = "CRM_SECRET"
-	_, err = deskOn(s).Rotate(t.Context(), "crm", "", 0, oversight.Actor{})
+	_, err = serviceOn(s).Rotate(t.Context(), "crm", "", 0, oversight.Actor{})
 	require.ErrorContains(t, err, "CRM_SECRET")
 	require.NotContains(t, Fingerprint(delivery.Secret{Value: made}), "bWFkZSBi")
 	require.NotEqual(t, Fingerprint(delivery.Secret{Value: made}), Fingerprint(delivery.Secret{Value: made + "x"}))
@@ -189,7 +189,7 @@ func TestATrial(t *testing.T) {
 		}},
 	}
 	out := &line{result: delivery.Result{Kind: delivery.OK, Code: "200", Took: 3 * time.Millisecond, Answer: []byte("thanks")}}
-	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	trials := &Trials{Store: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
 
 	r, err := trials.Try(t.Context(), "customers", Choice{}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestEverySampleIsTried(t *testing.T) {
 	there := endpoint("crm")
 	s := &shelf{there: &there, sub: delivery.Subscription{ID: 5, Name: "all", To: "crm"}}
 	out := &line{result: delivery.Result{Kind: delivery.OK, Code: "200"}}
-	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	trials := &Trials{Store: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
 	all, err := trials.Samples.All(delivery.Events{})
 	require.NoError(t, err)
 	last := all[len(all)-1]
@@ -271,7 +271,7 @@ samples:
 	s := &shelf{there: &there, sub: delivery.Subscription{ID: 5, Name: "acme", To: "crm", Events: delivery.Events{
 		Providers: []string{"acme"},
 	}}}
-	trials := &Trials{Books: s, HTTP: &line{}, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	trials := &Trials{Store: s, HTTP: &line{}, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
 	_, err = trials.Check(t.Context(), "acme", Choice{})
 	require.ErrorContains(t, err, "the sample a.b of acme has no event of this type")
 
@@ -297,7 +297,7 @@ func TestACheckOfTypesWithoutSamples(t *testing.T) {
 		}},
 	}
 	out := &line{}
-	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	trials := &Trials{Store: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
 	first := func(which Choice) delivery.Finding {
 		t.Helper()
 		found, err := trials.Check(t.Context(), "invoices", which)

@@ -15,8 +15,8 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Books stores destinations. Each change writes one audit entry in its transaction.
-type Books interface {
+// Store stores destinations. Each change writes one audit entry in its transaction.
+type Store interface {
 	// Destination returns one by its name or number, or event.ErrNotFound.
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
 	// ApplyDestination creates a destination, or updates the one of its name; nil keeps the secrets.
@@ -31,9 +31,9 @@ type Books interface {
 	) (delivery.Condition, error)
 }
 
-// Desk changes destinations. It is safe for concurrent use, also by several processes.
-type Desk struct {
-	Books
+// Service changes destinations. It is safe for concurrent use, also by several processes.
+type Service struct {
+	Store
 
 	// NewSecret returns a new secret in the form of Standard Webhooks.
 	NewSecret func() string
@@ -49,7 +49,7 @@ type Desk struct {
 }
 
 // Warnings lists likely mistakes in a destination, and in a subscription to it. Either can be nil.
-func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
+func (d *Service) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
 	if to != nil && to.HTTP != nil {
 		if err := d.CheckAddress(to.HTTP.URL); err != nil {
 			warnings = append(warnings, "http.url: "+err.Error())
@@ -61,7 +61,7 @@ func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (war
 	return append(warnings, d.reservedWarnings(to, s)...)
 }
 
-func (d *Desk) reservedWarnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
+func (d *Service) reservedWarnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
 	if to == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ const (
 // Apply creates a destination, or updates the one of its name. A new HTTP endpoint whose secrets are in no variable gets the
 // given secret, or a new one; it is returned, and never shown again. For an existing endpoint a given secret replaces all
 // others; without one they stay.
-func (d *Desk) Apply(
+func (d *Service) Apply(
 	ctx context.Context, wanted delivery.Destination, secret string, by oversight.Actor,
 ) (applied delivery.Destination, made string, err error) {
 	if wanted.HTTP != nil && !wanted.HTTP.IsStandard() {
@@ -108,7 +108,7 @@ func (d *Desk) Apply(
 
 // secretsFor returns the secrets that replace those of a destination; nil keeps them. A generated secret belongs to the version
 // that was read: of two concurrent requests the second is refused, and doesn't replace the secret that the first one has shown.
-func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
+func (d *Service) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
 	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {
 		if given != "" {
 			return nil, event.Rejectf("invalid_secret", "secret is given, and the destination takes none or has those of a variable")
@@ -139,7 +139,7 @@ func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, giv
 
 // Rotate gives a destination a new secret: the given one or a generated one. Requests are also signed with the old one until
 // the grace period, of at most MaxGrace, has passed. The secret is returned, and never shown again.
-func (d *Desk) Rotate(
+func (d *Service) Rotate(
 	ctx context.Context, nameOrID, given string, grace time.Duration, by oversight.Actor,
 ) (secret string, err error) {
 	if grace < 0 || grace > MaxGrace {

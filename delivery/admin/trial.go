@@ -12,8 +12,8 @@ import (
 	"holdfast/event/oversight"
 )
 
-// TrialBooks stores what a trial needs.
-type TrialBooks interface {
+// TrialStore stores what a trial needs.
+type TrialStore interface {
 	// Subscription returns one by its name or number, or event.ErrNotFound.
 	Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error)
 	Target(ctx context.Context, subscriptionID int64) (delivery.Target, error)
@@ -33,7 +33,7 @@ type Sender interface {
 
 // Trials tries and checks subscriptions.
 type Trials struct {
-	Books TrialBooks
+	Store TrialStore
 	// HTTP and Temporal send to the two kinds of destination.
 	HTTP, Temporal Sender
 	// Samples returns events of the definitions.
@@ -73,7 +73,7 @@ func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by 
 		return delivery.Trial{}, err
 	}
 	did := by.Did(oversight.AuditSubscriptionTest, "subscription:"+target.Subscription.Name, nil)
-	if err := t.Books.Audit(ctx, did); err != nil {
+	if err := t.Store.Audit(ctx, did); err != nil {
 		return delivery.Trial{}, err
 	}
 	r := t.send(ctx, target, message)
@@ -85,11 +85,11 @@ func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by 
 }
 
 func (t *Trials) target(ctx context.Context, subscription string) (delivery.Target, error) {
-	s, err := t.Books.Subscription(ctx, subscription)
+	s, err := t.Store.Subscription(ctx, subscription)
 	if err != nil {
 		return delivery.Target{}, err
 	}
-	return t.Books.Target(ctx, s.ID)
+	return t.Store.Target(ctx, s.ID)
 }
 
 func (t *Trials) send(ctx context.Context, target delivery.Target, m delivery.Message) delivery.Result {
@@ -140,7 +140,7 @@ func (t *Trials) message(
 }
 
 func (t *Trials) stored(ctx context.Context, eventID string) (delivery.Message, error) {
-	found, _, err := t.Books.Messages(ctx, []string{eventID}, maxBody)
+	found, _, err := t.Store.Messages(ctx, []string{eventID}, maxBody)
 	if err != nil {
 		return delivery.Message{}, err
 	}

@@ -243,7 +243,7 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 	case <-timer.C:
 	}
 	if time.Now().After(j.StartBy) {
-		return newResult(delivery.Ours, delivery.CodeMissed, "the attempt couldn't start in its time slot"), false
+		return newResult(delivery.Ours, delivery.CodeLateStart, "the attempt couldn't start in its time slot"), false
 	}
 	return result, true
 }
@@ -273,7 +273,7 @@ func (d *Dispatcher) reportOffline(begins bool, lasted time.Duration) {
 	if begins {
 		text := "more than half of the destinations stopped connecting within " + reachWindow.String() +
 			": Holdfast assumes that its own network is down; attempts don't count and breakers stay closed"
-		slog.Error("dispatch.cut_off", "error", text)
+		slog.Error("dispatch.disconnected", "error", text)
 		d.alert(codeOffline, event.ClassTransient, "", text)
 		return
 	}

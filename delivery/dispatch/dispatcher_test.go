@@ -155,7 +155,7 @@ func TestOutcomesAreKeptWhileTheQueueIsAway(t *testing.T) {
 			return nil
 		}
 		away <- struct{}{}
-		return &event.Error{Class: event.ClassTransient, Code: "away"}
+		return &event.Error{Class: event.ClassTransient, Code: "connection_lost"}
 	}
 	var sent atomic.Int32
 	start(t, m, 8, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
@@ -208,7 +208,7 @@ func TestWhatCannotBeReadIsNotAttempted(t *testing.T) {
 			for _, j := range m.leased { // it is due again at once
 				defer func() { m.due[j.Key] = time.Time{} }()
 			}
-			return &event.Error{Class: event.ClassTransient, Code: "away"}
+			return &event.Error{Class: event.ClassTransient, Code: "connection_lost"}
 		}
 		return nil
 	}
@@ -365,7 +365,7 @@ func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	})
 	require.NoError(t, d.Stop(t.Context(), time.Minute))
 	require.Len(t, sink.entries, 2)
-	require.Equal(t, "cut_off", sink.entries[0].Code)
+	require.Equal(t, "network_down", sink.entries[0].Code)
 	require.Equal(t, "connected_again", sink.entries[1].Code)
 }
 
@@ -388,7 +388,7 @@ func TestAnAttemptStartsAtItsTime(t *testing.T) {
 	defer m.mu.Unlock()
 	for _, s := range m.settled {
 		if s.Key == missed.Key {
-			require.Equal(t, delivery.CodeMissed, s.Code)
+			require.Equal(t, delivery.CodeLateStart, s.Code)
 			require.Equal(t, delivery.Ours, s.Kind)
 			require.Less(t, time.Until(s.DueAt), time.Millisecond)
 		}

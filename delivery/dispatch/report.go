@@ -24,12 +24,12 @@ func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Settle
 		}
 		return
 	}
-	leftOut, tell := d.failures.next(s.DestinationID, time.Now())
-	if !tell {
+	suppressed, due := d.failures.next(s.DestinationID, time.Now())
+	if !due {
 		return
 	}
 	slog.WarnContext(ctx, "delivery.failure", append(r.fields(m, s), "outcome", outcomeOf(s.Kind), "dead", s.Dead, "error", s.Error,
-		"suppressed", leftOut)...)
+		"suppressed", suppressed)...)
 }
 
 func (r preparedJob) fields(m delivery.Message, s delivery.Settled) []any {
@@ -56,12 +56,12 @@ type failureLog struct {
 
 type lastLine struct {
 	at      time.Time
-	leftOut int
+	suppressed int
 }
 
 func newFailureLog() *failureLog { return &failureLog{last: map[int64]*lastLine{}, swap: time.Now()} }
 
-func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell bool) {
+func (f *failureLog) next(destination int64, now time.Time) (suppressed int, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.swap) > failuresFor {
@@ -73,11 +73,11 @@ func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell b
 		f.last[destination] = line
 	}
 	if now.Sub(line.at) < failureEvery {
-		line.leftOut++
+		line.suppressed++
 		return 0, false
 	}
-	leftOut, line.at, line.leftOut = line.leftOut, now, 0
-	return leftOut, true
+	suppressed, line.at, line.suppressed = line.suppressed, now, 0
+	return suppressed, true
 }
 
 // trace starts the span of an attempt, in the trace of the event if that is exported. The sender passes the context on to the
@@ -85,7 +85,7 @@ func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell b
 func (d *Dispatcher) trace(ctx context.Context, r preparedJob, m delivery.Message) (context.Context, func(delivery.Result)) {
 	carrier := propagation.MapCarrier{"traceparent": m.Receipt.Trace}
 	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
-	//nolint:spancheck // who calls what it gives ends it
+	//nolint:spancheck // the caller ends it
 	ctx, span := d.tracer.Start(ctx, "deliver", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
 		attribute.String("event_id", r.EventID), attribute.String("subscription", r.target.Subscription.Name),
 		attribute.String("destination", r.target.Destination.Name), attribute.Int("attempt", r.Attempts+1),

@@ -63,7 +63,7 @@ func (w *world) checkDeliveries() {
 		if err != nil {
 			return err
 		}
-		found, err := s.Ledgers.CheckDeliveries(ctx, ledgers.Receiver{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
+		found, err := s.Ledgers.CheckDeliveries(ctx, ledgers.Endpoint{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
 		for _, f := range found {
 			if f.Broken() {
 				w.t.Errorf("%s: %d, such as %v", f.Invariant, f.Count, f.Examples)

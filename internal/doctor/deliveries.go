@@ -29,13 +29,13 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	switch {
 	case stats.States[delivery.DestinationDisabled] > 0:
 		v = resultFail
-	case len(stats.Troubled) > 0 || stopped > 0:
+	case len(stats.Failing) > 0 || stopped > 0:
 		v = resultWarn
 	}
 	detail := fmt.Sprintf("%d ready, %d paused, %d disabled", stats.States[delivery.DestinationReady],
 		stats.States[delivery.DestinationPaused], stats.States[delivery.DestinationDisabled])
-	if len(stats.Troubled) > 0 {
-		detail += "; failing: " + strings.Join(stats.Troubled, ", ")
+	if len(stats.Failing) > 0 {
+		detail += "; failing: " + strings.Join(stats.Failing, ", ")
 	}
 	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)

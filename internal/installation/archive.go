@@ -30,7 +30,7 @@ func NewPurger(cfg config.Config, store *persistence.Store) (Purger, error) {
 }
 
 // NewArchiveKeeper returns the configured archive's keeper, or nil. It opens no connection.
-func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Keeper, error) {
+func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Archiver, error) {
 	if cfg.Retention.Archive == "" {
 		return nil, nil //nolint:nilnil // nil means no archive
 	}
@@ -38,7 +38,7 @@ func NewArchiveKeeper(cfg config.Config, store *persistence.Store) (*archive.Kee
 	if err != nil {
 		return nil, fmt.Errorf("HOLDFAST_ARCHIVE: %w", err)
 	}
-	return &archive.Keeper{Store: store.Upkeep, Bucket: bucket}, nil
+	return &archive.Archiver{Store: store.Upkeep, Bucket: bucket}, nil
 }
 
 // Retention returns the configured retention times.

@@ -17,7 +17,7 @@ import (
 
 // DeliveryAdmin serves operators' actions on deliveries.
 type DeliveryAdmin struct {
-	*admin.Desk
+	*admin.Service
 
 	Trials *admin.Trials
 
@@ -35,11 +35,11 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
 	return &DeliveryAdmin{
-		Desk: &admin.Desk{
-			Books: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
+		Service: &admin.Service{
+			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
 		},
-		Trials:   &admin.Trials{Books: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
+		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,
 	}
 }

@@ -52,7 +52,7 @@ func finish(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer store.Close()
-	if _, err = store.Writer.EnforceVerdicts(ctx); err != nil {
+	if _, err = store.Writer.EnforceDecisions(ctx); err != nil {
 		return err
 	}
 	_, err = store.Subscriptions.SealHeaders(ctx)

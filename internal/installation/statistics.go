@@ -42,7 +42,7 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.
 	if err != nil {
 		return oversight.Stats{}, err
 	}
-	stats.Deliveries, stats.FailingDestinations = []oversight.DeliveryCount{}, deliveries.Troubled
+	stats.Deliveries, stats.FailingDestinations = []oversight.DeliveryCount{}, deliveries.Failing
 	for _, n := range deliveries.Open {
 		stats.Deliveries = append(stats.Deliveries, oversight.DeliveryCount{Status: string(n.Status), Count: n.Count, Oldest: n.Oldest})
 	}
@@ -88,7 +88,7 @@ func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversig
 		open.add(n.Count, n.Oldest)
 	}
 	report.Waiting = []oversight.Backlog{oversight.Backlog(letters), oversight.Backlog(inbox), oversight.Backlog(open)}
-	report.FailingDestinations = deliveries.Troubled
+	report.FailingDestinations = deliveries.Failing
 	return report, nil
 }
 

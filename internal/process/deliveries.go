@@ -96,7 +96,7 @@ func untilDone(piece func(context.Context) (int64, error)) func(context.Context)
 // without the workflow, operators aren't notified and the destination is never disabled. It begins with destinations that are
 // new to this process, and continues with those that have waited the longest.
 func (p *process) watchFailing(ctx context.Context) (more bool, err error) {
-	failing, err := p.store.Subscriptions.Troubled(ctx, failingAfter)
+	failing, err := p.store.Subscriptions.Failing(ctx, failingAfter)
 	if err != nil {
 		return false, err
 	}
@@ -137,7 +137,7 @@ func (p *process) observeDeliveries() error {
 				f.Age[string(open.Status)] = time.Since(*open.Oldest)
 			}
 		}
-		for name, breaker := range stats.TroubledBreakers {
+		for name, breaker := range stats.FailingBreakers {
 			f.Failing[name] = string(breaker)
 		}
 		for state, n := range stats.Breakers {

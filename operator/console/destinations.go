@@ -138,7 +138,7 @@ func (c *Console) listDestinations(ctx *fiber.Ctx) error {
 }
 
 func isFailing(d deliveryapi.DestinationView) bool {
-	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
+	return d.Condition.FailingSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
 func (l destinationList) wants(d deliveryapi.DestinationView) bool {

@@ -47,8 +47,8 @@ func newDestinations() *destinations {
 }
 
 func (s *destinations) shown() console.Options {
-	changes := &admin.Desk{
-		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
+	changes := &admin.Service{
+		Store: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
 		CheckSignature: func(json.RawMessage) error { return nil },
 		Providers:      func() []string { return []string{"stripe"} },
 		Reserved:       handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,

@@ -26,7 +26,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	since := time.Now()
 	row := destinationRow{DestinationView: deliveryapi.DestinationView{
 		Destination: delivery.Destination{Name: "billing"},
-		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
+		Condition:   delivery.Condition{State: delivery.DestinationReady, Failure: "http_503", FailingSince: &since, Waiting: 12345},
 	}}
 	v := frame.View{
 		Page: frame.Page{Data: destinationList{Rows: []destinationRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},

@@ -20,10 +20,10 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 		letter := died(t, store, receiptAt(n), bodyOf(n))
 		require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
 	}
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
-	require.EqualValues(t, 2, purge(t, keeper, retention.DeadLetters))
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: bucket}
+	require.EqualValues(t, 2, purge(t, archiver, retention.DeadLetters))
 	process(t, store, receiptAt(3), bodyOf(3))
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events))
 	genuine := strings.Split(strings.TrimSpace(content(t, bucket)), "\n")
 	letter, stored := genuine[0], genuine[2]
 

@@ -21,11 +21,11 @@ func Read(ctx context.Context, b Bucket) (io.ReadCloser, error) {
 }
 
 // Read returns the lines of the archive: see the function Read. The error may mean that files were written to another archive.
-func (k *Keeper) Read(ctx context.Context) (io.ReadCloser, error) {
-	if _, err := k.isNew(ctx); err != nil {
+func (a *Archiver) Read(ctx context.Context) (io.ReadCloser, error) {
+	if _, err := a.isNew(ctx); err != nil {
 		return nil, err
 	}
-	return Read(ctx, k.Bucket)
+	return Read(ctx, a.Bucket)
 }
 
 func copyAll(ctx context.Context, b Bucket, names []string, out io.Writer) error {

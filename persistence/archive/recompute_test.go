@@ -21,7 +21,7 @@ func namedBody(n int) []byte {
 }
 
 // historyOf reads from the archive what events did to entities.
-func historyOf(t *testing.T, k *archive.Keeper, store *persistence.Store, refs []event.EntityRef) retention.Archived {
+func historyOf(t *testing.T, a *archive.Archiver, store *persistence.Store, refs []event.EntityRef) retention.Archived {
 	t.Helper()
 	var all []event.Entity
 	for _, ref := range refs {
@@ -29,7 +29,7 @@ func historyOf(t *testing.T, k *archive.Keeper, store *persistence.Store, refs [
 		require.NoError(t, err)
 		all = append(all, e)
 	}
-	in, err := k.Read(t.Context())
+	in, err := a.Read(t.Context())
 	require.NoError(t, err)
 	defer in.Close()
 	reader := importer.Reader{Lookup: catalogue(t).Lookup, Format: importer.FormatJSON}
@@ -45,7 +45,7 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 		for name, bucket := range buckets(t) {
 			t.Run(fmt.Sprint(name, " whole ", isWhole), func(t *testing.T) {
 				store := open(t)
-				k := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
+				a := &archive.Archiver{Store: store.Upkeep, Bucket: bucket}
 				var ids []string
 				for n := range 4 {
 					r := receiptAt(n)
@@ -57,15 +57,15 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 						require.EqualValues(t, 1, removed)
 					}
 				}
-				purge(t, k, retention.Events)
+				purge(t, a, retention.Events)
 
 				plan, err := store.Upkeep.PlanExpunge(t.Context(), nil, ids[3])
 				require.NoError(t, err)
 				require.Len(t, plan.Incomplete, 1)
-				history := historyOf(t, k, store, plan.Incomplete)
+				history := historyOf(t, a, store, plan.Incomplete)
 				gone, err := store.Upkeep.ExpungeWith(t.Context(), history, ids[3], 0, by)
 				require.NoError(t, err)
-				require.NoError(t, k.Clean(t.Context()))
+				require.NoError(t, a.Clean(t.Context()))
 				require.NotContains(t, content(t, bucket), "name3")
 				e, err := store.Read.Entity(t.Context(), plan.Incomplete[0])
 				require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 				require.Equal(t, ids[2], e.Last.EventID)
 
 				// A later one, which the base covers now.
-				history = historyOf(t, k, store, gone.Recomputed)
+				history = historyOf(t, a, store, gone.Recomputed)
 				gone, err = store.Upkeep.ExpungeWith(t.Context(), history, ids[2], 0, by)
 				require.NoError(t, err)
 				require.Equal(t, plan.Incomplete, gone.Recomputed)

@@ -19,7 +19,7 @@ func TestWhatIsExpungedDuringAnImportDoesNotComeBack(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	letter := died(t, store, receiptAt(0), bodyOf(0))
 	require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
-	require.EqualValues(t, 1, purge(t, &archive.Keeper{Store: store.Upkeep, Bucket: bucket}, retention.DeadLetters))
+	require.EqualValues(t, 1, purge(t, &archive.Archiver{Store: store.Upkeep, Bucket: bucket}, retention.DeadLetters))
 
 	address := cluster.Database(t)
 	fresh, err := persistence.Open(t.Context(), persistence.Config{URL: address, MaxConns: 5})

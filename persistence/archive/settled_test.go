@@ -28,9 +28,9 @@ func dueFiles(t *testing.T, store *persistence.Store) (files, due int64) {
 //   - until it is so old that no transaction of its time can be open
 func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: bucket}
 	process(t, store, receiptAt(0), bodyOf(0))
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events))
 	files, due := dueFiles(t, store)
 	require.Equal(t, []int64{1, 0}, []int64{files, due}, "all of it is removed")
 
@@ -38,7 +38,7 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		process(t, store, receiptAt(1+n), bodyOf(1+n))
 	}
 	writing := failing{bucket, func() error {
-		require.NoError(t, keeper.Clean(t.Context()))
+		require.NoError(t, archiver.Clean(t.Context()))
 		files, due := dueFiles(t, store)
 		require.Equal(t, []int64{2, 1}, []int64{files, due}, "it is about to be written")
 		return nil
@@ -50,15 +50,15 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
 		return err
 	}}
-	removed, err := (&archive.Keeper{Store: store.Upkeep, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())
+	removed, err := (&archive.Archiver{Store: store.Upkeep, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, removed)
 	for _, when := range []string{"not all of it is removed", "and it is young"} {
 		files, due := dueFiles(t, store)
 		require.Equal(t, []int64{2, 1}, []int64{files, due}, when)
-		require.NoError(t, keeper.Clean(t.Context()))
+		require.NoError(t, archiver.Clean(t.Context()))
 	}
-	require.NoError(t, (&archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
+	require.NoError(t, (&archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{2, 0}, []int64{files, due})
 }
@@ -73,16 +73,16 @@ func (missing) Get(context.Context, string) (io.ReadCloser, error) { return nil,
 func TestAFileThatWasWrittenIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	process(t, store, receiptAt(0), bodyOf(0))
-	_, err := (&archive.Keeper{Store: dying{store.Upkeep}, Bucket: bucket}).PurgeBatch(t.Context(), retention.Events, time.Now())
+	_, err := (&archive.Archiver{Store: dying{store.Upkeep}, Bucket: bucket}).PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, errKilled)
 	files, due := dueFiles(t, store)
 	require.Equal(t, []int64{1, 1}, []int64{files, due})
 
-	elsewhere := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: missing{bucket}}
+	elsewhere := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: missing{bucket}}
 	require.ErrorContains(t, elsewhere.Clean(t.Context()), "is missing")
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{1, 1}, []int64{files, due})
-	require.NoError(t, (&archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
+	require.NoError(t, (&archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}).Clean(t.Context()))
 	files, due = dueFiles(t, store)
 	require.Equal(t, []int64{1, 0}, []int64{files, due})
 }

@@ -127,7 +127,7 @@ func (s *Store) read(ctx context.Context, after feed.Cursor, limit int) (h head,
 		return err
 	})
 	b.Queue(readHead).QueryRow(func(r pgx.Row) error { return r.Scan(h.columns()...) })
-	return h, rows, end, s.db.Look(ctx, b)
+	return h, rows, end, s.db.SendRead(ctx, b)
 }
 
 // raise begins a new epoch, unless another process has just done so.
@@ -183,15 +183,15 @@ func scanRow(r pgx.CollectableRow) (one row, err error) {
 func cut(rows []row, after feed.Cursor, limit int) (feed.Page, error) {
 	p, read := feed.Page{Next: after}, 0
 	for _, r := range rows {
-		var told []feed.Change
-		if err := json.Unmarshal(r.items, &told); err != nil {
+		var reported []feed.Change
+		if err := json.Unmarshal(r.items, &reported); err != nil {
 			return p, fmt.Errorf("decode changes: %w", err)
 		}
 		at := feed.Cursor{Epoch: after.Epoch, XID: r.xid, Seq: r.seq}
 		if r.xid == after.XID && r.seq == after.Seq {
-			at.Item = min(after.Item, len(told))
+			at.Item = min(after.Item, len(reported))
 		}
-		for _, c := range told[at.Item:] {
+		for _, c := range reported[at.Item:] {
 			if len(p.Items) == limit {
 				p.More = true
 				return p, nil
@@ -201,7 +201,7 @@ func cut(rows []row, after feed.Cursor, limit int) (feed.Page, error) {
 			p.Items = append(p.Items, c)
 		}
 		p.Next = feed.Cursor{Epoch: at.Epoch, XID: r.xid, Seq: r.seq + 1}
-		read += len(told)
+		read += len(reported)
 	}
 	p.More = len(rows) == maxRows || read >= limit+after.Item
 	return p, nil

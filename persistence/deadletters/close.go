@@ -19,19 +19,19 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// holdEvent locks the event of a dead letter, which comes before the row in the lock order.
-const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
+// lockEvent locks the event of a dead letter, which comes before the row in the lock order.
+const lockEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
 
-// holdQueued locks the delivery of a dead letter, if it is queued. Transactions that end deliveries lock them before their dead
+// lockQueued locks the delivery of a dead letter, if it is queued. Transactions that end deliveries lock them before their dead
 // letters; the reverse order would deadlock.
-const holdQueued = `
+const lockQueued = `
 SELECT FROM delivery_queue AS q
   JOIN dead_letters AS l ON l.event_id = q.event_id AND l.subscription_id = q.subscription_id
  WHERE l.id = $1 FOR UPDATE OF q`
 
-// holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile waits.
+// lockDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile waits.
 // isFree means that it is open or exhausted, or that its owner's lease (redriveLease) has ended.
-const holdDeadLetter = `
+const lockDeadLetter = `
 SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
        state IN ('open', 'exhausted')
            OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval),
@@ -84,8 +84,8 @@ func ScanOutdated(row pgx.Row) (o retention.Outdated, err error) {
 	return o, err
 }
 
-// heldDeadLetter is a dead letter whose row this transaction has locked.
-type heldDeadLetter struct {
+// lockedDeadLetter is a dead letter whose row this transaction has locked.
+type lockedDeadLetter struct {
 	id         int64
 	state      event.DeadLetterState
 	replacedBy string
@@ -98,14 +98,14 @@ type heldDeadLetter struct {
 	subscription int64
 }
 
-func (h heldDeadLetter) object() string { return "dead_letter:" + strconv.FormatInt(h.id, 10) }
+func (h lockedDeadLetter) object() string { return "dead_letter:" + strconv.FormatInt(h.id, 10) }
 
-func (h heldDeadLetter) refusal() error {
+func (h lockedDeadLetter) refusal() error {
 	return &event.StateError{ID: h.id, State: h.state, ReplacedBy: h.replacedBy}
 }
 
 // detail names the event for the audit log, since the row may be removed.
-func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
+func (h lockedDeadLetter) detail(more map[string]any) json.RawMessage {
 	detail := map[string]any{"event_id": h.eventID, "workflow_id": h.workflowID, "state": h.state}
 	for name, value := range more {
 		detail[name] = value
@@ -113,12 +113,12 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 	return audit.DetailOf(detail)
 }
 
-// hold begins a transaction that locks a dead letter.
-func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postgres.Transaction, err error) {
+// lock begins a transaction that locks a dead letter.
+func (s *Store) lock(ctx context.Context, id int64) (h lockedDeadLetter, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
-	b.Queue(holdEvent, id)
-	b.Queue(holdQueued, id)
-	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
+	b.Queue(lockEvent, id)
+	b.Queue(lockQueued, id)
+	b.Queue(lockDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree, &h.subscription)
 	})
 	h.id = id
@@ -130,7 +130,7 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postg
 // letter is kept. If the dead letter is of a delivery, only the delivery is given up: the event stays processed. The error is a
 // *event.StateError if the dead letter is resolved, redriving or discarded.
 func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
-	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h lockedDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {
 			return h.refusal()
 		}
@@ -142,7 +142,7 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 			audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
 			return nil
 		}
-		taken, err := s.giveUp(ctx, tx, h, writer.VerdictBy(by, h.eventID, event.OutcomeDiscarded))
+		taken, err := s.giveUp(ctx, tx, h, writer.DecisionBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 // DeleteDeadLetter removes a dead letter that is resolved or discarded; others are needed to recover the event, so the error is a
 // *event.StateError. A decision about the event stays.
 func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
-	return s.closeDeadLetter(ctx, "delete", id, func(_ *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+	return s.closeDeadLetter(ctx, "delete", id, func(_ *postgres.Transaction, h lockedDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
@@ -165,7 +165,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 }
 
 // giveUp stores a decision about the event of a dead letter, and closes the dead letter.
-func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadLetter, v event.Decision) (writer.Effects, error) {
+func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter, v event.Decision) (writer.Effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return writer.Effects{}, fmt.Errorf("decode receipt: %w", err)
@@ -175,21 +175,21 @@ func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadL
 	if err := t.Send(ctx, b); err != nil {
 		return writer.Effects{}, err
 	}
-	return writer.Pass(ctx, s.writer, t, v, r)
+	return writer.Decide(ctx, s.writer, t, v, r)
 }
 
 // closeDeadLetter runs a change of one dead letter, which queues its last statements or refuses.
 func (s *Store) closeDeadLetter(
-	ctx context.Context, verb string, id int64, change func(*postgres.Transaction, heldDeadLetter, *pgx.Batch) error,
+	ctx context.Context, verb string, id int64, change func(*postgres.Transaction, lockedDeadLetter, *pgx.Batch) error,
 ) error {
 	doing := fmt.Sprintf("%s dead letter %d", verb, id)
-	held, tx, err := s.hold(ctx, id)
+	locked, tx, err := s.lock(ctx, id)
 	if err != nil {
 		return postgres.Failure(doing, err)
 	}
 	defer tx.Rollback(ctx)
 	b := &pgx.Batch{}
-	if err := change(tx, held, b); err != nil {
+	if err := change(tx, locked, b); err != nil {
 		return postgres.Failure(doing, err)
 	}
 	return postgres.Failure(doing, tx.Commit(ctx, b))

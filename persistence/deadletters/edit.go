@@ -52,18 +52,18 @@ func (s *Store) EditDeadLetter(ctx context.Context, e operation.Edit, by oversig
 }
 
 func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) (id int64, err error) {
-	held, tx, err := s.hold(ctx, e.DeadLetter)
+	locked, tx, err := s.lock(ctx, e.DeadLetter)
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback(ctx)
-	if held.subscription != 0 {
+	if locked.subscription != 0 {
 		return 0, errEditDelivery
 	}
-	if !held.isFree {
-		return 0, held.refusal()
+	if !locked.isFree {
+		return 0, locked.refusal()
 	}
-	revised, err := revise(ctx, tx, held, e.EventID)
+	revised, err := revise(ctx, tx, locked, e.EventID)
 	if err != nil {
 		return 0, err
 	}
@@ -72,9 +72,9 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 		return 0, err
 	}
 	sum := sha256.Sum256(e.Body)
-	verdict := writer.VerdictBy(by, held.eventID, event.OutcomeReplaced)
-	verdict.Reason, verdict.ReplacedBy = cmp.Or(verdict.Reason, "edited"), e.EventID
-	taken, err := s.giveUp(ctx, tx, held, verdict)
+	decision := writer.DecisionBy(by, locked.eventID, event.OutcomeReplaced)
+	decision.Reason, decision.ReplacedBy = cmp.Or(decision.Reason, "edited"), e.EventID
+	taken, err := s.giveUp(ctx, tx, locked, decision)
 	if err != nil {
 		return 0, err
 	}
@@ -84,14 +84,14 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 	detail := taken.Detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
 	detail["new_sha256"] = hex.EncodeToString(sum[:])
-	audit.Queue(b, by.Did(oversight.AuditEdit, held.object(), held.detail(detail)))
+	audit.Queue(b, by.Did(oversight.AuditEdit, locked.object(), locked.detail(detail)))
 	return id, tx.Commit(ctx, b)
 }
 
 // revise makes the receipt of the edited event: all that the ingress received, under its own key.
-func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, eventID string) (event.Receipt, error) {
+func revise(ctx context.Context, t *postgres.Transaction, locked lockedDeadLetter, eventID string) (event.Receipt, error) {
 	var r event.Receipt
-	if err := json.Unmarshal(held.receipt, &r); err != nil {
+	if err := json.Unmarshal(locked.receipt, &r); err != nil {
 		return r, fmt.Errorf("decode receipt: %w", err)
 	}
 	root := r.Key

@@ -45,9 +45,9 @@ UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
  WHERE id IN (SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
                LIMIT $5 FOR UPDATE OF d SKIP LOCKED)`
 
-	takeDue = `
+	claimDue = `
 WITH taken AS (
-UPDATE dead_letters SET redrive_id = $5, ` + outbox.TakenNow + `, auto_attempts = auto_attempts + 1
+UPDATE dead_letters SET redrive_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
  WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
                ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
 RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
@@ -80,8 +80,8 @@ func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64
 	}
 }
 
-// TakeDue claims the first n due dead letters, fewer if more than inFlight would be redriving at the same time.
-func (s *Store) TakeDue(
+// ClaimDue claims the first n due dead letters, fewer if more than inFlight would be redriving at the same time.
+func (s *Store) ClaimDue(
 	ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int,
 ) (page operation.RedrivePage, err error) {
 	page.State, page.Rate = operation.Running, p.Rate
@@ -92,11 +92,11 @@ func (s *Store) TakeDue(
 		return page, nil
 	}
 	b := &pgx.Batch{}
-	queueTaken(b, &page.DeadLetters, takeDue, append(policyArgs(p), owner, n)...)
+	queueClaim(b, &page.DeadLetters, claimDue, append(policyArgs(p), owner, n)...)
 	err = s.db.SendOnly(ctx, b)
 	page.InFlight += len(page.DeadLetters)
 	page.Drained = len(page.DeadLetters) == 0
-	return page, postgres.Failure("take dead letters that are due", err)
+	return page, postgres.Failure("claim due dead letters", err)
 }
 
 // policyArgs returns the policies as columns: provider, base in seconds, attempts, classes. The policy for all has no name.

@@ -15,7 +15,7 @@ SELECT state, rate, filter, bound, cursor,
        (SELECT count(*) FROM dead_letters WHERE redrive_id = $1 AND state = 'redriving' AND ` + isAwaited + `)
   FROM redrives WHERE id = $1 FOR UPDATE`
 
-	takePage = `
+	claimPage = `
 WITH mine AS (
 SELECT id FROM dead_letters
  WHERE id = ANY($2::bigint[]) AND state IN ('open', 'exhausted') ORDER BY id FOR UPDATE),
@@ -37,15 +37,15 @@ type redriveRow struct {
 	bound, cursor int64
 }
 
-// TakePage claims the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same time, and
+// ClaimPage claims the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same time, and
 // moves its cursor behind them, in one transaction: if it is killed before its commit it has done nothing; after it, Unstarted
 // finds what it claimed. It claims nothing for a redrive that isn't running.
-func (s *Redrives) TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
-	page, err := s.takePage(ctx, id, n, inFlight)
-	return page, postgres.Failure("take page of redrive "+postgres.Clean(id), err)
+func (s *Redrives) ClaimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
+	page, err := s.claimPage(ctx, id, n, inFlight)
+	return page, postgres.Failure("claim page of redrive "+postgres.Clean(id), err)
 }
 
-func (s *Redrives) takePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
+func (s *Redrives) claimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
 	var r redriveRow
 	b := &pgx.Batch{}
 	b.Queue(lockRedrive, postgres.Clean(id)).QueryRow(r.scan)
@@ -60,15 +60,15 @@ func (s *Redrives) takePage(ctx context.Context, id string, n, inFlight int) (op
 		n = room
 	}
 	last := &pgx.Batch{}
-	if err := takeNext(ctx, tx, id, &r, n, last); err != nil {
+	if err := claimNext(ctx, tx, id, &r, n, last); err != nil {
 		return operation.RedrivePage{}, err
 	}
 	return r.RedrivePage, tx.Commit(ctx, last)
 }
 
-// takeNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the cursor
+// claimNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the cursor
 // moves behind them as well.
-func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
+func claimNext(ctx context.Context, t *postgres.Transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
 	var ids []int64
 	list := postgres.NewList(`SELECT id FROM dead_letters`)
 	list.Where("id > %s AND id <= %s", r.cursor, r.bound)
@@ -88,7 +88,7 @@ func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriv
 		return nil
 	}
 	b = &pgx.Batch{}
-	queueTaken(b, &r.DeadLetters, takePage, id, ids)
+	queueClaim(b, &r.DeadLetters, claimPage, id, ids)
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// lockVerdicts locks the decisions about an event, about the one that it replaces and about the one that replaces it, in the
+	// lockDecisions locks the decisions about an event, about the one that it replaces and about the one that replaces it, in the
 	// common order.
-	lockVerdicts = `
+	lockDecisions = `
 SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
  WHERE event_id = ANY ($1::uuid[]) ORDER BY verdicts.event_id FOR UPDATE`
 
-	deleteVerdict = `DELETE FROM verdicts WHERE event_id = $1::uuid`
+	deleteDecision = `DELETE FROM verdicts WHERE event_id = $1::uuid`
 
 	// The key kept for an event without a row stays kept: the event claims it again.
 	reopenDeadLetter = `
@@ -34,7 +34,7 @@ UPDATE dead_letters
 // edits only one may count, so an event that was replaced can be reopened only once its edit is discarded, and the edit stays
 // discarded from then on. Otherwise the error is a *event.StateError.
 func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
-	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h lockedDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
@@ -50,7 +50,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 		if !free {
 			return h.refusal()
 		}
-		b.Queue(deleteVerdict, h.eventID)
+		b.Queue(deleteDecision, h.eventID)
 		b.Queue(reopenDeadLetter, h.id)
 		audit.Queue(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
 		return nil
@@ -58,7 +58,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 }
 
 // isAlone reports whether neither an edit of this event nor its original counts.
-func isAlone(ctx context.Context, t *postgres.Transaction, h heldDeadLetter) (bool, error) {
+func isAlone(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter) (bool, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return false, fmt.Errorf("decode receipt: %w", err)
@@ -69,24 +69,24 @@ func isAlone(ctx context.Context, t *postgres.Transaction, h heldDeadLetter) (bo
 			ids = append(ids, relative)
 		}
 	}
-	type judged struct {
+	type decision struct {
 		outcome    event.Outcome
 		replacedBy string
 	}
-	verdicts := map[string]judged{}
+	decisions := map[string]decision{}
 	b := &pgx.Batch{}
-	b.Queue(lockVerdicts, ids).Query(func(rows pgx.Rows) error {
+	b.Queue(lockDecisions, ids).Query(func(rows pgx.Rows) error {
 		var id string
-		var v judged
-		_, err := pgx.ForEachRow(rows, []any{&id, &v.outcome, &v.replacedBy}, func() error { verdicts[id] = v; return nil })
+		var v decision
+		_, err := pgx.ForEachRow(rows, []any{&id, &v.outcome, &v.replacedBy}, func() error { decisions[id] = v; return nil })
 		return err
 	})
 	if err := t.Send(ctx, b); err != nil {
 		return false, err
 	}
-	if r.Replaces != "" && verdicts[r.Replaces].replacedBy != h.eventID {
+	if r.Replaces != "" && decisions[r.Replaces].replacedBy != h.eventID {
 		return false, nil
 	}
-	edit := verdicts[h.replacedBy].outcome
+	edit := decisions[h.replacedBy].outcome
 	return h.replacedBy == "" || edit == event.OutcomeDiscarded || edit == event.OutcomeExpunged, nil
 }

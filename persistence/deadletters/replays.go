@@ -28,9 +28,9 @@ const redriveLease = 15 * time.Minute
 
 const (
 	// taken is what every statement that claims a dead letter for owner $1 sets.
-	taken = outbox.TakenNow + `, redrive_id = $1`
+	taken = outbox.Claimed + `, redrive_id = $1`
 
-	takeForReplay = `
+	claimForReplay = `
 WITH taken AS (
 UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
  WHERE id = $2
@@ -48,7 +48,7 @@ UPDATE dead_letters AS d SET redriving_run_id = s.run_id
   FROM unnest($2::bigint[], $3::text[]) AS s (id, run_id)
  WHERE d.id = s.id AND d.redrive_id IS NOT DISTINCT FROM nullif($1, '') AND d.state = 'redriving'`
 
-	giveBack = `
+	release = `
 WITH given AS (
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
  WHERE id = ANY($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'
@@ -62,15 +62,15 @@ UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = 
 func (s *Store) ClaimForReplay(
 	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (event.DeadLetter, error) {
-	d, err := s.takeForReplay(ctx, owner, id, actor)
-	return d, postgres.Failure("take dead letter "+strconv.FormatInt(id, 10), err)
+	d, err := s.claimForReplay(ctx, owner, id, actor)
+	return d, postgres.Failure("claim dead letter "+strconv.FormatInt(id, 10), err)
 }
 
-func (s *Store) takeForReplay(
+func (s *Store) claimForReplay(
 	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (d event.DeadLetter, err error) {
 	b := &pgx.Batch{}
-	b.Queue(takeForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
+	b.Queue(claimForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
 		d, err = scanDeadLetterWithBody(row)
 		return err
 	})
@@ -123,15 +123,15 @@ func (s *Store) Release(ctx context.Context, owner string, ids ...int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := s.db.Exec(ctx, giveBack, owner, ids)
-	return postgres.Failure("give dead letters of redrive "+postgres.Clean(owner)+" back", err)
+	_, err := s.db.Exec(ctx, release, owner, ids)
+	return postgres.Failure("release dead letters of redrive "+postgres.Clean(owner), err)
 }
 
 func collectDeadLetter(row pgx.CollectableRow) (event.DeadLetter, error) {
 	return scanDeadLetterWithBody(row)
 }
 
-func queueTaken(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any) {
+func queueClaim(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any) {
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, collectDeadLetter)
 		return err

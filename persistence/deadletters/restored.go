@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// lookForRestored reports whether the dead letter exists or its event was expunged, and whether its subscription exists. A dead
+	// findRestored reports whether the dead letter exists or its event was expunged, and whether its subscription exists. A dead
 	// letter has no identity across systems, so it is found by its event, subscription and the time of its first failure.
-	lookForRestored = `
+	findRestored = `
 SELECT EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.event_id = $1::uuid AND d.first_failed_at = $2::timestamptz
                   AND d.subscription_id = coalesce((` + subscriptionOfName + `), 0))
@@ -56,14 +56,14 @@ func NewRestored(item operation.ImportItem) (*Restored, error) {
 	}}, nil
 }
 
-// QueueLook queries whether it exists, or may not be restored since its event was expunged, and whether its subscription exists.
-func (d *Restored) QueueLook(b *pgx.Batch, found func(isThere, isKnown bool)) {
-	b.Queue(lookForRestored, d.columns[:3]...).QueryRow(func(row pgx.Row) error {
-		var isThere, isKnown bool
-		if err := row.Scan(&isThere, &isKnown); err != nil {
+// QueueFind queries whether it exists, or may not be restored since its event was expunged, and whether its subscription exists.
+func (d *Restored) QueueFind(b *pgx.Batch, found func(exists, isKnown bool)) {
+	b.Queue(findRestored, d.columns[:3]...).QueryRow(func(row pgx.Row) error {
+		var exists, isKnown bool
+		if err := row.Scan(&exists, &isKnown); err != nil {
 			return err
 		}
-		found(isThere, isKnown)
+		found(exists, isKnown)
 		return nil
 	})
 }

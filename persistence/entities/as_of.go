@@ -38,7 +38,7 @@ func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 }
 
 func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	a := &late{Life: newLife(ref), until: at}
+	a := &refold{Life: newLife(ref), until: at}
 	a.isKnown = false
 	b := &pgx.Batch{}
 	b.Queue(oneSnapshot)
@@ -63,12 +63,12 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 		return event.Entity{}, err
 	}
 	defer tx.Rollback(ctx)
-	if _, err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every, time.Time{}); err != nil {
+	if _, err := refoldAll(ctx, tx, &pgx.Batch{}, []*refold{a}, s.every, time.Time{}); err != nil {
 		return event.Entity{}, err
 	}
 	if a.isGone && !a.isLost() {
 		last := &pgx.Batch{}
-		queuePurged(last, purgedMention, a.EntityRef, a.losesTo)
+		queuePurged(last, purgedMention, a.EntityRef, a.markLost)
 		if err := tx.Send(ctx, last); err != nil {
 			return event.Entity{}, err
 		}

@@ -75,8 +75,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $11, $1
        first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id),
        collapsed_at = excluded.collapsed_at`
 
-	// standOnBase moves the entity onto the new base, without changing its state. A reset covered by the base isn't needed any more.
-	standOnBase = `
+	// moveToBase moves the entity onto the new base, without changing its state. A reset covered by the base isn't needed any more.
+	moveToBase = `
 UPDATE entities
    SET base_version = $4, base_at = $5, base_id = $6::uuid, lost_version = $8, lost_at = $9, lost_id = $10,
        reset_version = CASE WHEN covered THEN NULL ELSE reset_version END,
@@ -127,7 +127,7 @@ SELECT count(*) FROM gone`
 )
 
 // queueBase begins the fold at the base, if there is one.
-func (a *late) queueBase(b *pgx.Batch) {
+func (a *refold) queueBase(b *pgx.Batch) {
 	if a.base.EventID == "" {
 		return
 	}
@@ -170,7 +170,7 @@ func (s *Store) Collapse(ctx context.Context, purged []string, bound string) err
 		refs, err = pgx.CollectRows(rows, ScanRef)
 		return err
 	})
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.db.SendRead(ctx, b); err != nil {
 		return err
 	}
 	for _, ref := range refs {
@@ -189,7 +189,7 @@ func (s *Store) Collapse(ctx context.Context, purged []string, bound string) err
 
 // collapsing is an entity whose oldest changes are moved into its base.
 type collapsing struct {
-	*late
+	*refold
 
 	reset       event.Order // as in the row
 	page        []event.OrderedChange
@@ -209,7 +209,7 @@ func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound str
 			if err != nil {
 				return err
 			}
-			c = &collapsing{late: &late{Life: newLife(ref)}, reset: l.reset}
+			c = &collapsing{refold: &refold{Life: newLife(ref)}, reset: l.reset}
 			c.base, c.lost = l.base, l.lost
 		}
 		return rows.Err()
@@ -228,7 +228,7 @@ func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound str
 	if err := tx.Flush(ctx, b); err != nil {
 		return false, err
 	}
-	taken, err := c.takeIn(s.every)
+	taken, err := c.collapse(s.every)
 	if err != nil {
 		return false, err
 	}
@@ -267,9 +267,9 @@ func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
 	})
 }
 
-// takeIn folds the page onto the base, and reports whether to store the base. An entity with fewer changes than a checkpoint
+// collapse folds the page onto the base, and reports whether to store the base. An entity with fewer changes than a checkpoint
 // interval keeps them, since removing them would save nothing.
-func (c *collapsing) takeIn(every int64) (bool, error) {
+func (c *collapsing) collapse(every int64) (bool, error) {
 	if !c.isLast { // the last event may continue on the next page
 		last := c.page[len(c.page)-1].Order
 		for len(c.page) > 0 && c.page[len(c.page)-1].Order.Compare(last) == 0 {
@@ -310,7 +310,7 @@ func (c *collapsing) queueWrites(b *pgx.Batch, bound string) {
 		c.Deleted, len(c.page), c.first, c.last)
 	isCovered := c.reset.EventID != "" && c.reset.Compare(o) <= 0
 	c.settleLost()
-	b.Queue(standOnBase, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, isCovered,
+	b.Queue(moveToBase, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, isCovered,
 		c.lost.Version, orNull(c.lost.OccurredAt), orNull(c.lost.EventID))
 	queueBaseEvents(b, c.EntityRef, c.page)
 	b.Queue(forgetBaseEvents, c.Provider, c.Kind, c.ExternalID, int64(knownChanges))

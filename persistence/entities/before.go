@@ -37,7 +37,7 @@ const maxBefore = 1000
 
 // before holds what the state of an entity before a position is folded from.
 type before struct {
-	late // starts at a checkpoint, at the base, or at the beginning
+	refold // starts at a checkpoint, at the base, or at the beginning
 
 	place  event.LinkCursor
 	base   *checkpoint
@@ -59,11 +59,11 @@ type changePlace struct {
 func StateBefore(
 	ctx context.Context, db *postgres.DB, ref event.EntityRef, place event.LinkCursor, asOf time.Time,
 ) (e event.Entity, known bool, err error) {
-	f := &before{late: late{Life: newLife(ref), until: asOf}, place: place}
+	f := &before{refold: refold{Life: newLife(ref), until: asOf}, place: place}
 	b := &pgx.Batch{}
 	b.Queue(oneSnapshot)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	f.queueLook(b)
+	f.queueReads(b)
 	tx, err := db.Begin(ctx, b)
 	if err != nil {
 		return event.Entity{}, false, err
@@ -82,7 +82,7 @@ func StateBefore(
 	return f.Entity, true, err
 }
 
-func (f *before) queueLook(b *pgx.Batch) {
+func (f *before) queueReads(b *pgx.Batch) {
 	p := f.place
 	b.Queue(changesBefore, f.Provider, f.Kind, f.ExternalID, p.Version, p.OccurredAt, p.EventID, p.Position, f.bound(),
 		maxBefore+1).Query(func(rows pgx.Rows) (err error) {

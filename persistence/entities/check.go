@@ -41,7 +41,7 @@ func FindWrongCheckpoints(
 	}
 	resets, bad := map[event.EntityRef]event.Order{}, map[event.EntityRef]bool{}
 	for _, l := range lives {
-		counted := countedAnew(of[l.EntityRef])
+		counted := recount(of[l.EntityRef])
 		resets[l.EntityRef] = counted.reset
 		bad[l.EntityRef] = l.isKnown && !l.counts(counted) || l.base.Compare(counted.base) != 0
 	}
@@ -56,8 +56,8 @@ func FindWrongCheckpoints(
 	return nil
 }
 
-// countedAnew counts the changes of an entity from its history.
-func countedAnew(h *History) *Life { return h.countedUntil(len(h.Changes)) }
+// recount counts the changes of an entity from its history.
+func recount(h *History) *Life { return h.countedUntil(len(h.Changes)) }
 
 func (h *History) countedUntil(end int) *Life {
 	l := &Life{}

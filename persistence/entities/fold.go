@@ -67,13 +67,13 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 // the fold needs more than their rows, b is sent. A fold that still needs another page of changes after until ends with a
 // *SlowError; a zero until means no limit.
 func (s *Store) Fold(
-	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life, revision int64,
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, locked map[event.EntityRef]*Life, revision int64,
 	until time.Time,
 ) ([]feed.Change, error) {
 	var folded []*Life
-	var again []*late
+	var again []*refold
 	for _, ref := range SortedRefs(all) {
-		l := held[ref]
+		l := locked[ref]
 		if l == nil {
 			l = newLife(ref)
 			l.revision = revision
@@ -81,8 +81,8 @@ func (s *Store) Fold(
 		all[ref].lose(l)
 		come, from := all[ref].shows(l)
 		switch {
-		case all[ref].Again || all[ref].isLate(l, from) || held[ref] != nil && l.hasLost() && !l.isKnown:
-			a := newLate(l, from)
+		case all[ref].Again || all[ref].mustRefold(l, from) || locked[ref] != nil && l.hasLost() && !l.isKnown:
+			a := newRefold(l, from)
 			again, folded = append(again, a), append(folded, a.Life)
 		case len(come) > 0:
 			if err := l.grow(come, s.every); err != nil {
@@ -90,14 +90,14 @@ func (s *Store) Fold(
 			}
 			l.end(s.every)
 			folded = append(folded, l)
-		case held[ref] == nil || l.hasLost():
+		case locked[ref] == nil || l.hasLost():
 			folded = append(folded, l)
 		}
 	}
 	if len(again) > 0 {
-		slow, err := foldLate(ctx, t, b, again, s.every, until)
+		slow, err := refoldAll(ctx, t, b, again, s.every, until)
 		if err == nil && len(slow) > 0 {
-			err = all.slowError(slow, held)
+			err = all.slowError(slow, locked)
 		}
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func (s *Store) Fold(
 		all[l.EntityRef].IsIncomplete = l.isIncomplete() && !l.isGone
 	}
 	queueCheckpoints(b, folded, s.every)
-	return queueEntities(b, folded, held), nil
+	return queueEntities(b, folded, locked), nil
 }
 
 // shows returns the added changes that have an effect on the entity, in fold order, and the least order of all that are added or
@@ -139,10 +139,10 @@ func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 	return come, from
 }
 
-// isLate reports whether the entity must be folded again, because a change is removed, or added before one that is already
+// mustRefold reports whether the entity must be folded again, because a change is removed, or added before one that is already
 // folded. If no change is left, even a removed mention may have been the last link of the entity, and releases without counts
 // treated it as a change.
-func (t *Touch) isLate(l *Life, from event.Order) bool {
+func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}

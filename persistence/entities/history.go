@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// This query deliberately differs from that of foldLate.
+	// This query deliberately differs from that of refoldAll.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
   FROM ` + AllLinks + `

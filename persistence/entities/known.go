@@ -47,8 +47,8 @@ func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event
 	})
 }
 
-// losesTo records that changes between the start of the fold and a purged reset that had not occurred are removed.
-func (a *late) losesTo(purged event.Order) {
+// markLost records that changes between the start of the fold and a purged reset that had not occurred are removed.
+func (a *refold) markLost(purged event.Order) {
 	if purged.Compare(a.after) > 0 && purged.OccurredAt.After(a.until) && purged.OccurredAt.After(a.lostBefore) {
 		a.lostBefore = purged.OccurredAt
 	}

@@ -147,10 +147,10 @@ func (l *Life) isAs(row *Life) bool {
 // Removed returns the change event for a row that is removed because its links moved to another entity.
 func (l *Life) Removed() feed.Change {
 	l.revision++
-	return l.tell(feed.Removed)
+	return l.changeEvent(feed.Removed)
 }
 
-func (l *Life) tell(action feed.Action) feed.Change {
+func (l *Life) changeEvent(action feed.Action) feed.Change {
 	if l.Deleted && action != feed.Removed {
 		action = feed.Deleted
 	}

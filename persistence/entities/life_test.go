@@ -77,7 +77,7 @@ func TestATouchIsFoldedFromTheFirstPlaceThatShows(t *testing.T) {
 			come, from := c.touch.shows(l)
 			require.Len(t, come, c.come)
 			require.Equal(t, c.from, from)
-			require.Equal(t, c.late, c.touch.isLate(l, from))
+			require.Equal(t, c.late, c.touch.mustRefold(l, from))
 		})
 	}
 }

@@ -21,7 +21,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM 
     <= (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
  ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position`
 
-	judgedOf = `SELECT event_id::text FROM verdicts WHERE event_id = ANY ($1::uuid[])`
+	decidedOf = `SELECT event_id::text FROM verdicts WHERE event_id = ANY ($1::uuid[])`
 
 	dropBase = `DELETE FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
@@ -29,7 +29,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM 
 
 	dropAllCheckpoints = `DELETE FROM entity_checkpoints WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-	standOnOther = `
+	replaceBase = `
 UPDATE entities SET base_version = $4, base_at = $5, base_id = $6
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 )
@@ -41,7 +41,7 @@ type rebasing struct {
 	expunged string
 	archived []event.OrderedChange
 	linked   []event.OrderedChange // up to the last archived change
-	judged   map[string]bool
+	decided  map[string]bool
 
 	base   *Life
 	folded []event.OrderedChange
@@ -54,7 +54,7 @@ type rebasing struct {
 func (s *Store) Rebase(
 	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
 ) (bool, error) {
-	r := &rebasing{Life: l, expunged: expunged, judged: map[string]bool{}}
+	r := &rebasing{Life: l, expunged: expunged, decided: map[string]bool{}}
 	r.archived = slices.DeleteFunc(slices.Clone(archived), func(c event.OrderedChange) bool { return c.Change.Mentions() })
 	slices.SortStableFunc(r.archived, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	if !makeStored(r.archived) {
@@ -106,9 +106,9 @@ func (r *rebasing) read(ctx context.Context, t *postgres.Transaction) error {
 		r.linked, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.OrderedChange, error) { return ScanOrdered(row) })
 		return err
 	})
-	b.Queue(judgedOf, eventsOf(r.archived)).Query(func(rows pgx.Rows) error {
+	b.Queue(decidedOf, eventsOf(r.archived)).Query(func(rows pgx.Rows) error {
 		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { r.judged[id] = true; return nil })
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { r.decided[id] = true; return nil })
 		return err
 	})
 	return t.Send(ctx, b)
@@ -150,7 +150,7 @@ func (r *rebasing) removed() (ids map[string]bool, ok bool) {
 func (r *rebasing) fold(removed map[string]bool) {
 	r.base = newLife(r.EntityRef)
 	for _, c := range r.archived {
-		if id := c.Order.EventID; removed[id] && !r.judged[id] && id != r.expunged {
+		if id := c.Order.EventID; removed[id] && !r.decided[id] && id != r.expunged {
 			r.folded = append(r.folded, c)
 		}
 	}
@@ -174,7 +174,7 @@ func (r *rebasing) queueWrites(b *pgx.Batch) {
 	b.Queue(dropBase, r.Provider, r.Kind, r.ExternalID)
 	b.Queue(dropBaseEvents, r.Provider, r.Kind, r.ExternalID)
 	o := r.base.Last
-	b.Queue(standOnOther, r.Provider, r.Kind, r.ExternalID, o.Version, orNull(o.OccurredAt), orNull(o.EventID))
+	b.Queue(replaceBase, r.Provider, r.Kind, r.ExternalID, o.Version, orNull(o.OccurredAt), orNull(o.EventID))
 	if len(r.folded) == 0 {
 		return
 	}

@@ -44,8 +44,8 @@ SELECT e.* FROM (
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
 
-	// heldEntities selects the entities that lockEntities can't lock now, because another transaction has locked them.
-	heldEntities = `
+	// lockedEntities selects the entities that lockEntities can't lock now, because another transaction has locked them.
+	lockedEntities = `
 SELECT provider, kind, external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS wanted (provider, kind, external_id, need)
   JOIN entities USING (provider, kind, external_id)
@@ -159,10 +159,10 @@ func (s *Store) QueueRemoval(b *pgx.Batch, refs []event.EntityRef) {
 	b.Queue(removeEntities, providers, kinds, ids)
 }
 
-// QueueHeld finds entities that another transaction has locked. It fails if a whole table is locked.
-func QueueHeld(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
+// QueueLocked finds entities that another transaction has locked. It fails if a whole table is locked.
+func QueueLocked(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 	b.Queue(lockTables)
-	b.Queue(heldEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
+	b.Queue(lockedEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
 		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
 			into[ref] = true
@@ -216,25 +216,25 @@ func scanLife(row pgx.Row) (*Life, error) {
 	return &l, err
 }
 
-// queueEntities writes folded entities in the common insertion order, and returns their change events. Those in held exist
+// queueEntities writes folded entities in the common insertion order, and returns their change events. Those in locked exist
 // already; unchanged ones are not written.
-func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) (told []feed.Change) {
+func queueEntities(b *pgx.Batch, folded []*Life, locked map[event.EntityRef]*Life) (reported []feed.Change) {
 	var made, changed, gone []*Life
 	for _, l := range folded {
-		was := held[l.EntityRef]
+		was := locked[l.EntityRef]
 		switch {
 		case was == nil && l.isGone:
 		case was == nil:
 			made = append(made, l)
-			told = append(told, l.tell(feed.Created))
+			reported = append(reported, l.changeEvent(feed.Created))
 		case l.isGone:
 			l.revision = was.row.revision
 			gone = append(gone, l)
-			told = append(told, l.Removed())
+			reported = append(reported, l.Removed())
 		case !l.isAs(was.row):
 			l.revision = was.row.revision + 1
 			changed = append(changed, l)
-			told = append(told, l.tell(feed.Changed))
+			reported = append(reported, l.changeEvent(feed.Changed))
 		}
 	}
 	if len(changed) > 0 {
@@ -246,7 +246,7 @@ func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life)
 	if len(made) > 0 {
 		b.Queue(makeEntities, columnsOfLives(made)...)
 	}
-	return told
+	return reported
 }
 
 // columnsOfLives returns lives as arrays, one for each column.

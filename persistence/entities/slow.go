@@ -11,7 +11,7 @@ type SlowError struct{ events []string }
 
 // errSlow is not an error of the event: on its own it has more time.
 var errSlow = &event.Error{
-	Class: event.ClassTransient, Code: "slow_fold", Text: "an event is so late that folding its entity takes too long for a group",
+	Class: event.ClassTransient, Code: "slow_fold", Text: "an event is so far out of order that folding its entity takes too long for a group",
 }
 
 // Error implements error.
@@ -27,10 +27,10 @@ func (e *SlowError) IsOf(eventID string) bool {
 
 // slowError names the events whose changes to slow entities are out of order and, for an entity that gets the links of another,
 // all events that touch it.
-func (t Touches) slowError(slow []*late, held map[event.EntityRef]*Life) *SlowError {
+func (t Touches) slowError(slow []*refold, locked map[event.EntityRef]*Life) *SlowError {
 	e := &SlowError{}
 	for _, a := range slow {
-		of, l := t[a.EntityRef], held[a.EntityRef]
+		of, l := t[a.EntityRef], locked[a.EntityRef]
 		for _, c := range of.Come {
 			if of.Moved.EventID != "" || l == nil || !l.appends(c.Order) {
 				e.events = append(e.events, c.Order.EventID)

@@ -31,9 +31,9 @@ SELECT id, phase, provider, error_class, error_code, count, coalesce(meta ->> 'w
   FROM error_log WHERE alert_pending ORDER BY id LIMIT $1`
 
 	markDeadLetters = `
-UPDATE dead_letters AS d SET notified_failures = told.failures
-  FROM unnest($1::bigint[], $2::integer[]) AS told (id, failures)
- WHERE d.id = told.id AND d.notified_failures < told.failures`
+UPDATE dead_letters AS d SET notified_failures = reported.failures
+  FROM unnest($1::bigint[], $2::integer[]) AS reported (id, failures)
+ WHERE d.id = reported.id AND d.notified_failures < reported.failures`
 
 	markEntries = `UPDATE error_log SET alert_pending = false WHERE id = ANY ($1)`
 
@@ -74,12 +74,12 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []oversigh
 		return 0, nil, err
 	}
 	before := marksBefore(alerts)
-	if err := s.db.QueryRow(ctx, insertClaim, before.letters, before.told, before.entries).Scan(&claim); err != nil {
+	if err := s.db.QueryRow(ctx, insertClaim, before.letters, before.reported, before.entries).Scan(&claim); err != nil {
 		return 0, nil, err
 	}
 	now := marksBefore(alerts)
 	for i := range now.letters {
-		now.told[i] = int32(alerts[i].Failures) // dead letters come first
+		now.reported[i] = int32(alerts[i].Failures) // dead letters come first
 	}
 	if err := s.mark(ctx, now, markDeadLetters, markEntries); err != nil {
 		return 0, nil, errors.Join(err, s.giveBack(ctx, claim, before))
@@ -88,9 +88,9 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []oversigh
 }
 
 // SettleAlerts ends a claim: if the alerts were not reported, the next claim returns them again.
-func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error {
+func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, reported bool) error {
 	const doing = "settle alerts"
-	if !told {
+	if !reported {
 		return postgres.Failure(doing, s.giveBack(ctx, claim, marksBefore(alerts)))
 	}
 	_, err := s.db.Exec(ctx, deleteClaim, claim)
@@ -99,20 +99,20 @@ func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversigh
 
 // marks holds how many failures of each dead letter count as reported, and the reported rows of the error log.
 type marks struct {
-	letters []int64
-	told    []int32
-	entries []int64
+	letters  []int64
+	reported []int32
+	entries  []int64
 }
 
 // marksBefore returns the marks as they were before the alerts were claimed.
 func marksBefore(alerts []oversight.Alert) marks {
-	m := marks{letters: []int64{}, told: []int32{}, entries: []int64{}} // an empty array, not NULL
+	m := marks{letters: []int64{}, reported: []int32{}, entries: []int64{}} // an empty array, not NULL
 	for _, a := range alerts {
 		if a.DeadLetter == 0 {
 			m.entries = append(m.entries, a.Entry)
 			continue
 		}
-		m.letters, m.told = append(m.letters, a.DeadLetter), append(m.told, int32(int64(a.Failures)-a.Count))
+		m.letters, m.reported = append(m.letters, a.DeadLetter), append(m.reported, int32(int64(a.Failures)-a.Count))
 	}
 	return m
 }
@@ -121,7 +121,7 @@ func (s *Store) giveBackOld(ctx context.Context) error {
 	var claim int64
 	var before marks
 	old := map[int64]marks{}
-	columns := []any{&claim, &before.letters, &before.told, &before.entries}
+	columns := []any{&claim, &before.letters, &before.reported, &before.entries}
 	_, err := pgx.ForEachRow(s.db.Rows(ctx, oldClaims, claimFor), columns, func() error {
 		old[claim] = before
 		before = marks{}
@@ -145,7 +145,7 @@ func (s *Store) giveBack(ctx context.Context, claim int64, before marks) error {
 func (s *Store) mark(ctx context.Context, m marks, letters, entries string) error {
 	for from := 0; from < max(len(m.letters), len(m.entries)); from += markAtOnce {
 		b := &pgx.Batch{}
-		b.Queue(letters, part(m.letters, from), part(m.told, from))
+		b.Queue(letters, part(m.letters, from), part(m.reported, from))
 		b.Queue(entries, part(m.entries, from))
 		if err := s.db.SendOnly(ctx, b); err != nil {
 			return err

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// lookAtKeys finds an event by its imported ID, since several may have had its key. Otherwise it finds the owner of its key, or
+	// selectByKey finds an event by its imported ID, since several may have had its key. Otherwise it finds the owner of its key, or
 	// the latest event that had it, since a key is purged after its window. An event may have failed before it had a key: then its
 	// dead letter has the key.
-	lookAtKeys = `
+	selectByKey = `
 SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status, past.status, ''),
        CASE WHEN known.id IS NOT NULL
             THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = known.id
@@ -38,8 +38,8 @@ SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status,
                OR p.workflow_id LIKE 'batch/%' AND p.provider = wanted.provider AND p.key = wanted.key)
         ORDER BY p.id DESC LIMIT 1) AS past ON true`
 
-	// lookAtStates finds an entity by any of its names.
-	lookAtStates = `
+	// selectStates finds an entity by any of its names.
+	selectStates = `
 SELECT wanted.n, e.state, e.deleted
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (provider, kind, name, n)
   LEFT JOIN entity_names AS s ON s.provider = wanted.provider AND s.kind = wanted.kind AND s.name = wanted.name
@@ -63,9 +63,9 @@ func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem)
 	here := make([]compared, len(items))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	queueLookAtKeys(b, items, here)
-	queueLookAtStates(b, items, here)
-	if err := s.DB.Look(ctx, b); err != nil {
+	queueKeys(b, items, here)
+	queueStates(b, items, here)
+	if err := s.DB.SendRead(ctx, b); err != nil {
 		return nil, postgres.Failure("compare with an import", err)
 	}
 	all := make([]operation.ImportCompared, len(items))
@@ -84,7 +84,7 @@ func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem)
 	return all, nil
 }
 
-func queueLookAtKeys(b *pgx.Batch, items []operation.ImportItem, here []compared) {
+func queueKeys(b *pgx.Batch, items []operation.ImportItem, here []compared) {
 	var providers, keys, workflows, ids []string
 	var at []int
 	for i, item := range items {
@@ -93,7 +93,7 @@ func queueLookAtKeys(b *pgx.Batch, items []operation.ImportItem, here []compared
 			workflows, ids, at = append(workflows, postgres.Clean(r.WorkflowID())), append(ids, r.ID), append(at, i)
 		}
 	}
-	b.Queue(lookAtKeys, providers, keys, workflows, ids).Query(func(rows pgx.Rows) error {
+	b.Queue(selectByKey, providers, keys, workflows, ids).Query(func(rows pgx.Rows) error {
 		var n int
 		var c compared
 		_, err := pgx.ForEachRow(rows, []any{&n, &c.eventID, &c.status, &c.waits}, func() error { here[at[n-1]] = c; return nil })
@@ -101,7 +101,7 @@ func queueLookAtKeys(b *pgx.Batch, items []operation.ImportItem, here []compared
 	})
 }
 
-func queueLookAtStates(b *pgx.Batch, items []operation.ImportItem, here []compared) {
+func queueStates(b *pgx.Batch, items []operation.ImportItem, here []compared) {
 	var providers, kinds, ids []string
 	var at []int
 	for i, item := range items {
@@ -110,7 +110,7 @@ func queueLookAtStates(b *pgx.Batch, items []operation.ImportItem, here []compar
 			ids, at = append(ids, postgres.Clean(e.ExternalID)), append(at, i)
 		}
 	}
-	b.Queue(lookAtStates, providers, kinds, ids).Query(func(rows pgx.Rows) error {
+	b.Queue(selectStates, providers, kinds, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var n int
 			e := &event.Entity{}

@@ -51,7 +51,7 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	var of operation.Import
 	var rows kept
 	b := &pgx.Batch{}
-	writer.QueuePatience(b, n)
+	writer.QueueTimeouts(b, n)
 	s.QueueLock(b, id, func(row pgx.Row) (err error) {
 		of, err = scanImport(row)
 		return err
@@ -77,12 +77,12 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	if err != nil {
 		return operation.Import{}, err
 	}
-	if err := p.lookForLetters(ctx, tx); err != nil {
+	if err := p.findLetters(ctx, tx); err != nil {
 		return operation.Import{}, err
 	}
-	if err := s.writer.Bring(ctx, tx, p.brought(), false, func(b *pgx.Batch) {
+	if err := s.writer.Import(ctx, tx, p.imported(), false, func(b *pgx.Batch) {
 		p.queueLetters(b)
-		p.queueAdvance(b, of, rows.seqs[len(p.things)-1])
+		p.queueAdvance(b, of, rows.seqs[len(p.items)-1])
 	}); err != nil {
 		return operation.Import{}, err
 	}
@@ -126,7 +126,7 @@ func (s *Store) TryImport(
 		if err != nil {
 			return counts, problems, postgres.Failure("try import", err)
 		}
-		items = items[len(p.things):]
+		items = items[len(p.items):]
 		counts.AddAll(p.counts)
 		problems = append(problems, p.problems...)
 	}
@@ -139,16 +139,16 @@ func (s *Store) tryTrial(ctx context.Context, items []operation.ImportItem, pars
 		return nil, err
 	}
 	b := &pgx.Batch{}
-	writer.QueuePatience(b, len(items))
+	writer.QueueTimeouts(b, len(items))
 	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback(ctx)
-	if err := p.lookForLetters(ctx, tx); err != nil {
+	if err := p.findLetters(ctx, tx); err != nil {
 		return nil, err
 	}
-	return p, s.writer.Bring(ctx, tx, p.brought(), true, func(b *pgx.Batch) {
+	return p, s.writer.Import(ctx, tx, p.imported(), true, func(b *pgx.Batch) {
 		p.queueLetters(b)
 		p.count()
 	})

@@ -23,9 +23,9 @@ UPDATE events AS e
 
 // restored holds the archived values of an item.
 type restored struct {
-	item    operation.ImportItem
-	letter  *deadletters.Restored // nil for an event
-	isThere bool                  // the dead letter exists
+	item   operation.ImportItem
+	letter *deadletters.Restored // nil for an event
+	exists bool                  // the dead letter exists
 }
 
 // parsedOf returns the parse of a discarded event: it changes nothing.
@@ -34,25 +34,25 @@ func parsedOf(r event.Record) event.Parsed {
 }
 
 // restoreLetter adds a closed dead letter, which claims the key of its event.
-func (t *thing) restoreLetter(item operation.ImportItem) {
+func (t *importItem) restoreLetter(item operation.ImportItem) {
 	if t.restored.letter, t.failed = deadletters.NewRestored(item); t.failed == nil {
-		t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
+		t.imported, t.failed = writer.NewImported(item, event.Parsed{})
 	}
 }
 
-// lookForLetters checks which of the archived dead letters exist, or may not be restored. The subscription of a delivery must
+// findLetters checks which of the archived dead letters exist, or may not be restored. The subscription of a delivery must
 // exist, by name.
-func (p *page) lookForLetters(ctx context.Context, tx *postgres.Transaction) error {
+func (p *page) findLetters(ctx context.Context, tx *postgres.Transaction) error {
 	b := &pgx.Batch{}
-	for i := range p.things {
-		t := &p.things[i]
+	for i := range p.items {
+		t := &p.items[i]
 		if t.restored == nil || t.restored.letter == nil || t.failed != nil {
 			continue
 		}
-		t.restored.letter.QueueLook(b, func(isThere, isKnown bool) {
-			if t.restored.isThere = isThere; !isThere && !isKnown {
+		t.restored.letter.QueueFind(b, func(exists, isKnown bool) {
+			if t.restored.exists = exists; !exists && !isKnown {
 				t.failed = event.Rejectf("unknown_subscription", "there is no subscription of the name that the dead letter is of")
-				t.brought = nil
+				t.imported = nil
 			}
 		})
 	}
@@ -62,11 +62,11 @@ func (p *page) lookForLetters(ctx context.Context, tx *postgres.Transaction) err
 	return tx.Send(ctx, b)
 }
 
-func queueRestored(b *pgx.Batch, things []thing) {
+func queueRestored(b *pgx.Batch, items []importItem) {
 	var ids, statuses, runs []string
 	var persisted []time.Time
 	var processed []*time.Time
-	for _, t := range things {
+	for _, t := range items {
 		switch {
 		case t.restored == nil || t.failed != nil || !t.isNew():
 		case t.restored.letter != nil:

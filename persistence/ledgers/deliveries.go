@@ -72,8 +72,8 @@ SELECT d.event_id || ' to ' || d.subscription_id
  WHERE d.subscription_id = $2 AND d.status = 'delivered' AND seen.event_id IS NULL`
 )
 
-// Receiver is what a destination has received.
-type Receiver struct {
+// Endpoint is what a destination has received.
+type Endpoint struct {
 	SubscriptionID int64
 	// All means that its subscription matches all events of these providers, or of all providers if there is none.
 	All       bool
@@ -84,15 +84,15 @@ type Receiver struct {
 
 // CheckDeliveries checks the stored deliveries against what destinations have received: every delivered event was seen, and every
 // matching event has a delivery. It reads everything, and may run while deliveries are in flight.
-func (s *Store) CheckDeliveries(ctx context.Context, receivers ...Receiver) (all []ledger.Finding, err error) {
+func (s *Store) CheckDeliveries(ctx context.Context, endpoints ...Endpoint) (all []ledger.Finding, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		all, err = checkDeliveries(ctx, tx, receivers)
+		all, err = checkDeliveries(ctx, tx, endpoints)
 		return err
 	})
 	return all, postgres.Failure("check deliveries", err)
 }
 
-func checkDeliveries(ctx context.Context, tx pgx.Tx, receivers []Receiver) (all []ledger.Finding, err error) {
+func checkDeliveries(ctx context.Context, tx pgx.Tx, endpoints []Endpoint) (all []ledger.Finding, err error) {
 	inFlight := strings.NewReplacer("DEFAULT_IN_FLIGHT", strconv.Itoa(delivery.DefaultInFlight))
 	for _, i := range deliveryInvariants {
 		f, err := findBroken(ctx, tx, i.name, inFlight.Replace(i.query))
@@ -101,7 +101,7 @@ func checkDeliveries(ctx context.Context, tx pgx.Tx, receivers []Receiver) (all 
 		}
 		all = append(all, f)
 	}
-	for _, r := range receivers {
+	for _, r := range endpoints {
 		unseen, err := findBroken(ctx, tx, ledger.DeliveryUnseen, unseenDeliveries, r.SubscriptionID, r.Seen)
 		if err != nil {
 			return nil, err

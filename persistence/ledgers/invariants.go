@@ -86,7 +86,7 @@ SELECT workflow_id FROM ledger_events AS e
  UNION
 SELECT provider || '/' || kind || '/' || id FROM (
        SELECT provider, kind, id, revision, lag(revision) OVER life AS before, lag(action) OVER life AS was
-         FROM feed_items WHERE subject = 'entity' WINDOW life AS (PARTITION BY provider, kind, id ORDER BY revision)) AS told
+         FROM feed_items WHERE subject = 'entity' WINDOW life AS (PARTITION BY provider, kind, id ORDER BY revision)) AS reported
  WHERE was <> 'removed' AND revision <> before + 1
  UNION
 SELECT provider || '/' || kind || '/' || external_id FROM entities AS e

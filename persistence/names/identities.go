@@ -16,8 +16,8 @@ import (
 type Identities struct {
 	above map[event.EntityRef]event.EntityRef // name to what it stands for; roots have no entry
 	ranks map[event.EntityRef]int             // of roots
-	// said holds the roots whose rank an event gives. That rank overrides the table's, which may be of an earlier definition.
-	said map[event.EntityRef]bool
+	// ranked holds the roots whose rank an event gives. That rank overrides the table's, which may be of an earlier definition.
+	ranked map[event.EntityRef]bool
 	// was is what the table contains.
 	was map[event.EntityRef]event.EntityRef
 }
@@ -26,12 +26,12 @@ type Identities struct {
 func NewIdentities() *Identities {
 	return &Identities{
 		above: map[event.EntityRef]event.EntityRef{}, ranks: map[event.EntityRef]int{}, was: map[event.EntityRef]event.EntityRef{},
-		said: map[event.EntityRef]bool{},
+		ranked: map[event.EntityRef]bool{},
 	}
 }
 
-// knows adds a row of the table.
-func (i *Identities) knows(name, root event.EntityRef, rank int) {
+// add records a row of the table.
+func (i *Identities) add(name, root event.EntityRef, rank int) {
 	i.above[name], i.was[name] = root, root
 	i.ranks[root] = rank
 }
@@ -56,8 +56,8 @@ func (i *Identities) Join(of event.EntityRef, names []event.Name) {
 	for _, n := range names {
 		name := event.EntityRef{Provider: of.Provider, Kind: of.Kind, ExternalID: n.Name}
 		root := i.Root(name)
-		if root == name && (!i.said[root] || n.Rank < i.ranks[root]) {
-			i.ranks[root], i.said[root] = n.Rank, true
+		if root == name && (!i.ranked[root] || n.Rank < i.ranks[root]) {
+			i.ranks[root], i.ranked[root] = n.Rank, true
 		}
 		roots = append(roots, root)
 	}
@@ -74,12 +74,12 @@ func (i *Identities) Join(of event.EntityRef, names []event.Name) {
 	}
 }
 
-// Lesser returns all names that stand for another, in lock order.
-func (i *Identities) Lesser() []event.EntityRef { return entities.SortedRefs(i.above) }
+// Aliases returns all names that stand for another, in lock order.
+func (i *Identities) Aliases() []event.EntityRef { return entities.SortedRefs(i.above) }
 
 // Learned returns the names that are missing in the table, or stand for something else there.
 func (i *Identities) Learned() (names []event.EntityRef) {
-	for _, name := range i.Lesser() {
+	for _, name := range i.Aliases() {
 		if i.was[name] != i.Root(name) {
 			names = append(names, name)
 		}
@@ -89,7 +89,7 @@ func (i *Identities) Learned() (names []event.EntityRef) {
 
 // moved returns the names that stood for nothing else until now. Others may stand for them in the table.
 func (i *Identities) moved() (names []event.EntityRef) {
-	for _, name := range i.Lesser() {
+	for _, name := range i.Aliases() {
 		if _, was := i.was[name]; !was {
 			names = append(names, name)
 		}

@@ -16,27 +16,27 @@ const (
 	lockNames = `
 SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
        SELECT provider, kind, name, ` + hashOfName + ` AS h FROM (
-              SELECT * FROM ` + saidNames + `
+              SELECT * FROM ` + givenNames + `
                UNION
-              SELECT provider, kind, n.external_id FROM ` + saidNames + ` JOIN entity_names AS n USING (provider, kind, name)
+              SELECT provider, kind, n.external_id FROM ` + givenNames + ` JOIN entity_names AS n USING (provider, kind, name)
               ) AS wanted
         ORDER BY h, name) AS in_one_order`
 
 	hashOfName = `hashtextextended(jsonb_build_array(provider, kind, name)::text, 1)`
 
-	// heldNames selects names that another transaction has locked, or whose target it has locked.
-	heldNames = `
+	// lockedNames selects names that another transaction has locked, or whose target it has locked.
+	lockedNames = `
 SELECT provider, kind, name FROM (
        SELECT provider, kind, name, n.external_id
-         FROM ` + saidNames + ` LEFT JOIN entity_names AS n USING (provider, kind, name)) AS s
+         FROM ` + givenNames + ` LEFT JOIN entity_names AS n USING (provider, kind, name)) AS s
  WHERE NOT pg_try_advisory_xact_lock(` + hashOfName + `)
     OR NOT coalesce((SELECT pg_try_advisory_xact_lock(` + hashOfName + `)
                        FROM (SELECT s.provider, s.kind, s.external_id AS name) AS root WHERE name IS NOT NULL), true)`
 
 	readNames = `
-SELECT provider, kind, name, external_id, rank FROM ` + saidNames + ` JOIN entity_names USING (provider, kind, name)`
+SELECT provider, kind, name, external_id, rank FROM ` + givenNames + ` JOIN entity_names USING (provider, kind, name)`
 
-	saidNames = `unnest($1::text[], $2::text[], $3::text[]) AS said (provider, kind, name)`
+	givenNames = `unnest($1::text[], $2::text[], $3::text[]) AS given (provider, kind, name)`
 
 	learnNames = `
 INSERT INTO entity_names (provider, kind, name, external_id, rank)
@@ -64,8 +64,8 @@ DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) A
 )
 
 // QueueLocks locks names, and reads what they stand for.
-func QueueLocks(b *pgx.Batch, said []event.EntityRef, locked map[event.EntityRef]bool, known *Identities) {
-	providers, kinds, names := entities.ColumnsOfRefs(said)
+func QueueLocks(b *pgx.Batch, given []event.EntityRef, locked map[event.EntityRef]bool, known *Identities) {
+	providers, kinds, names := entities.ColumnsOfRefs(given)
 	b.Queue(lockNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
 		var void string
@@ -75,28 +75,28 @@ func QueueLocks(b *pgx.Batch, said []event.EntityRef, locked map[event.EntityRef
 		})
 		return err
 	})
-	QueueKnown(b, said, known)
+	QueueKnown(b, given, known)
 }
 
 // QueueKnown reads what names stand for.
-func QueueKnown(b *pgx.Batch, said []event.EntityRef, known *Identities) {
-	providers, kinds, names := entities.ColumnsOfRefs(said)
+func QueueKnown(b *pgx.Batch, given []event.EntityRef, known *Identities) {
+	providers, kinds, names := entities.ColumnsOfRefs(given)
 	b.Queue(readNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var name event.EntityRef
 		var id string
 		var rank int
 		_, err := pgx.ForEachRow(rows, []any{&name.Provider, &name.Kind, &name.ExternalID, &id, &rank}, func() error {
-			known.knows(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
+			known.add(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
 			return nil
 		})
 		return err
 	})
 }
 
-// QueueHeld finds names that another transaction has locked.
-func QueueHeld(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bool) {
-	providers, kinds, names := entities.ColumnsOfRefs(said)
-	b.Queue(heldNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
+// QueueLocked finds names that another transaction has locked.
+func QueueLocked(b *pgx.Batch, given []event.EntityRef, held map[event.EntityRef]bool) {
+	providers, kinds, names := entities.ColumnsOfRefs(given)
+	b.Queue(lockedNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
 		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
 			held[ref] = true

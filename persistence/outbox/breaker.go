@@ -15,8 +15,8 @@ type breaker struct {
 	probesOK     int
 	openUntil    *time.Time
 	closedAt     *time.Time
-	troubleSince *time.Time
-	trouble      string
+	failingSince *time.Time
+	failure      string
 	// resumeAt is the end of the pause that the destination asked for; busyAnswers counts such requests since its last success.
 	resumeAt    *time.Time
 	busyAnswers int
@@ -82,7 +82,7 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	if t.ok+t.bad == 0 {
 		return b
 	}
-	b = b.troubled(t, now)
+	b = b.failing(t, now)
 	if t.ok > 0 {
 		b.failures = t.trailing
 	} else {
@@ -133,18 +133,18 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 	return b
 }
 
-// troubled sets since when and why a destination is failing. The first success clears it; until then the destination is probed.
-func (b breaker) troubled(t tally, now time.Time) breaker {
+// failing sets since when and why a destination is failing. The first success clears it; until then the destination is probed.
+func (b breaker) failing(t tally, now time.Time) breaker {
 	if t.ok > 0 {
-		b.troubleSince, b.trouble, b.isProbed = nil, "", false
+		b.failingSince, b.failure, b.isProbed = nil, "", false
 	}
 	if t.trailing == 0 {
 		return b
 	}
-	if b.troubleSince == nil {
-		b.troubleSince = &t.badAt
+	if b.failingSince == nil {
+		b.failingSince = &t.badAt
 	}
-	b.trouble, b.isProbed = t.badWhy, true
+	b.failure, b.isProbed = t.badWhy, true
 	if t.later > 0 {
 		after := now.Add(t.later)
 		b.probeAfter = &after

@@ -45,16 +45,16 @@ func TestWhatABatchMakesOfABreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var told tally
+			var counts tally
 			for _, sign := range c.batch {
 				kind := map[rune]delivery.Kind{'+': delivery.OK, '-': delivery.Bad, 'f': delivery.Final, 'o': delivery.Ours}[sign]
-				told.add(delivery.Settled{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
+				counts.add(delivery.Settled{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
 			}
-			is := c.was.after(told, l, now)
+			is := c.was.after(counts, l, now)
 			require.Equal(t, c.state, is.state)
 			require.Equal(t, c.epoch, is.epoch)
 			require.Equal(t, c.failures, is.failures)
-			require.Equal(t, c.trouble, is.troubleSince != nil)
+			require.Equal(t, c.trouble, is.failingSince != nil)
 			require.Equal(t, c.state == delivery.BreakerOpen, is.openUntil != nil && is.openUntil.Equal(now.Add(30*time.Second)))
 			if c.was.state == delivery.BreakerHalfOpen && c.state == delivery.BreakerClosed {
 				require.NotNil(t, is.closedAt)
@@ -71,10 +71,10 @@ func TestAClosedBreakerStartsSlowly(t *testing.T) {
 		0: 3, time.Second: 6, 2 * time.Second: 12, 3 * time.Second: 16, time.Minute: 16, -time.Hour: 16,
 	} {
 		closedAt := now.Add(-after)
-		d := looking{breaker: delivery.BreakerClosed, closedAt: &closedAt, limits: limits{inFlight: 16, probes: 3}}
+		d := dueDestination{breaker: delivery.BreakerClosed, closedAt: &closedAt, limits: limits{inFlight: 16, probes: 3}}
 		require.Equal(t, allowed, d.allowed(now), after)
 	}
-	require.Equal(t, 16, looking{breaker: delivery.BreakerClosed, limits: limits{inFlight: 16, probes: 3}}.allowed(now))
+	require.Equal(t, 16, dueDestination{breaker: delivery.BreakerClosed, limits: limits{inFlight: 16, probes: 3}}.allowed(now))
 }
 
 func TestLimitsHaveDefaults(t *testing.T) {
@@ -94,21 +94,21 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	limit := limits{spacing: (delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}).Spacing()}
-	at := func(pause time.Duration) looking {
+	at := func(pause time.Duration) dueDestination {
 		start := now.Add(pause)
-		return looking{id: 1, limits: limit, startAt: &start}
+		return dueDestination{id: 1, limits: limit, startAt: &start}
 	}
 	require.Equal(t, 1, at(-time.Hour).starts(now), "what was not used is gone")
 	require.Equal(t, 1, at(100*time.Millisecond).starts(now))
 	require.Equal(t, 0, at(101*time.Millisecond).starts(now))
-	require.Equal(t, unboundedStarts, looking{}.starts(now))
+	require.Equal(t, unboundedStarts, dueDestination{}.starts(now))
 
 	early := at(160 * time.Millisecond)
 	early.lead = 100 * time.Millisecond
 	require.Equal(t, 1, early.starts(now))
 
 	var far lead
-	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}
+	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeLateStart}}}
 	for range 10 {
 		far.learn(missed)
 	}
@@ -119,7 +119,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
 	require.Equal(t, 150*time.Millisecond-150*time.Millisecond/64, far.get())
 
-	l := look{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []looking{at(40 * time.Millisecond)}}
+	l := leaseRound{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []dueDestination{at(40 * time.Millisecond)}}
 	jobs := []delivery.Job{{DestinationID: 1}, {DestinationID: 1}}
 	l.schedule(jobs)
 	require.Equal(t, now.Add(45*time.Millisecond), jobs[0].StartAt)
@@ -136,16 +136,16 @@ func TestAStartIsBounded(t *testing.T) {
 	far := now.Add(time.Hour)
 	limit := limits{spacing: 10 * time.Millisecond}
 	for _, lead := range []time.Duration{0, 60 * time.Millisecond} {
-		d := looking{limits: limit, startAt: &far, lead: lead}
+		d := dueDestination{limits: limit, startAt: &far, lead: lead}
 		require.Equal(t, now.Add(maxLead+ahead+limit.spacing), d.start(now.Add(lead)))
 		require.Zero(t, d.starts(now))
 	}
-	require.Equal(t, now, looking{limits: limit}.start(now), "the first attempt")
-	require.Equal(t, now, looking{startAt: &far}.start(now), "no rate")
+	require.Equal(t, now, dueDestination{limits: limit}.start(now), "the first attempt")
+	require.Equal(t, now, dueDestination{startAt: &far}.start(now), "no rate")
 	near := now.Add(50 * time.Millisecond)
-	require.Equal(t, near, looking{limits: limit, startAt: &near}.start(now))
-	require.Equal(t, 6, looking{limits: limit, startAt: &near}.starts(now))
-	require.Equal(t, 11, looking{limits: limit}.starts(now))
+	require.Equal(t, near, dueDestination{limits: limit, startAt: &near}.start(now))
+	require.Equal(t, 6, dueDestination{limits: limit, startAt: &near}.starts(now))
+	require.Equal(t, 11, dueDestination{limits: limit}.starts(now))
 }
 
 // A destination that asks for a pause gets it: as long as it says, at most an hour; otherwise 5 s, which double each time, up to
@@ -154,18 +154,18 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *time.Time { until := now.Add(d); return &until }
-	busy := func(after ...time.Duration) (told tally) {
+	busy := func(after ...time.Duration) (counts tally) {
 		for _, d := range after {
-			told.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Busy, RetryAfter: d}})
+			counts.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Busy, RetryAfter: d}})
 		}
-		return told
+		return counts
 	}
 	var ok tally
 	ok.add(delivery.Settled{Result: delivery.Result{Kind: delivery.OK}})
 	for name, c := range map[string]struct {
 		resumeAt *time.Time
 		answers  int
-		told     tally
+		reported tally
 		want     *time.Time
 		wantsBy  int
 		closes   bool
@@ -184,7 +184,7 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			was := breaker{state: delivery.BreakerClosed, resumeAt: c.resumeAt, busyAnswers: c.answers}
-			is := was.after(c.told, limits{failures: 5, probes: 3}, now)
+			is := was.after(c.reported, limits{failures: 5, probes: 3}, now)
 			require.Equal(t, c.want, is.resumeAt)
 			require.Equal(t, c.wantsBy, is.busyAnswers)
 			require.Equal(t, c.closes, is.closedAt != nil)
@@ -197,24 +197,24 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 func TestTroubleBeginsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	var told tally
+	var counts tally
 	for i, r := range []delivery.Result{
 		{Kind: delivery.Bad, Code: "500", RetryAfter: 1000 * time.Hour}, {Kind: delivery.OK},
 		{Kind: delivery.Bad, Code: "500", RetryAfter: time.Minute}, {Kind: delivery.Slow, Code: "timeout", Error: "no answer"},
 	} {
 		r.At, r.Took = now.Add(time.Duration(i)*time.Second), time.Second
-		told.add(delivery.Settled{Result: r})
+		counts.add(delivery.Settled{Result: r})
 	}
-	is := breaker{state: delivery.BreakerClosed}.after(told, limits{failures: 5, probes: 3}, now)
-	require.Equal(t, now.Add(3*time.Second), *is.troubleSince)
-	require.Equal(t, "timeout: no answer", is.trouble)
+	is := breaker{state: delivery.BreakerClosed}.after(counts, limits{failures: 5, probes: 3}, now)
+	require.Equal(t, now.Add(3*time.Second), *is.failingSince)
+	require.Equal(t, "timeout: no answer", is.failure)
 	require.Equal(t, now.Add(time.Minute), *is.probeAfter)
 	require.True(t, is.isProbed)
-	again := is.after(told, limits{failures: 50, probes: 3}, now.Add(time.Hour))
-	require.Equal(t, now.Add(3*time.Second), *again.troubleSince, "a success within has ended it")
+	again := is.after(counts, limits{failures: 50, probes: 3}, now.Add(time.Hour))
+	require.Equal(t, now.Add(3*time.Second), *again.failingSince, "a success within has ended it")
 	var bad tally
 	bad.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Bad, Error: "reset", At: now.Add(time.Hour)}})
 	again = is.after(bad, limits{failures: 50, probes: 3}, now.Add(time.Hour))
-	require.Equal(t, is.troubleSince, again.troubleSince, "it goes on")
-	require.Equal(t, "error: reset", again.trouble)
+	require.Equal(t, is.failingSince, again.failingSince, "it goes on")
+	require.Equal(t, "error: reset", again.failure)
 }

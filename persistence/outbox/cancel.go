@@ -34,7 +34,7 @@ SELECT coalesce('event:' || nullif($1::text, ''), (SELECT 'subscription:' || nam
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at
-  FROM ended` + replaceEnded + tellEnded
+  FROM ended` + replaceEnded + reportEnded
 )
 
 // CountCancelable counts the pending deliveries of a query: those that are open and not leased. It stops at delivery.MaxCanceled
@@ -75,7 +75,7 @@ func (s *Store) cancelBatch(
 		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), audit.MaxReason))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(`WITH picked AS MATERIALIZED (`+picked+rest.Conditions[0], rest.Args...).Query(countTold(&canceled))
+	b.Queue(`WITH picked AS MATERIALIZED (`+picked+rest.Conditions[0], rest.Args...).Query(countReported(&canceled))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return 0, err

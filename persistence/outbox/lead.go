@@ -24,7 +24,7 @@ func (l *lead) learn(settled []delivery.Settled) {
 	timed := false
 	for _, s := range settled {
 		timed = timed || !s.StartAt.IsZero()
-		if s.Code == delivery.CodeMissed {
+		if s.Code == delivery.CodeLateStart {
 			wanted = max(wanted, min(2*s.Lead+delivery.MaxLate/2, maxLead))
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	// maxDestinations bounds the destinations that one lease checks, and fewDestinations those it checks if the first ones can fill
 	// it.
 	maxDestinations, fewDestinations = 200, 8
-	// slowestStart caps the doublings of the slow start after a breaker closes.
-	slowestStart = 20
+	// maxRampDoublings caps the doublings of the slow start after a breaker closes.
+	maxRampDoublings = 20
 	// soonest and latest bound the time until the next lease: locked rows are skipped, and other processes don't announce what they
 	// have made due.
 	soonest, latest = 20 * time.Millisecond, time.Second
@@ -39,16 +39,16 @@ SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok,
  ORDER BY s.next_at LIMIT $1
    FOR UPDATE OF s SKIP LOCKED`
 
-// underWay counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
-const underWay = `
+// inProgress counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
+const inProgress = `
        SELECT count(*) AS live, count(*) FILTER (WHERE q.epoch = l.epoch) AS of_epoch,
               count(*) FILTER (WHERE q.lease = $1::uuid) AS taken, min(q.due_at) AS ends
          FROM delivery_queue AS q
         WHERE q.destination_id = l.id AND q.lease IS NOT NULL AND q.due_at > $2::timestamptz`
 
-// looked lists the destinations to lease from, by ID; turn is the order in which they are served. probes is null unless the
+// leasable lists the destinations to lease from, by ID; turn is the order in which they are served. probes is null unless the
 // breaker limits the attempts.
-const looked = `
+const leasable = `
        unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
            AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
@@ -63,9 +63,9 @@ const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
             least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
-       FROM ` + looked + `
+       FROM ` + leasable + `
        JOIN destination_states AS s ON s.destination_id = l.id
-      CROSS JOIN LATERAL (` + underWay + `) AS u
+      CROSS JOIN LATERAL (` + inProgress + `) AS u
       WHERE l.present
 ), picked AS MATERIALIZED (
      SELECT q.place, r.id, r.epoch, r.until, NULL::timestamptz AS waits_until
@@ -93,16 +93,16 @@ UPDATE delivery_queue AS q
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at, p.waits_until, q.own_id`
 
-// lookAgain sets when each destination is due next, and records what the lease has used: the start times of its rate (tokens_at
+// scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate (tokens_at
 // is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if there was a
 // delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was already full. No due
 // delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm finds those that are
 // committed much later.
-const lookAgain = `
+const scheduleNext = `
 UPDATE destination_states AS s
-   SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
-       epoch = CASE WHEN n.turns THEN n.epoch ELSE s.epoch END,
-       probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
+   SET breaker = CASE WHEN n.transitions THEN 'half_open' ELSE s.breaker END,
+       epoch = CASE WHEN n.transitions THEN n.epoch ELSE s.epoch END,
+       probes_ok = CASE WHEN n.transitions THEN 0 ELSE s.probes_ok END,
        tokens = 0,
        tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
        lead = n.lead,
@@ -117,7 +117,7 @@ UPDATE destination_states AS s
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
-  FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
+  FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS transitions,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
                greatest($15::double precision, CASE WHEN u.taken > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
                CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
@@ -127,24 +127,24 @@ UPDATE destination_states AS s
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
                     WHEN u.taken >= l.starts THEN 'rate'
                     ELSE '' END AS held
-          FROM ` + looked + `
+          FROM ` + leasable + `
           JOIN destination_states AS was ON was.destination_id = l.id
-         CROSS JOIN LATERAL (` + underWay + `) AS u
+         CROSS JOIN LATERAL (` + inProgress + `) AS u
           LEFT JOIN LATERAL (
                SELECT due_at AS first FROM delivery_queue AS q
                 WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
  WHERE s.destination_id = n.id`
 
-// nextLook skips the destinations at their limit: this process leases again once an attempt ends.
-const nextLook = `
+// nextDue skips the destinations at their limit: this process leases again once an attempt ends.
+const nextDue = `
 SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
  WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[])
    AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
  ORDER BY next_at LIMIT 1`
 
-// relook runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
+// recheck runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
 // awake, and outcomes saw one that did not seem full, so neither made it due.
-const relook = `
+const recheck = `
 WITH missed AS MATERIALIZED (
      SELECT s.destination_id
        FROM unnest($1::bigint[], $2::integer[]) AS l (id, allowed)
@@ -169,20 +169,20 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: its attempts seem to crash the process.
 func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
-	s.giveBackLost(ctx)
+	s.releaseLost(ctx)
 	want.Limit = max(want.Limit, 1)
-	look := look{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
-	jobs, err = s.lease(ctx, &look)
+	leaseRound := leaseRound{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
+	jobs, err = s.lease(ctx, &leaseRound)
 	if err != nil {
 		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
 	}
 	s.depth.learn(jobs)
-	look.isShort = len(look.due) == look.most && len(jobs) < want.Limit && look.most < min(want.Limit, maxDestinations)
+	leaseRound.isShort = len(leaseRound.due) == leaseRound.most && len(jobs) < want.Limit && leaseRound.most < min(want.Limit, maxDestinations)
 	jobs, err = s.buryLost(ctx, jobs)
-	return jobs, look.next(), postgres.Failure("bury lost deliveries", err)
+	return jobs, leaseRound.next(), postgres.Failure("bury lost deliveries", err)
 }
 
-func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err error) {
+func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, err error) {
 	armed := s.due.take()
 	defer func() {
 		if err != nil {
@@ -196,7 +196,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		b.Queue(arm, armed)
 	}
 	b.Queue(lockDue, l.most, l.without(), l.want.Only).Query(l.collect)
-	b.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
+	b.Queue(nextDue, l.without(), l.want.Only).Query(l.collectNext)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return nil, err
@@ -214,13 +214,13 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 			l.schedule(jobs)
 			return err
 		})
-		last.Queue(lookAgain, append(args, l.lead.Seconds())...)
-		last.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
+		last.Queue(scheduleNext, append(args, l.lead.Seconds())...)
+		last.Queue(nextDue, l.without(), l.want.Only).Query(l.collectNext)
 	}
-	// The jobs are leased, even if relook fails; Rearm then finds what was missed.
+	// The jobs are leased, even if recheck fails; Rearm then finds what was missed.
 	then := &pgx.Batch{}
 	if len(l.due) > 0 {
-		then.Queue(relook, l.ids(), l.relookAt())
+		then.Queue(recheck, l.ids(), l.recheckBelow())
 	}
 	if err := tx.CommitThen(ctx, last, then); err != nil {
 		s.lost.add(l.lost())
@@ -229,7 +229,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 	return jobs, nil
 }
 
-func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []looking) error {
+func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []dueDestination) error {
 	versions := make(map[int64]int64, len(due))
 	for _, d := range due {
 		if d.present {

@@ -16,10 +16,10 @@ const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// giveBack runs after lockLost as a separate statement, so that it sees what was committed before the lock was free. Deliveries
+// releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free. Deliveries
 // that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at them. Locked rows
 // are skipped, so that no other transaction waits meanwhile.
-const giveBack = `
+const releaseLeases = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue
       WHERE ` + ofLost + ` FOR UPDATE SKIP LOCKED
@@ -35,7 +35,7 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
 // ofLost selects the deliveries of the lost lease $2 among destinations, while it lasts.
 const ofLost = `destination_id = ANY ($1::bigint[]) AND lease IS NOT NULL AND due_at > statement_timestamp() AND lease = $2::uuid`
 
-// leftOfLost selects the destinations for which giveBack has skipped a row.
+// leftOfLost selects the destinations for which releaseLeases has skipped a row.
 const leftOfLost = `SELECT DISTINCT destination_id FROM delivery_queue WHERE ` + ofLost
 
 // lostLease is a lease whose response is missing. It may have been committed, or may still be; no process has its deliveries, and
@@ -66,7 +66,7 @@ func (l *lostLeases) take() []lostLease {
 }
 
 // lost returns this round's lease, in case its response is missing.
-func (l *look) lost() lostLease {
+func (l *leaseRound) lost() lostLease {
 	lost := lostLease{id: l.lease, destinations: l.ids()}
 	for _, d := range l.due {
 		if until := l.began.Add(d.limits.timeout + leaseMargin); until.After(lost.until) {
@@ -76,19 +76,19 @@ func (l *look) lost() lostLease {
 	return lost
 }
 
-// giveBackLost makes the deliveries of this process's lost leases due again. What it can't give back yet, it retries in the next
+// releaseLost makes the deliveries of this process's lost leases due again. What it can't give back yet, it retries in the next
 // round, until the lease has ended.
-func (s *Store) giveBackLost(ctx context.Context) {
+func (s *Store) releaseLost(ctx context.Context) {
 	for _, lost := range s.lost.take() {
-		if left := s.giveBack(ctx, lost); len(left.destinations) > 0 && time.Now().Before(left.until) {
+		if left := s.releaseLeases(ctx, lost); len(left.destinations) > 0 && time.Now().Before(left.until) {
 			s.lost.add(left)
 		}
 	}
 }
 
-// giveBack makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database can't be
+// releaseLeases makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database can't be
 // queried, which the following lease will report.
-func (s *Store) giveBack(ctx context.Context, lost lostLease) (left lostLease) {
+func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLease) {
 	var free, passed []int64
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)
@@ -99,7 +99,7 @@ func (s *Store) giveBack(ctx context.Context, lost lostLease) (left lostLease) {
 	}
 	defer tx.Rollback(ctx)
 	last := &pgx.Batch{}
-	last.Queue(giveBack, free, lost.id)
+	last.Queue(releaseLeases, free, lost.id)
 	last.Queue(leftOfLost, free, lost.id).Query(collectIDs(&passed))
 	if err := tx.Commit(ctx, last); err != nil {
 		return lost

@@ -16,16 +16,16 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// TakenNow is what every statement that claims a dead letter sets.
-const TakenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
+// Claimed is what every statement that claims a dead letter sets.
+const Claimed = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
 
 const (
-	// holdOpen locks the delivery in the queue, if it is there.
-	holdOpen = `
+	// lockQueued locks the delivery in the queue, if it is there.
+	lockQueued = `
 SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp() FROM delivery_queue
  WHERE event_id = $1::uuid AND subscription_id = $2 FOR UPDATE`
 
-	hasten = `
+	makeDueNow = `
 UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
  WHERE event_id = $1::uuid AND subscription_id = $2`
 
@@ -45,7 +45,7 @@ RETURNING destination_id`
 
 	// redriveSent makes the delivery's dead letter, if any, wait for the outcome.
 	redriveSent = `
-UPDATE dead_letters SET ` + TakenNow + `
+UPDATE dead_letters SET ` + Claimed + `
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'exhausted')`
 
 	cancelOpen = `
@@ -54,7 +54,7 @@ WITH canceled AS (
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at
-  FROM canceled` + replaceEnded + tellEnded
+  FROM canceled` + replaceEnded + reportEnded
 
 	expungeOpen = `
 WITH canceled AS (
@@ -62,7 +62,7 @@ WITH canceled AS (
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attempts, generation, 0, NULL,
        queued_at
-  FROM canceled` + replaceEnded + tellEnded
+  FROM canceled` + replaceEnded + reportEnded
 
 	expungeAnswers  = `UPDATE deliveries SET answer = NULL WHERE event_id = $1::uuid`
 	expungeAttempts = `DELETE FROM delivery_attempts WHERE event_id = $1::uuid`
@@ -77,10 +77,10 @@ INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, 
        generation = excluded.generation, ms = excluded.ms, answer = excluded.answer, queued_at = excluded.queued_at,
        done_at = excluded.done_at`
 
-	// tellEnded writes change events for the rows in "kept".
-	tellEnded = `
+	// reportEnded writes change events for the rows in "kept".
+	reportEnded = `
  RETURNING event_id, subscription_id, status AS action, code
-), told AS (SELECT * FROM kept)` + changes.TellDeliveries + ` RETURNING n`
+), reported AS (SELECT * FROM kept)` + changes.ReportDeliveries + ` RETURNING n`
 
 	// discardOf closes the dead letter of a delivery that was given up.
 	discardOf = `
@@ -106,18 +106,18 @@ func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Acto
 
 func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Actor) (destination int64, err error) {
 	id := postgres.Clean(k.EventID)
-	open, tx, err := s.holdOpen(ctx, k)
+	open, tx, err := s.lockQueued(ctx, k)
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback(ctx)
 	b := &pgx.Batch{}
 	switch {
-	case open.underWay:
-		return 0, errUnderWay
+	case open.inProgress:
+		return 0, errInProgress
 	case open.destination != 0:
 		destination = open.destination
-		b.Queue(hasten, id, k.SubscriptionID)
+		b.Queue(makeDueNow, id, k.SubscriptionID)
 	default:
 		b.Queue(queueAgain, id, k.SubscriptionID).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
 		b.Queue(redriveSent, id, k.SubscriptionID)
@@ -139,7 +139,7 @@ func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by oversight
 
 func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) error {
 	k.EventID = postgres.Clean(k.EventID)
-	open, tx, err := s.holdOpen(ctx, k)
+	open, tx, err := s.lockQueued(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -153,18 +153,18 @@ func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight
 	return tx.Commit(ctx, b)
 }
 
-// heldOpen is a queued delivery; one that isn't queued has no destination.
-type heldOpen struct {
+// queuedDelivery is a queued delivery; one that isn't queued has no destination.
+type queuedDelivery struct {
 	destination int64
-	underWay    bool
+	inProgress  bool
 }
 
-// holdOpen begins a transaction that locks the event of a delivery, and its row in the queue.
-func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx *postgres.Transaction, err error) {
+// lockQueued begins a transaction that locks the event of a delivery, and its row in the queue.
+func (s *Store) lockQueued(ctx context.Context, k delivery.Key) (open queuedDelivery, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, postgres.Clean(k.EventID))
-	b.Queue(holdOpen, postgres.Clean(k.EventID), k.SubscriptionID).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&open.destination, &open.underWay}, func() error { return nil })
+	b.Queue(lockQueued, postgres.Clean(k.EventID), k.SubscriptionID).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&open.destination, &open.inProgress}, func() error { return nil })
 		return err
 	})
 	tx, err = s.db.Begin(ctx, b)
@@ -191,7 +191,7 @@ func QueueExpunge(b *pgx.Batch, eventID string) {
 // left to its outcome.
 func (s *Store) Redeliver(ctx context.Context, eventID string, subscriptionID int64) error {
 	destination, err := s.sendAgain(ctx, delivery.Key{EventID: eventID, SubscriptionID: subscriptionID}, nil)
-	if errors.Is(err, errUnderWay) {
+	if errors.Is(err, errInProgress) {
 		return nil
 	}
 	if err != nil {
@@ -205,6 +205,6 @@ func objectOfDelivery(k delivery.Key) string {
 	return fmt.Sprintf("delivery:%s/%d", postgres.Clean(k.EventID), k.SubscriptionID)
 }
 
-var errUnderWay = &event.Error{
+var errInProgress = &event.Error{
 	Class: event.ClassRejected, Code: "delivery_under_way", Text: "an attempt of this delivery is under way",
 }

@@ -76,7 +76,7 @@ WITH o AS MATERIALIZED (
              SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM again
               WHERE class <> ''
               UNION ALL
-             SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM late) AS told
+             SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM late) AS reported
          ON CONFLICT DO NOTHING
 ), buried AS (
      INSERT INTO dead_letters AS d (
@@ -98,13 +98,13 @@ WITH o AS MATERIALIZED (
               UNION ALL
              SELECT event_id, subscription_id FROM late) AS r
       WHERE d.event_id = r.event_id AND d.subscription_id = r.subscription_id AND d.state IN ('open', 'redriving', 'exhausted')
-), told AS (
+), reported AS (
      SELECT event_id, subscription_id, status AS action, code FROM ended
       UNION ALL
      SELECT event_id, subscription_id, 'retrying', code FROM again WHERE class <> ''
       UNION ALL
      SELECT event_id, subscription_id, status, code FROM late
-)` + changes.TellDeliveries
+)` + changes.ReportDeliveries
 
 // lockSettled locks the rows of a batch in key order.
 const lockSettled = `
@@ -114,7 +114,7 @@ SELECT FROM unnest($1::uuid[], $2::bigint[]) AS o (event_id, subscription_id)
         WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id FOR UPDATE) AS q`
 
 // freeFull runs after the commit of outcomes, and makes destinations due that were at their limit. It reads held without waiting
-// for a lease in progress, which checks again after its own commit (relook).
+// for a lease in progress, which checks again after its own commit (recheck).
 const freeFull = `
 WITH full_ones AS MATERIALIZED (
      SELECT destination_id FROM destination_states
@@ -136,8 +136,8 @@ func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	if all, err := s.settleFirst(ctx, settled); all || err != nil {
 		return nil, postgres.Failure("settle deliveries", err)
 	}
-	turns, err := s.settle(ctx, settled)
-	return turns, postgres.Failure("settle deliveries", err)
+	transitions, err := s.settle(ctx, settled)
+	return transitions, postgres.Failure("settle deliveries", err)
 }
 
 // queueFree adds freeFull. Destinations that it misses are checked when the next lease ends.
@@ -153,14 +153,14 @@ func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
 func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
 	local := time.Now()
 	var (
-		now    time.Time
-		turned []turning
-		b      = &pgx.Batch{}
+		now     time.Time
+		changed []transition
+		b       = &pgx.Batch{}
 	)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	b.Queue(holdTurned, destinationsOf(settled, anyKind), destinationsOf(settled, isTrouble)).Query(func(rows pgx.Rows) (err error) {
-		turned, err = pgx.CollectRows(rows, scanTurning)
+	b.Queue(lockChanged, destinationsOf(settled, anyKind), destinationsOf(settled, mayChange)).Query(func(rows pgx.Rows) (err error) {
+		changed, err = pgx.CollectRows(rows, scanTransition)
 		return err
 	})
 	tx, err := s.db.Begin(ctx, b)
@@ -171,24 +171,24 @@ func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	for i := range settled {
 		settled[i] = inTime(settled[i], local, now)
 	}
-	turns, err := s.turn(ctx, tx, turned, settled, now)
+	transitions, err := s.applyOutcomes(ctx, tx, changed, settled, now)
 	if err != nil {
 		return nil, err
 	}
 	last, args := &pgx.Batch{}, columnsOf(oneEach(settled))
 	last.Queue(lockSettled, args[:2]...)
 	last.Queue(settle, args...)
-	queuePull(last, turned)
-	queueTurned(last, turned, turns)
+	queuePull(last, changed)
+	queueChanged(last, changed, transitions)
 	then := &pgx.Batch{}
 	s.queueFree(then, settled)
-	return turns, tx.CommitThen(ctx, last, then)
+	return transitions, tx.CommitThen(ctx, last, then)
 }
 
 func anyKind(delivery.Settled) bool { return true }
 
-// isTrouble reports whether the outcome may change the destination's row.
-func isTrouble(s delivery.Settled) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
+// mayChange reports whether the outcome may change the destination's row.
+func mayChange(s delivery.Settled) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
 
 func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) bool) []int64 {
 	ids := map[int64]struct{}{}

@@ -35,9 +35,9 @@ WITH o AS MATERIALIZED (
 ` + keepEnded + `SELECT event_id, subscription_id, destination_id, 'delivered', code, 1, 0, ms, answer, queued_at FROM ended` +
 	replaceEnded + `
       WHERE d.generation = 0
-), told AS (
+), reported AS (
      SELECT event_id, subscription_id, 'delivered' AS action, code FROM ended
-), noted AS (` + changes.TellDeliveries + `
+), noted AS (` + changes.ReportDeliveries + `
 )
 SELECT count(*) FROM ended`
 

@@ -28,7 +28,7 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
   FROM destinations AS d LEFT JOIN destination_states AS s ON s.destination_id = d.id
  WHERE d.deleted_at IS NULL GROUP BY 1, 2`
 
-	namesTroubled = `
+	namesFailing = `
 SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
 
@@ -53,7 +53,7 @@ const countedOpen = 20_000
 func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	stats := delivery.Stats{
 		Open: []delivery.OpenCount{}, Breakers: map[delivery.BreakerState]int64{}, States: map[delivery.DestinationState]int64{},
-		TroubledBreakers: map[string]delivery.BreakerState{},
+		FailingBreakers: map[string]delivery.BreakerState{},
 	}
 	b := &pgx.Batch{}
 	b.Queue(countOpen, countedOpen).Query(func(rows pgx.Rows) (err error) {
@@ -75,12 +75,12 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		})
 		return err
 	})
-	b.Queue(namesTroubled, delivery.MaxTroubled).Query(func(rows pgx.Rows) error {
+	b.Queue(namesFailing, delivery.MaxFailing).Query(func(rows pgx.Rows) error {
 		var name string
 		var breaker delivery.BreakerState
 		_, err := pgx.ForEachRow(rows, []any{&name, &breaker}, func() error {
-			stats.Troubled = append(stats.Troubled, name)
-			stats.TroubledBreakers[name] = breaker
+			stats.Failing = append(stats.Failing, name)
+			stats.FailingBreakers[name] = breaker
 			return nil
 		})
 		return err
@@ -91,7 +91,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		return err
 	})
 	b.Queue(countUndelivered).QueryRow(func(row pgx.Row) error { return row.Scan(&stats.DeadLetters) })
-	return stats, postgres.Failure("count deliveries", s.db.Look(ctx, b))
+	return stats, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
 }
 
 // A ready destination is checked within seconds of its time, if any dispatcher runs.
@@ -107,5 +107,5 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 	b := &pgx.Batch{}
 	b.Queue(longestDue).QueryRow(func(row pgx.Row) error { return row.Scan(&overdue) })
 	b.Queue(countFanOuts).QueryRow(func(row pgx.Row) error { return row.Scan(&fanOuts) })
-	return overdue, fanOuts, postgres.Failure("look for deliveries that nobody makes", s.db.Look(ctx, b))
+	return overdue, fanOuts, postgres.Failure("check for overdue deliveries", s.db.SendRead(ctx, b))
 }

@@ -34,7 +34,7 @@ WITH gone AS (
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'deleted', attempts, generation, 0, NULL,
        queued_at
-  FROM ended` + replaceEnded + tellEnded
+  FROM ended` + replaceEnded + reportEnded
 
 	discardDeleted = `
 UPDATE dead_letters AS l
@@ -75,7 +75,7 @@ WITH picked AS MATERIALIZED (
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts, generation, 0, NULL,
        queued_at
-  FROM ended` + replaceEnded + tellEnded
+  FROM ended` + replaceEnded + reportEnded
 )
 
 // CancelDeleted cancels the open deliveries of subscriptions that are deleted, or whose destination is, and discards their dead
@@ -101,7 +101,7 @@ func (s *Store) CancelAllDeleted(ctx context.Context) (canceled int64) {
 func (s *Store) cancelDeleted(ctx context.Context) (canceled, discarded int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(cancelDeleted, sweepRows).Query(countTold(&canceled))
+	b.Queue(cancelDeleted, sweepRows).Query(countReported(&canceled))
 	b.Queue(discardDeleted, sweepRows).Exec(postgres.CountInto(&discarded))
 	return canceled, discarded, s.db.SendOnly(ctx, b)
 }
@@ -135,13 +135,13 @@ func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error)
 	}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(expireOld, ids, befores, bounds, sweepRows).Query(countTold(&expired))
+	b.Queue(expireOld, ids, befores, bounds, sweepRows).Query(countReported(&expired))
 	err = s.db.SendOnly(ctx, b)
 	return expired, postgres.Failure(doing, err)
 }
 
-// countTold counts the deliveries for which a statement has written change events.
-func countTold(n *int64) func(pgx.Rows) error {
+// countReported counts the deliveries for which a statement has written change events.
+func countReported(n *int64) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{n}, func() error { return nil })
 		return err

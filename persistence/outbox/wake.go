@@ -15,7 +15,7 @@ import (
 // their own time. The rows are locked in the common order.
 //
 // It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. Whichever of the
-// two is second checks again after its commit: this statement here, relook there.
+// two is second checks again after its commit: this statement here, recheck there.
 const arm = `
 WITH asleep AS MATERIALIZED (
      SELECT destination_id FROM destination_states

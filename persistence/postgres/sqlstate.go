@@ -45,8 +45,8 @@ var transientStates = map[string]bool{
 	"XX000": true,
 }
 
-// IsLockTrouble reports whether another transaction holds a needed lock (lock_timeout, statement_timeout, deadlock).
-func IsLockTrouble(err error) bool {
+// IsLockFailure reports whether another transaction holds a needed lock (lock_timeout, statement_timeout, deadlock).
+func IsLockFailure(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false

@@ -46,11 +46,11 @@ func (d *DB) Rows(ctx context.Context, sql string, args ...any) pgx.Rows {
 // transaction (PostgreSQL's manual, 55.2.4, "Pipelining"). What it has read is on the synchronous standby.
 func (d *DB) SendOnly(ctx context.Context, b *pgx.Batch) error {
 	b.Queue(Confirm)
-	return d.Look(ctx, b)
+	return d.SendRead(ctx, b)
 }
 
-// Look is SendOnly for reads that nothing depends on, such as a list for an operator: it doesn't wait for a standby.
-func (d *DB) Look(ctx context.Context, b *pgx.Batch) error {
+// SendRead is SendOnly for reads that nothing depends on, such as a list for an operator: it doesn't wait for a standby.
+func (d *DB) SendRead(ctx context.Context, b *pgx.Batch) error {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 		record.Links, err = pgx.CollectRows(rows, scanLink)
 		return err
 	})
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.db.SendRead(ctx, b); err != nil {
 		return event.Record{}, err
 	}
 	return record, nil

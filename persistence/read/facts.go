@@ -62,5 +62,5 @@ func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 		return err
 	})
 	b.Queue(selectUntold).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Untold, &f.UntoldSince) })
-	return f, postgres.Failure("look at the database", s.db.Look(ctx, b))
+	return f, postgres.Failure("look at the database", s.db.SendRead(ctx, b))
 }

@@ -63,7 +63,7 @@ func (s *Store) Report(ctx context.Context, since, until time.Time) (oversight.R
 	b.Queue(countLogged, before, since, until).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&r.Errors.Count, &r.Errors.Before)
 	})
-	err := s.db.Look(ctx, b)
+	err := s.db.SendRead(ctx, b)
 	oversight.SortTrends(r.Received)
 	oversight.SortTrends(r.Failed)
 	return r, postgres.Failure("count failures", err)
@@ -105,7 +105,7 @@ func (s *Store) addSlice(ctx context.Context, r *oversight.Report, from, to time
 	var repeated, delivered, failed int64
 	b.Queue(countRepeated, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&repeated) })
 	b.Queue(countDelivered, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&delivered, &failed) })
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.db.SendRead(ctx, b); err != nil {
 		return err
 	}
 	add(&r.Repeated, repeated)

@@ -52,7 +52,7 @@ func (s *Store) Stats(ctx context.Context, window time.Duration) (oversight.Stat
 		stats.Errors, err = pgx.AppendRows(stats.Errors, rows, pgx.RowToStructByPos[oversight.ErrorCount])
 		return err
 	})
-	return stats, postgres.Failure("count events", s.db.Look(ctx, b))
+	return stats, postgres.Failure("count events", s.db.SendRead(ctx, b))
 }
 
 func queueEventCounts(b *pgx.Batch, stats *oversight.Stats) {

@@ -104,7 +104,7 @@ func readAgain(
 	ctx context.Context, tx pgx.Tx, d differing, history *entities.History, parse event.Parser,
 ) (*entities.History, error) {
 	again := history.Clone()
-	var read []*writer.Reread
+	var read []*writer.Reparsed
 	rows, _ := tx.Query(ctx, differingEvents, d.events)
 	defer rows.Close()
 	for rows.Next() {
@@ -118,7 +118,7 @@ func readAgain(
 		if err != nil || passed {
 			continue // it is unchanged
 		}
-		r, err := writer.NewReread(record.Receipt, p)
+		r, err := writer.NewReparsed(record.Receipt, p)
 		if err != nil {
 			continue
 		}
@@ -130,7 +130,7 @@ func readAgain(
 		return nil, err
 	}
 	send := func(ctx context.Context, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
-	if err := writer.UseNames(ctx, send, read); err != nil {
+	if err := writer.ResolveNames(ctx, send, read); err != nil {
 		return nil, err
 	}
 	for _, r := range read {

@@ -60,7 +60,7 @@ type rebuilding struct {
 	row    rebuildRow
 	fault  error // of the page's only event, which is therefore not written
 	events []*rebuilt
-	writes []*writer.Reread
+	writes []*writer.Reparsed
 	seen   operation.Rebuild // what the page adds to the counts
 	found  map[event.EntityRef][]string
 }
@@ -71,7 +71,7 @@ type rebuilt struct {
 
 	passed bool // skipped, since an operator has decided about it
 	links  []event.OrderedChange
-	again  *writer.Reread // nil if it was skipped or can't be parsed
+	again  *writer.Reparsed // nil if it was skipped or can't be parsed
 }
 
 func (s *Store) tryPage(
@@ -79,7 +79,7 @@ func (s *Store) tryPage(
 ) (operation.Rebuild, error) {
 	t := &rebuilding{store: s, fault: fault, found: map[event.EntityRef][]string{}}
 	b := &pgx.Batch{}
-	writer.QueuePatience(b, n)
+	writer.QueueTimeouts(b, n)
 	s.QueueLock(b, id, func(row pgx.Row) (err error) {
 		t.row, err = scanRebuild(row)
 		return err
@@ -114,11 +114,11 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	for _, e := range t.events {
 		t.read(e, parse)
 	}
-	if err := t.useNames(ctx); err != nil {
+	if err := t.resolveNames(ctx); err != nil {
 		return err
 	}
 	for _, e := range t.events {
-		t.judge(e)
+		t.decide(e)
 	}
 	if t.row.DryRun || len(t.writes) == 0 {
 		t.queueAdvance(b)
@@ -178,29 +178,29 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	}
 	p, err := parse(e.Receipt, e.Body)
 	if err == nil {
-		e.again, err = writer.NewReread(e.Receipt, p)
+		e.again, err = writer.NewReparsed(e.Receipt, p)
 	}
 	if err != nil {
 		t.noteProblem(e, err)
 	}
 }
 
-// useNames gives changes the IDs that their names stand for.
-func (t *rebuilding) useNames(ctx context.Context) error {
-	var all []*writer.Reread
+// resolveNames gives changes the IDs that their names stand for.
+func (t *rebuilding) resolveNames(ctx context.Context) error {
+	var all []*writer.Reparsed
 	for _, e := range t.events {
 		if e.again != nil {
 			all = append(all, e.again)
 		}
 	}
-	return writer.UseNames(ctx, t.Send, all)
+	return writer.ResolveNames(ctx, t.Send, all)
 }
 
-// judge decides whether to write an event. It needs no lock: unchanged events are not written, and the others are checked again
+// decide checks whether to write an event. It needs no lock: unchanged events are not written, and the others are checked again
 // once they are locked.
-func (t *rebuilding) judge(e *rebuilt) {
+func (t *rebuilding) decide(e *rebuilt) {
 	switch {
-	case e.again == nil || !e.concerns(t.row.Filter.Kind) || !e.again.Differs(e.Record, e.links) && !e.again.Teaches():
+	case e.again == nil || !e.concerns(t.row.Filter.Kind) || !e.again.Differs(e.Record, e.links) && !e.again.AddsNames():
 	case t.fault != nil:
 		t.noteProblem(e, t.fault)
 	case t.row.DryRun:

@@ -293,7 +293,7 @@ func (s *Store) destination(ctx context.Context, nameOrID string) (destination, 
 	var d *destination
 	b := &pgx.Batch{}
 	queueDestination(b, nameOrID, &d)
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.db.SendRead(ctx, b); err != nil {
 		return destination{}, err
 	}
 	if d == nil {

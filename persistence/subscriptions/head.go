@@ -77,11 +77,11 @@ func (k *known) isRead() bool {
 	return k.read
 }
 
-// news holds what has changed since a version. It may include changes made after the head was read; these are read again.
-type news struct {
+// update holds what has changed since a version. It may include changes made after the head was read; these are read again.
+type update struct {
 	since, head int64
-	// anew means that the cache belongs to a history that a failover or a restored dump has replaced. The news are complete then.
-	anew          bool
+	// isReset means that the cache belongs to a history that a failover or a restored dump has replaced. The update is complete then.
+	isReset       bool
 	destinations  []destination
 	subscriptions []delivery.Subscription
 	unreadable    map[int64]string
@@ -91,14 +91,14 @@ type news struct {
 	goneDestinations, goneSubscriptions []int64
 }
 
-// apply applies news, unless the cache is as new.
-func (k *known) apply(c *news) {
+// apply applies an update, unless the cache is as new.
+func (k *known) apply(c *update) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.read = true; !c.anew && (c.head <= k.version || c.since > k.version) {
+	if k.read = true; !c.isReset && (c.head <= k.version || c.since > k.version) {
 		return
 	}
-	if c.anew {
+	if c.isReset {
 		c.goneSubscriptions = append(c.goneSubscriptions, slices.Collect(maps.Keys(k.subscriptions))...)
 		clear(k.unreadable)
 		clear(k.destinations)
@@ -129,8 +129,8 @@ func timelineOf(version int64) int64 { return version >> 40 }
 // withoutTimeline returns a version as stored in the tables.
 func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
 
-func queueChanges(b *pgx.Batch, since int64) *news {
-	c := &news{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
+func queueChanges(b *pgx.Batch, since int64) *update {
+	c := &update{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
 	b.Queue(listVariables).Query(func(rows pgx.Rows) error {
 		var name string
@@ -156,7 +156,7 @@ func queueChanges(b *pgx.Batch, since int64) *news {
 	return c
 }
 
-func (c *news) scanDestination(row pgx.Row) error {
+func (c *update) scanDestination(row pgx.Row) error {
 	var d destination
 	var gone bool
 	if err := scanDestination(row, &d, &gone); err != nil {
@@ -172,7 +172,7 @@ func (c *news) scanDestination(row pgx.Row) error {
 
 // scanSubscription continues after an unreadable row, since an invalid row must not stop events. The subscription gets no
 // deliveries.
-func (c *news) scanSubscription(row pgx.Row) error {
+func (c *update) scanSubscription(row pgx.Row) error {
 	var s delivery.Subscription
 	var gone bool
 	unreadable, err := scanSubscription(row, &s, &gone)
@@ -203,7 +203,7 @@ func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batc
 		if err := send(ctx, b); err != nil {
 			return err
 		}
-		c.anew = true
+		c.isReset = true
 	}
 	s.known.apply(c)
 	return nil
@@ -219,7 +219,7 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if head == seen && s.known.isRead() {
 		return nil
 	}
-	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.Look, seen))
+	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.SendRead, seen))
 }
 
 // Unreadable returns the names of subscriptions that this version of Holdfast can't read. They get no deliveries until they are

@@ -53,7 +53,7 @@ WITH queued AS (
          ON CONFLICT DO NOTHING
   RETURNING event_id
 ), waiting AS (
-     UPDATE dead_letters AS l SET ` + outbox.TakenNow + `
+     UPDATE dead_letters AS l SET ` + outbox.Claimed + `
        FROM queued AS q
       WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
 )

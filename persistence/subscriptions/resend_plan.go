@@ -72,7 +72,7 @@ func (s *Resends) plan(ctx context.Context, nameOrID string, since, until time.T
 }
 
 func (s *Resends) planPage(ctx context.Context, of resent, ids []string, p *operation.ResendPlan) error {
-	page, err := of.read(ctx, s.DB.Look, resentOf, ids)
+	page, err := of.read(ctx, s.DB.SendRead, resentOf, ids)
 	if err != nil {
 		return err
 	}

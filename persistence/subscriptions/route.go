@@ -67,8 +67,8 @@ const (
 	maxOfEvent, maxOfGroup, maxOfPage = 300, 10_000, 1000
 )
 
-// Passing is an event that is about to be processed for the first time.
-type Passing struct {
+// Event is an event that is about to be processed for the first time.
+type Event struct {
 	Receipt    event.Receipt
 	Type       string
 	OccurredAt time.Time
@@ -90,16 +90,16 @@ func (r Routed) IsOf(version int64) bool { return r.version == version }
 // IsEmpty reports whether the event matches nothing.
 func (r Routed) IsEmpty() bool { return len(r.hits) == 0 }
 
-// Know fills the cache of destinations and subscriptions, unless it is filled. If that fails, each transaction that needs them
-// reads them.
-func (s *Store) Know(ctx context.Context) {
+// EnsureLoaded fills the cache of destinations and subscriptions, unless it is filled. If that fails, each transaction that needs
+// them reads them.
+func (s *Store) EnsureLoaded(ctx context.Context) {
 	if !s.known.isRead() {
 		_ = s.refreshTogether(ctx)
 	}
 }
 
 // Route matches an event against the cache, without a query. The only error is ctx's.
-func (s *Store) Route(ctx context.Context, e Passing) (Routed, error) {
+func (s *Store) Route(ctx context.Context, e Event) (Routed, error) {
 	if !s.known.isRead() {
 		return unrouted, nil
 	}
@@ -114,7 +114,7 @@ func (s *Store) Route(ctx context.Context, e Passing) (Routed, error) {
 }
 
 // RouteWithoutBody is Route for an event whose body isn't available. If the body may be needed, the event stays unrouted.
-func (s *Store) RouteWithoutBody(ctx context.Context, e Passing) (Routed, error) {
+func (s *Store) RouteWithoutBody(ctx context.Context, e Event) (Routed, error) {
 	routed, err := s.Route(ctx, e)
 	if err == nil && s.Reads(e) {
 		return unrouted, nil
@@ -123,7 +123,7 @@ func (s *Store) RouteWithoutBody(ctx context.Context, e Passing) (Routed, error)
 }
 
 // Reads reports whether the body of an event may be needed to route it.
-func (s *Store) Reads(e Passing) bool { return s.known.router.Reads(e.Receipt.Provider, e.Type) }
+func (s *Store) Reads(e Event) bool { return s.known.router.Reads(e.Receipt.Provider, e.Type) }
 
 // Follow updates the cache to a version that the transaction has read after its events were routed.
 func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int64, before []Routed) error {
@@ -135,14 +135,14 @@ func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int
 	return s.follow(ctx, t.Send, seen)
 }
 
-// Departing is an event with its matches.
-type Departing struct {
+// Match is an event with its matches.
+type Match struct {
 	EventID string
 	Routed  Routed
 }
 
 // QueueDeliveries adds the deliveries of events to the transaction that processes them.
-func QueueDeliveries(b *pgx.Batch, events []Departing) {
+func QueueDeliveries(b *pgx.Batch, events []Match) {
 	var open, failed pairs
 	for _, e := range events {
 		wanted, broken := e.Routed.split()
@@ -192,9 +192,9 @@ func (p *pairs) add(eventID string, hits []delivery.Hit) {
 	}
 }
 
-// Departed notifies dispatchers in this process of committed deliveries. It doesn't wait; if there are none, other dispatchers
+// Committed notifies dispatchers in this process of committed deliveries. It doesn't wait; if there are none, other dispatchers
 // find them.
-func (s *Store) Departed(events []Departing) {
+func (s *Store) Committed(events []Match) {
 	ids := map[int64]struct{}{}
 	for _, e := range events {
 		wanted, _ := e.Routed.split()

@@ -59,7 +59,7 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
   FROM destinations AS d LEFT JOIN destination_states AS s ON s.destination_id = d.id` + queueOfEach + `
  WHERE d.id = ANY ($1::bigint[])`
 
-	selectTroubled = conditionColumns + `
+	selectFailing = conditionColumns + `
   FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id` + queueOfEach + `
  WHERE s.trouble_since <= statement_timestamp() - $1::interval AND s.state <> 'disabled' AND d.deleted_at IS NULL
  ORDER BY s.trouble_since LIMIT 1000`
@@ -130,17 +130,17 @@ func (s *Store) Conditions(ctx context.Context, destinationIDs []int64) (map[int
 	return by, nil
 }
 
-// Troubled returns the destinations that have been failing for at least this long and are not disabled, longest first, up to
+// Failing returns the destinations that have been failing for at least this long and are not disabled, longest first, up to
 // 1,000.
-func (s *Store) Troubled(ctx context.Context, since time.Duration) ([]delivery.Condition, error) {
-	all, err := pgx.CollectRows(s.db.Rows(ctx, selectTroubled, since, countedOfEach), scanCondition)
-	return all, postgres.Failure("list destinations in trouble", err)
+func (s *Store) Failing(ctx context.Context, since time.Duration) ([]delivery.Condition, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, selectFailing, since, countedOfEach), scanCondition)
+	return all, postgres.Failure("list failing destinations", err)
 }
 
 func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
 	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil,
-		&c.ResumeAt, &c.TroubleSince, &c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
-	c.StateAt, c.OpenUntil, c.TroubleSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.TroubleSince)
+		&c.ResumeAt, &c.FailingSince, &c.Failure, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
+	c.StateAt, c.OpenUntil, c.FailingSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.FailingSince)
 	c.ResumeAt = postgres.UTC(c.ResumeAt)
 	c.Oldest, c.NextAt = postgres.UTC(c.Oldest), postgres.UTC(c.NextAt)
 	return c, err

@@ -181,7 +181,7 @@ func (s *Store) subscription(ctx context.Context, nameOrID string) (delivery.Sub
 	var sub *delivery.Subscription
 	b := &pgx.Batch{}
 	queueSubscription(b, nameOrID, &sub)
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.db.SendRead(ctx, b); err != nil {
 		return delivery.Subscription{}, err
 	}
 	if sub == nil {

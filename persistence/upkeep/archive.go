@@ -83,7 +83,7 @@ func (s *Store) readOutdated(
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return collectOutdated(rows, &all, scan) })
-	return all, s.db.Look(ctx, b)
+	return all, s.db.SendRead(ctx, b)
 }
 
 func collectOutdated(rows pgx.Rows, all *[]retention.Outdated, scan func(pgx.Row) (retention.Outdated, error)) error {

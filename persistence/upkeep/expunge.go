@@ -198,7 +198,7 @@ func (s *Store) expunge(
 		return err
 	})
 	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
-	writer.QueueVerdict(b, e.EventID, &verdict)
+	writer.QueueDecision(b, e.EventID, &verdict)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return err
@@ -230,9 +230,9 @@ func (s *Store) expungeKnown(
 			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	verdict := writer.VerdictBy(by, e.EventID, event.OutcomeExpunged)
+	verdict := writer.DecisionBy(by, e.EventID, event.OutcomeExpunged)
 	provider := postgres.Clean(e.Provider)
-	taken, err := writer.PassExpunged(ctx, s.writer, t, verdict, provider, entities.Archived(archived), receipts...)
+	taken, err := writer.DecideExpunged(ctx, s.writer, t, verdict, provider, entities.Archived(archived), receipts...)
 	if err != nil {
 		return err
 	}

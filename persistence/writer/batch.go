@@ -30,8 +30,8 @@ func (s *Store) processBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) (events []event.Batched, err error) {
 	var taken []*batched
-	s.subscriptions.Know(ctx)
-	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueTake(b, limit, &taken) })
+	s.subscriptions.EnsureLoaded(ctx)
+	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueClaim(b, limit, &taken) })
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Store) processBatch(
 		}
 		mine = append(mine, e)
 	}
-	if err := s.processTaken(ctx, t, mine, time.Now().Add(lookFor)); err != nil {
+	if err := s.processClaimed(ctx, t, mine, time.Now().Add(searchTime)); err != nil {
 		return nil, err
 	}
 	for _, e := range taken {
@@ -63,7 +63,7 @@ func (s *Store) processBatch(
 }
 
 // beginBatch opens a transaction that holds rows of the inbox.
-func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch)) (*writing, error) {
+func (s *Store) beginBatch(ctx context.Context, p timeouts, hold func(*pgx.Batch)) (*writing, error) {
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	hold(b)
@@ -71,20 +71,20 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor}, err
 }
 
-// lookFor bounds the search for events that block others. Events not checked by then stay for the next batch.
-const lookFor = time.Second
+// searchTime bounds the search for events that block others. Events not checked by then stay for the next batch.
+const searchTime = time.Second
 
-// processTaken processes events whose rows t holds, and commits. If the failure may be the fault of one event, the events blocked
+// processClaimed processes events whose rows t holds, and commits. If the failure may be the fault of one event, the events blocked
 // by other transactions leave together, and the rest are halved until the failing event is alone, and leaves. Each half starts a
 // new transaction, so that no event waits for a lock that another one needs.
 //
 // A failure with a single event that has already left the batch is the database's, whatever it looks like.
-func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched, until time.Time) error {
+func (s *Store) processClaimed(ctx context.Context, t *writing, events []*batched, until time.Time) error {
 	stays := slices.ContainsFunc(events, func(e *batched) bool { return e.Reason == nil })
-	err := t.processTaken(ctx, events)
+	err := t.processClaimed(ctx, events)
 	if slow := (*entities.SlowError)(nil); errors.As(err, &slow) {
 		t.Rollback(ctx)
-		leaveLate(events, slow)
+		leaveSlow(events, slow)
 		return s.processAgain(ctx, events, until)
 	}
 	if err == nil || !stays || !isOfOne(err) {
@@ -95,8 +95,8 @@ func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched,
 		return s.processAgain(ctx, events, until) // rows inserted by others meanwhile are visible now
 	}
 	why := postgres.Failure("process event", err)
-	if postgres.IsLockTrouble(err) {
-		found, err := s.leaveHeldUp(ctx, events, why)
+	if postgres.IsLockFailure(err) {
+		found, err := s.leaveBlocked(ctx, events, why)
 		if err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched,
 	return s.processAgain(ctx, events[middle:], until)
 }
 
-// leaveLate removes the events that are so far out of order that their entities fold slowly.
-func leaveLate(events []*batched, slow *entities.SlowError) {
+// leaveSlow removes the events that are so far out of order that their entities fold slowly.
+func leaveSlow(events []*batched, slow *entities.SlowError) {
 	for _, e := range events {
 		if e.Reason == nil && slow.IsOf(e.write.receipt.ID) {
 			e.leave(postgres.Failure("process event", slow))
@@ -130,11 +130,11 @@ func leaveLate(events []*batched, slow *entities.SlowError) {
 	}
 }
 
-// leaveHeldUp removes the events that are blocked by other transactions.
-func (s *Store) leaveHeldUp(ctx context.Context, events []*batched, why error) (found bool, err error) {
-	heldUp, err := s.heldUp(ctx, writesOf(events))
+// leaveBlocked removes the events that are blocked by other transactions.
+func (s *Store) leaveBlocked(ctx context.Context, events []*batched, why error) (found bool, err error) {
+	blocked, err := s.blocked(ctx, writesOf(events))
 	for _, e := range events {
-		if e.write != nil && heldUp[e.write] {
+		if e.write != nil && blocked[e.write] {
 			e.leave(why)
 			found = true
 		}
@@ -142,18 +142,18 @@ func (s *Store) leaveHeldUp(ctx context.Context, events []*batched, why error) (
 	return found, err
 }
 
-// patienceFor returns a short lock timeout while searching for an event that blocks others.
-func patienceFor(events []*batched) patience {
+// timeoutsFor returns a short lock timeout while searching for an event that blocks others.
+func timeoutsFor(events []*batched) timeouts {
 	if len(events) == 1 {
 		return alone
 	}
-	return inCompany
+	return groupTimeouts
 }
 
 // processAgain processes events again, except those claimed by another batch meanwhile.
 func (s *Store) processAgain(ctx context.Context, events []*batched, until time.Time) error {
 	held := map[string]bool{}
-	t, err := s.beginBatch(ctx, patienceFor(events), func(b *pgx.Batch) { queueHold(b, events, held) })
+	t, err := s.beginBatch(ctx, timeoutsFor(events), func(b *pgx.Batch) { queueLock(b, events, held) })
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Store) processAgain(ctx context.Context, events []*batched, until time.
 			e.stay()
 		}
 	}
-	return s.processTaken(ctx, t, mine, until)
+	return s.processClaimed(ctx, t, mine, until)
 }
 
 // writesOf returns the writes of the events that are still in the batch.
@@ -179,14 +179,14 @@ func writesOf(events []*batched) (ws []*write) {
 	return ws
 }
 
-func (t *writing) processTaken(ctx context.Context, events []*batched) error {
-	t.events, t.held = writesOf(events), map[event.EntityRef]*entities.Life{}
+func (t *writing) processClaimed(ctx context.Context, events []*batched) error {
+	t.events, t.locked = writesOf(events), map[event.EntityRef]*entities.Life{}
 	if len(t.events) > 0 {
 		b := &pgx.Batch{}
-		t.queueLook(b)
+		t.queueReads(b)
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}
 	}
-	return t.finish(ctx, func(b *pgx.Batch) { queueGone(b, events) })
+	return t.finish(ctx, func(b *pgx.Batch) { queueRemoval(b, events) })
 }

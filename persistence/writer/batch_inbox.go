@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// takeInbox skips rows locked by another batch. The index on arrival serves and bounds it.
-	takeInbox = `
+	// claimRows skips rows locked by another batch. The index on arrival serves and bounds it.
+	claimRows = `
 SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
        EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.workflow_id = i.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
@@ -23,11 +23,11 @@ SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.
  LIMIT $1
    FOR UPDATE OF i SKIP LOCKED`
 
-	holdTaken = `
+	lockClaimed = `
 SELECT event_id::text FROM inbox
  WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[]) AND lane = 'bulk' FOR UPDATE SKIP LOCKED`
 
-	deleteTaken = `DELETE FROM inbox WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
+	deleteClaimed = `DELETE FROM inbox WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
 
 	moveToOverflow = `
 UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
@@ -46,16 +46,16 @@ SELECT coalesce((SELECT seq FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 
 type batched struct {
 	event.Batched
 
-	workflowID string // as stored in the inbox
-	readable   bool   // whether its receipt can be parsed
-	body       []byte
-	inTrouble  bool // its key has an open dead letter
-	write      *write
+	workflowID    string // as stored in the inbox
+	readable      bool   // whether its receipt can be parsed
+	body          []byte
+	hasDeadLetter bool // its key has an open dead letter
+	write         *write
 }
 
-// errInTrouble reports that the key has an open dead letter, or that its owner is not processed. The code that starts single
+// errKeyBlocked reports that the key has an open dead letter, or that its owner is not processed. The code that starts single
 // events decides what a redelivery means then.
-var errInTrouble = &event.Error{
+var errKeyBlocked = &event.Error{
 	Class: event.ClassFailed, Code: "in_trouble", Text: "an event of this key waits for its redelivery or an operator",
 }
 
@@ -75,8 +75,8 @@ func (e *batched) encode(parse event.Parser, run event.Run) error {
 	if !e.readable {
 		return records.ErrMalformedReceipt
 	}
-	if e.inTrouble {
-		return errInTrouble
+	if e.hasDeadLetter {
+		return errKeyBlocked
 	}
 	p, err := parse(e.Receipt, e.body)
 	if err != nil {
@@ -95,26 +95,26 @@ func (e *batched) conclude() {
 	}
 	w := e.write.Written
 	if w.Held != nil {
-		e.PossibleDuplicateOf = e.write.doubts()
+		e.PossibleDuplicateOf = e.write.newlyHeldFor()
 		e.leave(w.Held)
 		return
 	}
 	if w.Decision != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
-		e.leave(errInTrouble)
+		e.leave(errKeyBlocked)
 		return
 	}
 	e.Outcome, e.Owner, e.WithoutEffect = w.Outcome, w.Owner, w.WithoutEffect
 	e.PossibleDuplicateOf = w.PossibleDuplicateOf
 }
 
-func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
-	b.Queue(takeInbox, limit).Query(func(rows pgx.Rows) error {
+func queueClaim(b *pgx.Batch, limit int, into *[]*batched) {
+	b.Queue(claimRows, limit).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			e := &batched{}
 			var receipt []byte
 			var id, provider string
 			var receivedAt time.Time
-			if err := rows.Scan(&e.workflowID, &receipt, &id, &provider, &receivedAt, &e.body, &e.inTrouble); err != nil {
+			if err := rows.Scan(&e.workflowID, &receipt, &id, &provider, &receivedAt, &e.body, &e.hasDeadLetter); err != nil {
 				return err
 			}
 			e.Receipt, e.readable = records.ReadReceipt(receipt, e.workflowID, id, provider, receivedAt)
@@ -124,13 +124,13 @@ func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
 	})
 }
 
-// queueHold locks the rows of events that were claimed before.
-func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
+// queueLock locks the rows of events that were claimed before.
+func queueLock(b *pgx.Batch, events []*batched, held map[string]bool) {
 	workflowIDs, ids := make([]string, len(events)), make([]string, len(events))
 	for i, e := range events {
 		workflowIDs[i], ids[i] = e.workflowID, e.Receipt.ID
 	}
-	b.Queue(holdTaken, workflowIDs, ids).Query(func(rows pgx.Rows) error {
+	b.Queue(lockClaimed, workflowIDs, ids).Query(func(rows pgx.Rows) error {
 		var id string
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil })
 		return err
@@ -151,8 +151,8 @@ func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, 
 	return events, postgres.Failure("read batches of a run", err)
 }
 
-// queueGone removes the events from the bulk lane, and finished ones from the inbox.
-func queueGone(b *pgx.Batch, taken []*batched) {
+// queueRemoval removes the events from the bulk lane, and finished ones from the inbox.
+func queueRemoval(b *pgx.Batch, taken []*batched) {
 	var done, doneIDs, left, leftIDs []string
 	for _, e := range taken {
 		if e.conclude(); e.Outcome == event.OutcomeLeft {
@@ -162,7 +162,7 @@ func queueGone(b *pgx.Batch, taken []*batched) {
 		}
 	}
 	if len(done) > 0 {
-		b.Queue(deleteTaken, done, doneIDs)
+		b.Queue(deleteClaimed, done, doneIDs)
 	}
 	if len(left) > 0 {
 		b.Queue(moveToOverflow, left, leftIDs)
@@ -174,6 +174,6 @@ func (s *Store) BulkSpan(ctx context.Context) (oldest, newest int64, err error) 
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)
 	b.Queue(bulkSpan).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &newest) })
-	err = s.db.Look(ctx, b)
-	return oldest, newest, postgres.Failure("look into the inbox", err)
+	err = s.db.SendRead(ctx, b)
+	return oldest, newest, postgres.Failure("read the span of the bulk lane", err)
 }

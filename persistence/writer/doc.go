@@ -6,14 +6,14 @@
 //
 // # The steps of a transaction
 //
-//	look    settings · event locks · claim keys · read rows, decisions, old links · lock entities         one round trip
-//	judge   processed, ignored, duplicate, conflict, or refused by a decision                             no round trip
-//	route   match subscriptions, as of the version that the look has read                                 only if one has changed
-//	late    fold from a checkpoint before the first out-of-order change, in pages                         only if there is one
+//	read    settings · event locks · claim keys · read rows, decisions, old links · lock entities         one round trip
+//	decide  processed, ignored, duplicate, conflict, or refused by a decision                             no round trip
+//	route   match subscriptions, as of the version that was read before                                   only if one has changed
+//	refold  fold from a checkpoint before the first out-of-order change, in pages                         only if there is one
 //	write   links · entities and checkpoints · events · dead letters resolved · deliveries ·
 //	        change events · inbox rows removed · commit                                                   one round trip
 //
-// A transaction that loses a race (a key or an entity was added or removed between look and write) starts again. Single events,
+// A transaction that loses a race (a key or an entity was added or removed between read and write) starts again. Single events,
 // groups of callers and batches of the inbox differ in how they get here, and in their lock timeouts.
 //
 // # Lock order
@@ -25,7 +25,7 @@
 //
 // Writing change events (package changes) locks nothing.
 //
-// If an event has names, the look takes one more round trip: resolving the names decides which entities to lock. Undoing an event
+// If an event has names, the read step takes one more round trip: resolving the names decides which entities to lock. Undoing an event
 // while a merge moves its links takes locks twice; PostgreSQL breaks the deadlock that this can cause.
 //
 // Data of a single event (its row, links, decision and dead letters) has no place in this order: transactions that change it

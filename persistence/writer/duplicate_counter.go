@@ -22,9 +22,9 @@ const (
 type DuplicateCounter struct {
 	*postgres.Flusher
 
-	write func(context.Context, map[repeated]counted) error
+	write func(context.Context, map[duplicateKey]counted) error
 	mu    sync.Mutex
-	seen  map[repeated]counted
+	seen  map[duplicateKey]counted
 }
 
 // NewDuplicateCounter starts a counter; Stop writes the remaining counts and ends it.
@@ -34,13 +34,13 @@ func (s *Store) NewDuplicateCounter() *DuplicateCounter {
 	return c
 }
 
-func newDuplicateCounter(write func(context.Context, map[repeated]counted) error) *DuplicateCounter {
-	return &DuplicateCounter{Flusher: postgres.NewFlusher(), write: write, seen: map[repeated]counted{}}
+func newDuplicateCounter(write func(context.Context, map[duplicateKey]counted) error) *DuplicateCounter {
+	return &DuplicateCounter{Flusher: postgres.NewFlusher(), write: write, seen: map[duplicateKey]counted{}}
 }
 
 // Count counts one duplicate.
 func (c *DuplicateCounter) Count(d event.Duplicate) {
-	of := repeated{owner: ownerOf(d.Owner)}
+	of := duplicateKey{owner: ownerOf(d.Owner)}
 	if of.owner == "" {
 		of.provider, of.key = d.Provider, d.Key
 	}
@@ -49,7 +49,7 @@ func (c *DuplicateCounter) Count(d event.Duplicate) {
 	c.add(of, counted{1, d.At, d.At})
 }
 
-func (c *DuplicateCounter) add(of repeated, more counted) {
+func (c *DuplicateCounter) add(of duplicateKey, more counted) {
 	if before, known := c.seen[of]; known || len(c.seen) < maxCounted {
 		c.seen[of] = before.and(more)
 	}
@@ -59,7 +59,7 @@ func (c *DuplicateCounter) add(of repeated, more counted) {
 func (c *DuplicateCounter) flush() {
 	c.mu.Lock()
 	counts := c.seen
-	c.seen = map[repeated]counted{}
+	c.seen = map[duplicateKey]counted{}
 	c.mu.Unlock()
 	if len(counts) == 0 {
 		return

@@ -16,9 +16,9 @@ import (
 func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0)
-	var written map[repeated]counted
+	var written map[duplicateKey]counted
 	away := errors.New("away")
-	c := newDuplicateCounter(func(_ context.Context, all map[repeated]counted) error {
+	c := newDuplicateCounter(func(_ context.Context, all map[duplicateKey]counted) error {
 		written = all
 		return away
 	})
@@ -31,7 +31,7 @@ func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 	away = nil
 	c.flush()
 	require.Len(t, written, maxCounted)
-	require.Equal(t, counted{2, at, at.Add(time.Minute)}, written[repeated{provider: "acme", key: "0"}])
+	require.Equal(t, counted{2, at, at.Add(time.Minute)}, written[duplicateKey{provider: "acme", key: "0"}])
 	written = nil
 	c.flush()
 	require.Nil(t, written, "nothing is written where nothing has come")

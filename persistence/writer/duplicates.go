@@ -56,11 +56,11 @@ func (c counted) and(other counted) counted {
 	return c
 }
 
-// repeated identifies what is counted.
-type repeated struct{ provider, key, owner string }
+// duplicateKey identifies what is counted.
+type duplicateKey struct{ provider, key, owner string }
 
 // addDuplicates adds counts to the stored ones. Events whose key has no owner yet are left out.
-func (s *Store) addDuplicates(ctx context.Context, counts map[repeated]counted) error {
+func (s *Store) addDuplicates(ctx context.Context, counts map[duplicateKey]counted) error {
 	n := len(counts)
 	providers, keys, workflows, owners := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 	times, firsts, lasts := make([]int64, 0, n), make([]time.Time, 0, n), make([]time.Time, 0, n)

@@ -15,13 +15,13 @@ import (
 //
 //	lock the names, and what they stand for · read what they stand for
 //	join the names of each event, and give its changes the ID that they stand for
-//	lock the entities, also those of lesser names
-//	merge each entity of a lesser name into the one that it stands for: move its links, and fold that one again from the
+//	lock the entities, also those of aliases
+//	merge each entity of an alias into the one that it stands for: move its links, and fold that one again from the
 //	first of them
 //	write the new names
 type naming struct {
-	said   []event.EntityRef
-	locked map[event.EntityRef]bool
+	mentioned []event.EntityRef
+	locked    map[event.EntityRef]bool
 	// merged maps each merge target to the first change that moved; zero if only mentions moved.
 	merged map[event.EntityRef]event.Order
 	// gone lists the merged entities by merge target.
@@ -31,28 +31,28 @@ type naming struct {
 
 // queueNaming starts the naming. If no event has names it does nothing, and queues no statement.
 func (t *writing) queueNaming(b *pgx.Batch) {
-	said := namesOf(t.events)
-	if t.naming = nil; len(said) == 0 {
+	mentioned := namesOf(t.events)
+	if t.naming = nil; len(mentioned) == 0 {
 		return
 	}
 	t.naming = &naming{
-		said: said, locked: map[event.EntityRef]bool{}, merged: map[event.EntityRef]event.Order{},
+		mentioned: mentioned, locked: map[event.EntityRef]bool{}, merged: map[event.EntityRef]event.Order{},
 		gone: map[event.EntityRef][]*entities.Life{}, Identities: names.NewIdentities(),
 	}
-	names.QueueLocks(b, t.naming.said, t.naming.locked, t.naming.Identities)
+	names.QueueLocks(b, t.naming.mentioned, t.naming.locked, t.naming.Identities)
 }
 
 // namesOf returns all names of the events, in lock order.
 func namesOf(ws []*write) []event.EntityRef {
-	said := map[event.EntityRef]bool{}
+	mentioned := map[event.EntityRef]bool{}
 	for _, w := range ws {
 		for _, c := range w.changes {
 			for _, n := range c.Change.Names {
-				said[event.EntityRef{Provider: w.provider(), Kind: c.Change.Kind, ExternalID: n.Name}] = true
+				mentioned[event.EntityRef{Provider: w.provider(), Kind: c.Change.Kind, ExternalID: n.Name}] = true
 			}
 		}
 	}
-	return entities.SortedRefs(said)
+	return entities.SortedRefs(mentioned)
 }
 
 // settleNames runs once it is known which of the events go on.
@@ -68,7 +68,7 @@ func (t *writing) settleNames(ctx context.Context) error {
 	return t.merge(ctx)
 }
 
-// errMoved reports that between a look and the lock that protects it, a name was repointed to another entity, or links moved.
+// errMoved reports that between a read and the lock that protects it, a name was repointed to another entity, or links moved.
 var errMoved = &event.Error{
 	Class: event.ClassTransient, Code: "entity_moved", Text: "an entity was merged into another one meanwhile",
 }
@@ -80,15 +80,15 @@ func (t *writing) name(ctx context.Context) error {
 			return errMoved
 		}
 	}
-	learn(t.naming.Identities, sift(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
+	joinNames(t.naming.Identities, filter(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
 	rename(t.naming.Identities, t.events)
 	b := &pgx.Batch{}
-	t.queueEntityLook(b)
+	t.queueEntityReads(b)
 	return t.Send(ctx, b)
 }
 
-// learn joins the names that events give for one entity.
-func learn(known *names.Identities, ws []*write) {
+// joinNames joins the names that events give for one entity.
+func joinNames(known *names.Identities, ws []*write) {
 	for _, w := range ws {
 		for _, c := range w.changes {
 			if len(c.Change.Names) > 0 {
@@ -110,11 +110,11 @@ func rename(known *names.Identities, ws []*write) {
 	}
 }
 
-// merge merges entities that events created under a lesser name, before the better name was known.
+// merge merges entities that events created under an alias, before the better name was known.
 func (t *writing) merge(ctx context.Context) error {
 	var from []*entities.Life
-	for _, name := range t.naming.lesser() {
-		if l := t.held[name]; l != nil && !l.IsCollapsed() { // links can't rebuild a base, so such an entity keeps its row
+	for _, name := range t.naming.aliases() {
+		if l := t.locked[name]; l != nil && !l.IsCollapsed() { // links can't rebuild a base, so such an entity keeps its row
 			from = append(from, l)
 		}
 	}
@@ -129,12 +129,12 @@ func (t *writing) merge(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// lesser returns all names that stand for another name.
-func (n *naming) lesser() []event.EntityRef {
+// aliases returns all names that stand for another name.
+func (n *naming) aliases() []event.EntityRef {
 	if n == nil {
 		return nil
 	}
-	return n.Lesser()
+	return n.Aliases()
 }
 
 const (
@@ -161,8 +161,8 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 		root := t.naming.Root(l.EntityRef)
 		t.naming.merged[root] = event.Order{}
 		t.naming.gone[root] = append(t.naming.gone[root], l)
-		delete(t.held, l.EntityRef)
-		t.told = append(t.told, l.Removed())
+		delete(t.locked, l.EntityRef)
+		t.removed = append(t.removed, l.Removed())
 	}
 	columns := t.naming.Columns(refs)
 	b.Queue(moveChanges, columns[:4]...).Query(func(rows pgx.Rows) error {
@@ -187,12 +187,12 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	}
 }
 
-// checkLinks reports whether the links that the look found are still the same now that their entities are locked: a merge may
+// checkLinks reports whether the links that were read are still the same now that their entities are locked: a merge may
 // have removed the entities. A linked entity has a row, so this rarely needs a query.
 func (t *writing) checkLinks(ctx context.Context) error {
 	var ids []string
 	for _, w := range t.events {
-		if slices.ContainsFunc(w.found.links, func(l event.OrderedChange) bool { return t.held[w.refOf(l.Change)] == nil }) {
+		if slices.ContainsFunc(w.found.links, func(l event.OrderedChange) bool { return t.locked[w.refOf(l.Change)] == nil }) {
 			ids = append(ids, w.receipt.ID)
 		}
 	}

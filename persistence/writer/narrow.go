@@ -9,7 +9,7 @@ import (
 
 // Narrow processes a page of up to n items in the background, and shrinks it while one of the items may be the cause of a
 // failure. An item that fails alone, by its own fault, is skipped: the last try gets the error. Each try begins its transaction
-// with QueuePatience.
+// with QueueTimeouts.
 func Narrow[T any](n int, doing string, try func(n int, fault error) (T, error)) (T, error) {
 	var fault error
 	for races := 0; ; {
@@ -29,9 +29,9 @@ func Narrow[T any](n int, doing string, try func(n int, fault error) (T, error))
 	}
 }
 
-// QueuePatience sets the lock timeout for a page of n items: short, unless n is 1.
-func QueuePatience(b *pgx.Batch, n int) {
-	p := inCompany
+// QueueTimeouts sets the lock timeout for a page of n items: short, unless n is 1.
+func QueueTimeouts(b *pgx.Batch, n int) {
+	p := groupTimeouts
 	if n == 1 {
 		p = alone
 	}

@@ -19,12 +19,12 @@ import (
 	"holdfast/persistence/subscriptions"
 )
 
-// extent is how much of an event a transaction writes.
-type extent int
+// scope is how much of an event a transaction writes.
+type scope int
 
 const (
 	// wholeEvent claims its key, stores its row, folds its changes, and finishes it.
-	wholeEvent extent = iota
+	wholeEvent scope = iota
 	// rowOnly claims its key and stores its row. entitiesOnly does the rest.
 	rowOnly
 	// entitiesOnly folds the changes of an event that has its row, and finishes it.
@@ -36,11 +36,11 @@ type write struct {
 	receipt event.Receipt
 	parsed  event.Parsed
 	run     event.Run
-	extent  extent
+	scope   scope
 	// isRebuild marks a write by a rebuild: it only rewrites processed events, and changes neither their dead letters nor their run.
 	isRebuild bool
-	// brought is the kind of imported record; "" for live events.
-	brought operation.ImportRecord
+	// imported is the kind of imported record; "" for live events.
+	imported operation.ImportRecord
 	// isStored marks an event that an import restores from an archive, with its own ID.
 	isStored bool
 	changes  []event.OrderedChange // in the definition's order; empty if nothing is folded
@@ -54,10 +54,10 @@ type write struct {
 
 // found is what the transaction reads about an event once it holds its lock.
 type found struct {
-	status  event.Status          // "" if it has no row
-	isDead  bool                  // it has an open dead letter
-	links   []event.OrderedChange // from an earlier parse
-	verdict *event.Decision       // nil if no operator decided about it
+	status   event.Status          // "" if it has no row
+	isDead   bool                  // it has an open dead letter
+	links    []event.OrderedChange // from an earlier parse
+	decision *event.Decision       // nil if no operator decided about it
 
 	owner            string // of its key; "" if there is none
 	ownerFingerprint string
@@ -66,29 +66,29 @@ type found struct {
 	ownerWorkflow    string       // its workflow ID; "" if it has no row
 	ownerWaits       bool         // it has an open dead letter
 	claimed          bool         // this transaction claimed its key; imports only
-	isHere           bool         // it exists under another ID; imports only
+	exists           bool         // it exists under another ID; imports only
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes: it only gets a row.
-func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, extent extent) (w *write, err error) {
+func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope scope) (w *write, err error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
 	r.ID = id.String() // formatted as the database returns it
-	w = &write{receipt: r, parsed: p, run: run, extent: extent}
+	w = &write{receipt: r, parsed: p, run: run, scope: scope}
 	if outcomeOf(p) == event.OutcomeIgnored {
 		w.parsed.Changes = nil
-		if extent == rowOnly {
-			w.extent = wholeEvent
+		if scope == rowOnly {
+			w.scope = wholeEvent
 		}
 	}
-	if w.extent != entitiesOnly {
+	if w.scope != entitiesOnly {
 		if w.row, err = newEventRow(r, body); err != nil {
 			return nil, err
 		}
 	}
-	if w.extent != rowOnly {
+	if w.scope != rowOnly {
 		w.changes, err = changesOf(r, w.parsed)
 	}
 	return w, err
@@ -107,10 +107,10 @@ func (w *write) owns() bool {
 	if w.Held != nil {
 		return false
 	}
-	if w.brought != "" {
+	if w.imported != "" {
 		return w.ownsImported()
 	}
-	if w.found.verdict != nil || w.extent == entitiesOnly && w.found.status == "" {
+	if w.found.decision != nil || w.scope == entitiesOnly && w.found.status == "" {
 		return false
 	}
 	if w.isRebuild {
@@ -121,48 +121,48 @@ func (w *write) owns() bool {
 }
 
 // finishes reports whether this is the event's last transaction.
-func (w *write) finishes() bool { return w.extent != rowOnly }
+func (w *write) finishes() bool { return w.scope != rowOnly }
 
 // relinks reports whether the event's links change: it has none yet, or its earlier parse has different ones.
 func (w *write) relinks() bool {
 	return w.owns() && w.finishes() && !sameLinks(w.found.links, w.changes)
 }
 
-// patience is a lock timeout and a statement timeout. An empty value keeps the session's setting.
-type patience struct{ lock, statement string }
+// timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
+type timeouts struct{ lock, statement string }
 
 var (
-	// inCompany keeps the members of a group from waiting long for each other's locks.
-	inCompany = patience{"50ms", "2s"}
+	// groupTimeouts keeps the members of a group from waiting long for each other's locks.
+	groupTimeouts = timeouts{"50ms", "2s"}
 	// alone is for an event written on its own. After these timeouts its entities are left to the upsert step, which waits as long
 	// as the store allows.
-	alone = patience{"500ms", "5s"}
-	// ofStore keeps the timeouts of Config.
-	ofStore = patience{}
+	alone = timeouts{"500ms", "5s"}
+	// storeTimeouts keeps the timeouts of Config.
+	storeTimeouts = timeouts{}
 )
 
-// maxRaces is how often a transaction restarts because rows were added or removed between its look and its write.
+// maxRaces is how often a transaction restarts because rows were added or removed between its reads and its writes.
 const maxRaces = 3
 
 type writing struct {
 	*postgres.Transaction
 
 	events []*write
-	held   map[event.EntityRef]*entities.Life // existing ones, locked
+	locked map[event.EntityRef]*entities.Life // existing ones, locked
 
 	entities      *entities.Store
 	subscriptions *subscriptions.Store
 	naming        *naming // nil if no event has names
 	head          int64   // version of the subscriptions
 	clock         int64   // database time, in microseconds
-	departs       []subscriptions.Departing
-	told          []feed.Change
+	matches       []subscriptions.Match
+	removed       []feed.Change // change events of merged entities
 	isTrial       bool          // it is rolled back
 	foldFor       time.Duration // bounds the time for folding out-of-order events; 0 means no bound
 }
 
 // writeTogether writes events, no two with the same ID or key, in one transaction: all or none. Afterwards each has its Written.
-func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience, foldFor time.Duration) (err error) {
+func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
 	for range maxRaces {
 		if err = s.tryTogether(ctx, ws, p, foldFor); !isRace(err) {
 			return err
@@ -171,13 +171,13 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience, fold
 	return err
 }
 
-func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience, foldFor time.Duration) (err error) {
+func (s *Store) tryTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
 	t := &writing{
-		events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions, foldFor: foldFor,
+		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions, foldFor: foldFor,
 	}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
-	t.queueLook(b)
+	t.queueReads(b)
 	if t.Transaction, err = s.db.Begin(ctx, b); err != nil {
 		return err
 	}
@@ -190,14 +190,14 @@ SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock
        set_config('statement_timeout', coalesce(nullif($2, ''), current_setting('statement_timeout')), true),
        ` + postgres.SettingsOfPlans
 
-func queueSettings(b *pgx.Batch, p patience) { b.Queue(setTransaction, p.lock, p.statement) }
+func queueSettings(b *pgx.Batch, p timeouts) { b.Queue(setTransaction, p.lock, p.statement) }
 
 // finish folds, stores and routes the events that the transaction has looked at, queues what last adds, and commits.
 func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
-	t.told = nil
+	t.removed = nil
 	t.compareContents()
 	for _, w := range t.events {
-		if err := w.judge(); err != nil {
+		if err := w.decide(); err != nil {
 			return err
 		}
 	}
@@ -216,14 +216,14 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if t.foldFor > 0 {
 		until = time.Now().Add(t.foldFor)
 	}
-	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held, t.clock, until)
+	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.locked, t.clock, until)
 	if err != nil {
 		return err
 	}
 	t.nameEntities(folded)
 	t.queueRows(b)
-	subscriptions.QueueDeliveries(b, t.departs)
-	changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))
+	subscriptions.QueueDeliveries(b, t.matches)
+	changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))
 	for _, queue := range last {
 		queue(b)
 	}
@@ -233,30 +233,30 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err := t.Commit(ctx, b); err != nil {
 		return err
 	}
-	if len(t.departs) > 0 {
-		t.subscriptions.Departed(t.departs)
+	if len(t.matches) > 0 {
+		t.subscriptions.Committed(t.matches)
 	}
 	return nil
 }
 
-// judge sets the outcome that the event has once the transaction commits.
-func (w *write) judge() error {
+// decide sets the outcome that the event has once the transaction commits.
+func (w *write) decide() error {
 	w.Written = event.Written{}
 	conflict := w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint)
 	switch {
-	case w.found.verdict != nil:
-		w.Written = event.Written{Outcome: w.found.verdict.Outcome, Decision: w.found.verdict}
-	case w.owns() && w.held() != nil:
-		w.Written = event.Written{Held: w.held()}
+	case w.found.decision != nil:
+		w.Written = event.Written{Outcome: w.found.decision.Outcome, Decision: w.found.decision}
+	case w.owns() && w.heldReason() != nil:
+		w.Written = event.Written{Held: w.heldReason()}
 	case w.owns() && w.finishes():
-		w.Written = event.Written{Outcome: outcomeOf(w.parsed), PossibleDuplicateOf: w.marks()}
+		w.Written = event.Written{Outcome: outcomeOf(w.parsed), PossibleDuplicateOf: w.repeats()}
 	case w.owns() || w.isRebuild:
-		w.Written = event.Written{PossibleDuplicateOf: w.marks()}
-	case w.extent == entitiesOnly:
+		w.Written = event.Written{PossibleDuplicateOf: w.repeats()}
+	case w.scope == entitiesOnly:
 		return errNotPersisted
-	case w.found.owner == "" && !w.found.isHere:
+	case w.found.owner == "" && !w.found.exists:
 		return errKeyVanished
-	case w.brought == "" && w.receipt.IsConflict(conflict):
+	case w.imported == "" && w.receipt.IsConflict(conflict):
 		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}
 	default:
 		w.Written = event.Written{
@@ -285,7 +285,7 @@ var (
 	}
 )
 
-// isRace reports whether rows were added or removed between the look and the write. A restarted transaction may succeed.
+// isRace reports whether rows were added or removed between the reads and the writes. A restarted transaction may succeed.
 func isRace(err error) bool {
 	var pg *pgconn.PgError
 	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && postgres.IsLostRace(pg)
@@ -295,12 +295,12 @@ func isRace(err error) bool {
 // another transaction. All other errors are database failures, which affect all events.
 func isOfOne(err error) bool {
 	return err != nil &&
-		(postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) || isRace(err) ||
+		(postgres.IsLockFailure(err) || postgres.IsOutOfLocks(err) || isRace(err) ||
 			event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
 }
 
-// sift returns the elements for which want is true.
-func sift(ws []*write, want func(*write) bool) (some []*write) {
+// filter returns the elements for which want is true.
+func filter(ws []*write, want func(*write) bool) (some []*write) {
 	for _, w := range ws {
 		if want(w) {
 			some = append(some, w)

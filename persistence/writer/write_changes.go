@@ -9,11 +9,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// tellEvents returns the change events of the transaction: one when an event gets its row and one when it is finished, however
+// eventChanges returns the change events of the transaction: one when an event gets its row and one when it is finished, however
 // often it runs.
-func tellEvents(ws []*write) (told []feed.Change) {
+func eventChanges(ws []*write) (told []feed.Change) {
 	for _, w := range ws {
-		if action := w.tells(); action != "" {
+		if action := w.changeAction(); action != "" {
 			told = append(told, feed.Change{
 				Subject: feed.Event, Action: action, Provider: w.provider(), Kind: postgres.Clean(w.parsed.Type), ID: w.receipt.ID,
 			})
@@ -22,10 +22,10 @@ func tellEvents(ws []*write) (told []feed.Change) {
 	return told
 }
 
-// tells returns "" if nothing is new.
-func (w *write) tells() feed.Action {
+// changeAction returns "" if nothing is new.
+func (w *write) changeAction() feed.Action {
 	switch {
-	case !w.owns() || w.isRebuild || w.brought != "" || w.found.status == event.StatusProcessed:
+	case !w.owns() || w.isRebuild || w.imported != "" || w.found.status == event.StatusProcessed:
 		return ""
 	case w.Outcome == event.OutcomeIgnored:
 		return feed.Ignored
@@ -75,8 +75,8 @@ func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []s
 	return named
 }
 
-// tellVerdict returns the change events of a decision, for events of which more than the key is left.
-func tellVerdict(v event.Decision, receipts []event.Receipt) []feed.Change {
+// decisionChanges returns the change events of a decision, for events of which more than the key is left.
+func decisionChanges(v event.Decision, receipts []event.Receipt) []feed.Change {
 	if len(receipts) == 0 {
 		return nil
 	}

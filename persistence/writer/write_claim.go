@@ -15,11 +15,11 @@ type Claim struct{ writing }
 
 // NewClaim makes a claim of the key of r.
 func NewClaim(r event.Receipt) *Claim {
-	return &Claim{writing{events: []*write{{receipt: r, extent: rowOnly}}}}
+	return &Claim{writing{events: []*write{{receipt: r, scope: rowOnly}}}}
 }
 
 // Queue locks the event and claims its key.
-func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
+func (c *Claim) Queue(b *pgx.Batch) { c.queueReads(b) }
 
 // Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
 // certain key gets a key of its own. If another event owns the key, nothing of this one is kept: the error is an
@@ -27,7 +27,7 @@ func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
 // the transaction goes on and must be committed, since it has recorded the conflict.
 func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
 	w := c.events[0]
-	r, err := w.receipt, w.judge()
+	r, err := w.receipt, w.decide()
 	if err != nil {
 		return r, err
 	}
@@ -60,7 +60,7 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	if w.Conflict == nil {
 		var v *event.Decision
 		b := &pgx.Batch{}
-		QueueVerdict(b, w.Owner, &v)
+		QueueDecision(b, w.Owner, &v)
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}
@@ -73,9 +73,9 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 
 // IsRefusal reports whether err is a claim's refusal to keep the event.
 func IsRefusal(err error) bool {
-	var verdict *event.DecisionError
+	var decision *event.DecisionError
 	var duplicate *event.DuplicateError
-	return errors.As(err, &verdict) || errors.As(err, &duplicate)
+	return errors.As(err, &decision) || errors.As(err, &duplicate)
 }
 
 // QueueClaim claims the key of an event whose lock the transaction holds, and doesn't return the owner.

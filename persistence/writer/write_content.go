@@ -22,11 +22,11 @@ SELECT pg_advisory_xact_lock(h) FROM (
        SELECT DISTINCT hashtextextended('content:' || provider || ':' || content, 0) AS h
          FROM unnest($1::text[], $2::text[]) AS wanted (provider, content) ORDER BY h) AS in_one_order`
 
-	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
+	// selectContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
 	// accepted, and reports whether an operator is replaying this event to accept it, and whether it was compared before. A later
 	// event that is dead, perhaps held because of this one, is no reason to hold this one, since neither could proceed then. Nor is
 	// a discarded event.
-	lookAtContents = `
+	selectContents = `
 SELECT wanted.n,
        coalesce((SELECT c.event_id::text FROM event_contents AS c
                   WHERE c.provider = wanted.provider AND c.content = wanted.content AND c.event_id <> wanted.id
@@ -74,16 +74,16 @@ SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at
 ON CONFLICT DO NOTHING`
 )
 
-// asksAboutContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
+// comparesContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
 // before; an import, a rebuild and an edit are an operator's decision.
-func (w *write) asksAboutContent() bool {
-	return w.extent != entitiesOnly && w.brought == "" && !w.isRebuild && w.receipt.Replaces == "" &&
+func (w *write) comparesContent() bool {
+	return w.scope != entitiesOnly && w.imported == "" && !w.isRebuild && w.receipt.Replaces == "" &&
 		(w.receipt.Content != "" || w.receipt.ConflictsWith != "")
 }
 
 // queueContents locks and reads the contents of the events with a guessed key.
 func (t *writing) queueContents(b *pgx.Batch) {
-	ws := sift(t.events, (*write).asksAboutContent)
+	ws := filter(t.events, (*write).comparesContent)
 	if len(ws) == 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (t *writing) queueContents(b *pgx.Batch) {
 		received, floods = append(received, w.receipt.ReceivedAt), append(floods, w.flood())
 	}
 	b.Queue(lockContents, providers, contents)
-	b.Queue(lookAtContents, ids, providers, contents, received, floods).Query(func(rows pgx.Rows) error {
+	b.Queue(selectContents, ids, providers, contents, received, floods).Query(func(rows pgx.Rows) error {
 		var n int
 		var c content
 		_, err := pgx.ForEachRow(rows, []any{&n, &c.first, &c.count, &c.accepted, &c.compared}, func() error {
@@ -126,7 +126,7 @@ func (w *write) flood() int {
 func (t *writing) compareContents() {
 	type key struct{ provider, content string }
 	seen := map[key][]*write{}
-	for _, w := range slices.SortedFunc(slices.Values(sift(t.events, (*write).asksAboutContent)), func(a, b *write) int {
+	for _, w := range slices.SortedFunc(slices.Values(filter(t.events, (*write).comparesContent)), func(a, b *write) int {
 		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
 	}) {
 		if w.receipt.Content == "" || !w.owns() {
@@ -137,15 +137,15 @@ func (t *writing) compareContents() {
 			w.content.first = cmp.Or(w.content.first, others[0].receipt.ID)
 			w.content.count += len(others)
 		}
-		if !w.content.compared { // otherwise the look has found it
+		if !w.content.compared { // otherwise it was read
 			seen[k] = append(seen[k], w)
 		}
 	}
 }
 
-// held returns why only an operator may accept an event that owns its key; nil if it may be processed.
-func (w *write) held() *event.Error {
-	if !w.asksAboutContent() || w.found.status != "" || w.content.accepted {
+// heldReason returns why only an operator may accept an event that owns its key; nil if it may be processed.
+func (w *write) heldReason() *event.Error {
+	if !w.comparesContent() || w.found.status != "" || w.content.accepted {
 		return nil
 	}
 	repeats := w.parsed.Repeats
@@ -170,8 +170,8 @@ func (w *write) held() *event.Error {
 	return nil
 }
 
-// doubts returns the ID of the event for which this one is held for the first time; "" if none does, or this one was held before.
-func (w *write) doubts() string {
+// newlyHeldFor returns the ID of the event because of which this one is held; "" if there is none, or this one was held before.
+func (w *write) newlyHeldFor() string {
 	if w.Held == nil || w.Held.Class != event.ClassInDoubt || w.content.compared {
 		return ""
 	}
@@ -186,9 +186,9 @@ func conflictWith(owner string) *event.Error {
 	}
 }
 
-// marks returns the ID of the event with the same content that the new row refers to; "" if there is none.
-func (w *write) marks() string {
-	if w.asksAboutContent() && w.receipt.Content != "" && w.found.status == "" {
+// repeats returns the ID of the event with the same content that the new row refers to; "" if there is none.
+func (w *write) repeats() string {
+	if w.comparesContent() && w.receipt.Content != "" && w.found.status == "" {
 		return w.content.first
 	}
 	return ""
@@ -198,7 +198,7 @@ func (w *write) marks() string {
 func (t *writing) queueContentRows(b *pgx.Batch) {
 	var receipts []event.Receipt
 	for _, w := range t.events {
-		if w.extent != entitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {
+		if w.scope != entitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {
 			receipts = append(receipts, w.receipt)
 		}
 	}

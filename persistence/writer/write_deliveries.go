@@ -15,7 +15,7 @@ const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid
 // routeFirst routes an event before its transaction begins, which then needn't wait for routing. The transaction itself routes
 // events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
 func (s *Store) routeFirst(ctx context.Context, w *write) error {
-	s.subscriptions.Know(ctx)
+	s.subscriptions.EnsureLoaded(ctx)
 	return s.route(ctx, w)
 }
 
@@ -29,38 +29,38 @@ func (s *Store) routeBatched(ctx context.Context, e *batched) error {
 func (s *Store) route(ctx context.Context, w *write) (err error) {
 	switch {
 	case outcomeOf(w.parsed) == event.OutcomeIgnored || w.isRebuild:
-	case w.extent == entitiesOnly:
-		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.passing(nil))
+	case w.scope == entitiesOnly:
+		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.event(nil))
 	default:
-		w.routed, err = s.subscriptions.Route(ctx, w.passing(w.row.body))
+		w.routed, err = s.subscriptions.Route(ctx, w.event(w.row.body))
 	}
 	return err
 }
 
-func (w *write) passing(body []byte) subscriptions.Passing {
-	return subscriptions.Passing{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
+func (w *write) event(body []byte) subscriptions.Event {
+	return subscriptions.Event{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
 }
 
-// departs reports whether this transaction makes the event processed for the first time. Only that creates deliveries; retries,
-// resets, redeliveries, imports and new parses of processed events don't.
-func (w *write) departs() bool {
-	return w.owns() && w.finishes() && !w.isRebuild && w.brought == "" && w.found.status != event.StatusProcessed &&
+// createsDeliveries reports whether this transaction makes the event processed for the first time. Retries, resets, redeliveries,
+// imports and new parses of processed events create no deliveries.
+func (w *write) createsDeliveries() bool {
+	return w.owns() && w.finishes() && !w.isRebuild && w.imported == "" && w.found.status != event.StatusProcessed &&
 		w.Outcome == event.OutcomeProcessed
 }
 
-// route sets the subscriptions of departing events, as of the transaction's look or later.
+// route sets the subscriptions of events that create deliveries, as of the transaction's reads or later.
 func (t *writing) route(ctx context.Context) error {
-	t.departs = nil
-	departing := sift(t.events, (*write).departs)
-	old := sift(departing, func(w *write) bool { return !w.routed.IsOf(t.head) })
+	t.matches = nil
+	creating := filter(t.events, (*write).createsDeliveries)
+	old := filter(creating, func(w *write) bool { return !w.routed.IsOf(t.head) })
 	if len(old) > 0 {
 		if err := t.routeAgain(ctx, old); err != nil {
 			return err
 		}
 	}
-	for _, w := range departing {
+	for _, w := range creating {
 		if !w.routed.IsEmpty() {
-			t.departs = append(t.departs, subscriptions.Departing{EventID: w.receipt.ID, Routed: w.routed})
+			t.matches = append(t.matches, subscriptions.Match{EventID: w.receipt.ID, Routed: w.routed})
 		}
 	}
 	return nil
@@ -83,7 +83,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 		if !isStored {
 			body = w.row.body
 		}
-		if w.routed, err = t.subscriptions.Route(ctx, w.passing(body)); err != nil {
+		if w.routed, err = t.subscriptions.Route(ctx, w.event(body)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byte, error) {
 	var ids []string
 	for _, w := range ws {
-		if w.extent == entitiesOnly && t.subscriptions.Reads(w.passing(nil)) {
+		if w.scope == entitiesOnly && t.subscriptions.Reads(w.event(nil)) {
 			ids = append(ids, w.receipt.ID)
 		}
 	}

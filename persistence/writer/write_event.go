@@ -32,7 +32,7 @@ func (s *Store) Persist(
 ) (event.Persisted, error) {
 	w, err := newWrite(r, body, p, run, rowOnly)
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, ofStore, 0)
+		err = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)
 	}
 	persisted, err := resultOf(w, err)
 	return persisted, postgres.Failure("persist event "+postgres.Clean(r.ID), err)
@@ -49,7 +49,7 @@ func (s *Store) UpsertEntities(
 		err = s.routeFirst(ctx, w)
 	}
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, ofStore, 0)
+		err = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)
 	}
 	done, err := resultOf(w, err)
 	return done.WithoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
@@ -65,7 +65,7 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 		return event.Persisted{}, &event.DecisionError{Decision: *w.Decision}
 	}
 	if w.Held != nil {
-		return event.Persisted{PossibleDuplicateOf: w.doubts(), Conflict: w.Conflict}, w.Held
+		return event.Persisted{PossibleDuplicateOf: w.newlyHeldFor(), Conflict: w.Conflict}, w.Held
 	}
 	return event.Persisted{
 		PossibleDuplicateOf: w.PossibleDuplicateOf,

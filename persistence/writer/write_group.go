@@ -57,7 +57,7 @@ func (g *group) write(ctx context.Context, w *write) error {
 		g.leave(m)
 		return ctx.Err()
 	}
-	if !postgres.IsLockTrouble(err) {
+	if !postgres.IsLockFailure(err) {
 		return err
 	}
 	select {
@@ -142,7 +142,7 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 	err := g.writeSafely(ctx, ws)
 	var slow *entities.SlowError
 	if errors.As(err, &slow) {
-		g.writeMembers(ctx, stayBehind(members, slow))
+		g.writeMembers(ctx, withoutSlow(members, slow))
 		return
 	}
 	if len(members) == 1 || !isOfOne(err) {
@@ -158,9 +158,9 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 	g.writeMembers(ctx, members[middle:])
 }
 
-// stayBehind returns the members that aren't out of order. The others get their answer, and go on with Persist and
+// withoutSlow returns the members that aren't out of order. The others get their answer, and go on with Persist and
 // UpsertEntities.
-func stayBehind(members []*member, slow *entities.SlowError) (others []*member) {
+func withoutSlow(members []*member, slow *entities.SlowError) (others []*member) {
 	for _, m := range members {
 		if slow.IsOf(m.receipt.ID) {
 			m.done <- slow
@@ -178,21 +178,21 @@ func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 			err = &event.Error{Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("writing panicked with a %T", value)}
 		}
 	}()
-	return g.store.writeTogether(ctx, ws, inCompany, g.store.foldFor)
+	return g.store.writeTogether(ctx, ws, groupTimeouts, g.store.foldFor)
 }
 
 // free returns the members that aren't blocked. The others get their answer.
 func (g *group) free(ctx context.Context, ws []*write, members []*member, err error) (free []*member) {
-	if !postgres.IsLockTrouble(err) {
+	if !postgres.IsLockFailure(err) {
 		return members
 	}
-	heldUp, lookErr := g.store.heldUp(ctx, ws)
+	blocked, lookErr := g.store.blocked(ctx, ws)
 	if lookErr != nil {
 		settle(members, lookErr)
 		return nil
 	}
 	for _, m := range members {
-		if heldUp[m.write] {
+		if blocked[m.write] {
 			m.done <- err
 		} else {
 			free = append(free, m)

@@ -99,7 +99,7 @@ func (t *writing) countWithoutEffect(w *write) (n int) {
 		return 0
 	}
 	for _, c := range w.changes {
-		if l := t.held[w.refOf(c.Change)]; l != nil && l.Covers(c.Order) && !c.Change.Mentions() {
+		if l := t.locked[w.refOf(c.Change)]; l != nil && l.Covers(c.Order) && !c.Change.Mentions() {
 			n++
 		}
 	}

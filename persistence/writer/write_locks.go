@@ -24,7 +24,7 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entit
 		return
 	}
 	needs := needsOf(ws)
-	for _, name := range n.lesser() {
+	for _, name := range n.aliases() {
 		needs.Merge(name, n.Root(name))
 	}
 	entities.QueueLocks(b, needs, events, into)
@@ -39,47 +39,47 @@ func needsOf(ws []*write) (n entities.Needs) {
 	return n
 }
 
-// errTableHeld reports a locked table, which is not the fault of any event.
-var errTableHeld = &event.Error{
-	Class: event.ClassTransient, Code: "table_locked", Text: "somebody holds a whole table of the events",
+// errTableLocked reports a locked table, which is not the fault of any event.
+var errTableLocked = &event.Error{
+	Class: event.ClassTransient, Code: "table_locked", Text: "another session has locked a table of the events",
 }
 
-// heldUp returns the events that touch an entity locked by another transaction.
-func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error) {
+// blocked returns the events that touch an entity locked by another transaction.
+func (s *Store) blocked(ctx context.Context, ws []*write) (map[*write]bool, error) {
 	held := map[event.EntityRef]bool{}
 	b := &pgx.Batch{}
-	queueSettings(b, inCompany)
-	entities.QueueHeld(b, needsOf(ws), held)
+	queueSettings(b, groupTimeouts)
+	entities.QueueLocked(b, needsOf(ws), held)
 	tx, err := s.db.Begin(ctx, b)
-	if postgres.IsLockTrouble(err) {
-		return nil, errTableHeld
+	if postgres.IsLockFailure(err) {
+		return nil, errTableLocked
 	}
 	if err != nil {
 		return nil, err
 	}
 	tx.Rollback(ctx)
-	if err := s.findHeldNames(ctx, namesOf(ws), held); err != nil {
+	if err := s.findLockedNames(ctx, namesOf(ws), held); err != nil {
 		return nil, err
 	}
-	heldUp := map[*write]bool{}
+	blocked := map[*write]bool{}
 	for _, w := range ws {
-		heldUp[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] }) ||
+		blocked[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] }) ||
 			slices.ContainsFunc(namesOf([]*write{w}), func(name event.EntityRef) bool { return held[name] })
 	}
-	return heldUp, nil
+	return blocked, nil
 }
 
-// findHeldNames looks for names locked by another transaction. It finds none if there are too many names for the available time
+// findLockedNames looks for names locked by another transaction. It finds none if there are too many names for the available time
 // or memory.
-func (s *Store) findHeldNames(ctx context.Context, said []event.EntityRef, held map[event.EntityRef]bool) error {
-	if len(said) == 0 {
+func (s *Store) findLockedNames(ctx context.Context, mentioned []event.EntityRef, held map[event.EntityRef]bool) error {
+	if len(mentioned) == 0 {
 		return nil
 	}
 	b := &pgx.Batch{}
-	queueSettings(b, inCompany)
-	names.QueueHeld(b, said, held)
+	queueSettings(b, groupTimeouts)
+	names.QueueLocked(b, mentioned, held)
 	tx, err := s.db.Begin(ctx, b)
-	if postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) {
+	if postgres.IsLockFailure(err) || postgres.IsOutOfLocks(err) {
 		return nil
 	}
 	if err != nil {

@@ -89,18 +89,18 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 // another event owns their key.
 func (t *writing) queueRows(b *pgx.Batch) {
 	ws := t.events
-	if fresh := sift(ws, func(w *write) bool { return w.owns() && w.found.status == "" && w.hasRow() }); len(fresh) > 0 {
+	if fresh := filter(ws, func(w *write) bool { return w.owns() && w.found.status == "" && w.hasRow() }); len(fresh) > 0 {
 		b.Queue(insertEvents, columnsOfRows(fresh)...)
 	}
-	again := sift(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
-	stored := sift(again, func(w *write) bool { return w.extent != entitiesOnly && w.found.status != event.StatusProcessed })
+	again := filter(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
+	stored := filter(again, func(w *write) bool { return w.scope != entitiesOnly && w.found.status != event.StatusProcessed })
 	if len(stored) > 0 {
 		b.Queue(overwriteEvents, columnsOfRows(stored)...)
 	}
-	if done := sift(again, (*write).finishes); len(done) > 0 {
+	if done := filter(again, (*write).finishes); len(done) > 0 {
 		b.Queue(finishEvents, columnsOfDone(done)...)
 	}
-	rescued := sift(ws, (*write).rescues)
+	rescued := filter(ws, (*write).resolvesDeadLetter)
 	if len(rescued) > 0 {
 		var ids, runs []string
 		for _, w := range rescued {
@@ -116,12 +116,12 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	}
 }
 
-// rescues reports whether the event's open dead letter is resolved.
-func (w *write) rescues() bool {
+// resolvesDeadLetter reports whether the event's open dead letter is resolved.
+func (w *write) resolvesDeadLetter() bool {
 	switch {
-	case !w.found.isDead || w.Held != nil || w.isRebuild || w.isStored && w.brought == operation.ImportDeadLetter:
+	case !w.found.isDead || w.Held != nil || w.isRebuild || w.isStored && w.imported == operation.ImportDeadLetter:
 		return false
-	case w.brought != "":
+	case w.imported != "":
 		return w.owns()
 	default:
 		return w.finishes() || !w.owns()

@@ -53,7 +53,7 @@ func listDestinationsCommand() *cobra.Command {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
-				cli.OptionalTimeText(how.Oldest), cli.OptionalTimeText(how.NextAt), how.Trouble,
+				cli.OptionalTimeText(how.Oldest), cli.OptionalTimeText(how.NextAt), how.Failure,
 			}
 		},
 	}.Command()
@@ -133,8 +133,8 @@ func conditionFields(how delivery.Condition) []string {
 		state += " since " + how.StateAt.Format(time.RFC3339) + " by " + how.By
 	}
 	var failing string
-	if how.TroubleSince != nil {
-		failing = how.Trouble + " since " + cli.OptionalTimeText(how.TroubleSince)
+	if how.FailingSince != nil {
+		failing = how.Failure + " since " + cli.OptionalTimeText(how.FailingSince)
 	}
 	return []string{
 		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.OptionalTimeText(how.OpenUntil),

@@ -135,7 +135,7 @@ func TestAPlan(t *testing.T) {
 				p.Changes[i].Canceled = 412
 			}
 		}
-		p.warn(f, there, (&admin.Desk{
+		p.warn(f, there, (&admin.Service{
 			CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"github"} },
 			Reserved: handoff.Reserved{}.Conflicts,
 		}).Warnings)
@@ -175,7 +175,7 @@ subscriptions:
 	require.NoError(t, f.check(there, webhook.CheckSignature))
 	p, err := planOf(f, there, false)
 	require.NoError(t, err)
-	p.warn(f, there, (&admin.Desk{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
+	p.warn(f, there, (&admin.Service{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
 		TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: func() []string { return []string{"stripe"} },
 	}.Conflicts}).Warnings)
 	warned := map[string][]string{}

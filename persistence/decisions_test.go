@@ -313,13 +313,13 @@ func TestClosedLettersGetTheirVerdict(t *testing.T) {
 	}
 	require.Equal(t, edit.ID, value[string](db, `SELECT replaced_by::text FROM verdicts WHERE event_id = $1`, replaced.ID))
 	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`})
-	n, err := db.Writer.EnforceVerdicts(t.Context())
+	n, err := db.Writer.EnforceDecisions(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	db.requireStates(map[string]string{"1": `{"b":2}`})
 	db.requireUntouchable(linked, event.OutcomeDiscarded, "x")
 	db.requireUntouchable(replaced, event.OutcomeReplaced, "x")
-	n, err = db.Writer.EnforceVerdicts(t.Context())
+	n, err = db.Writer.EnforceDecisions(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n)
 }

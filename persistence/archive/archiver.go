@@ -46,50 +46,50 @@ const settledAfter = 10 * time.Minute
 // maxFailures bounds the files named in an error.
 const maxFailures = 5
 
-// Keeper archives events and dead letters before purging them. Several may run concurrently.
-type Keeper struct {
+// Archiver archives events and dead letters before purging them. Several may run concurrently.
+type Archiver struct {
 	Store  Store
 	Bucket Bucket
 }
 
 // PurgeBatch deletes some of the data older than a time and returns the number of deletions; 0 means that none is left. If the
 // archive isn't writable, nothing is deleted.
-func (k *Keeper) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error) {
+func (a *Archiver) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error) {
 	if kept != retention.Events && kept != retention.DeadLetters {
-		return k.Store.PurgeBatch(ctx, kept, before)
+		return a.Store.PurgeBatch(ctx, kept, before)
 	}
-	return k.purge(ctx, kept, before, nil)
+	return a.purge(ctx, kept, before, nil)
 }
 
 // PurgeBatchBy is PurgeBatch for an operator.
-func (k *Keeper) PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error) {
+func (a *Archiver) PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error) {
 	if kept != retention.Events && kept != retention.DeadLetters {
-		return k.Store.PurgeBatchBy(ctx, kept, before, by)
+		return a.Store.PurgeBatchBy(ctx, kept, before, by)
 	}
-	return k.purge(ctx, kept, before, &by)
+	return a.purge(ctx, kept, before, &by)
 }
 
 // purge also removes expunged events from files when it is done. A file that can't be cleaned stays due and doesn't block the
 // purge.
-func (k *Keeper) purge(ctx context.Context, kept retention.Kept, before time.Time, by *oversight.Actor) (int64, error) {
-	old, err := k.Store.Outdated(ctx, kept, before)
+func (a *Archiver) purge(ctx context.Context, kept retention.Kept, before time.Time, by *oversight.Actor) (int64, error) {
+	old, err := a.Store.Outdated(ctx, kept, before)
 	if err != nil {
 		return 0, err
 	}
 	if len(old) == 0 {
-		removed, err := k.Store.PurgeOutdated(ctx, kept, before, nil, by)
+		removed, err := a.Store.PurgeOutdated(ctx, kept, before, nil, by)
 		if err == nil && removed == 0 {
-			warn(ctx, k.Clean(ctx))
+			warn(ctx, a.Clean(ctx))
 		}
 		return removed, err
 	}
 	file := fileOf(kept, old)
-	if err := k.write(ctx, &file, old); err != nil {
+	if err := a.write(ctx, &file, old); err != nil {
 		return 0, fmt.Errorf("archive: write %s (nothing was removed): %w", file.Name, err)
 	}
-	removed, err := k.Store.PurgeOutdated(ctx, kept, before, old, by)
+	removed, err := a.Store.PurgeOutdated(ctx, kept, before, old, by)
 	if err == nil {
-		warn(ctx, k.clean(ctx, file, removed == int64(len(old))))
+		warn(ctx, a.clean(ctx, file, removed == int64(len(old))))
 	}
 	return removed, err
 }
@@ -100,26 +100,26 @@ func warn(ctx context.Context, err error) {
 	}
 }
 
-func (k *Keeper) write(ctx context.Context, file *retention.ArchiveFile, old []retention.Outdated) error {
+func (a *Archiver) write(ctx context.Context, file *retention.ArchiveFile, old []retention.Outdated) error {
 	content, err := encode(old)
 	if err != nil {
 		return err
 	}
-	isNew, err := k.isNew(ctx)
+	isNew, err := a.isNew(ctx)
 	if err == nil && isNew {
-		err = k.Bucket.Mark(ctx, true)
+		err = a.Bucket.Mark(ctx, true)
 	}
 	if err != nil {
 		return err
 	}
-	if err := k.Store.AddArchiveFile(ctx, *file); err != nil {
+	if err := a.Store.AddArchiveFile(ctx, *file); err != nil {
 		return err
 	}
-	if err := k.Bucket.Put(ctx, file.Name, content); err != nil {
+	if err := a.Bucket.Put(ctx, file.Name, content); err != nil {
 		return err
 	}
 	file.CheckedExpunges = 1
-	return k.Store.AddArchiveFile(ctx, *file)
+	return a.Store.AddArchiveFile(ctx, *file)
 }
 
 // fileOf describes the file for expired rows. Names sort by the time of the first event or dead letter, and depend only on the
@@ -149,18 +149,18 @@ func timeOf(o retention.Outdated) time.Time {
 }
 
 // Clean removes expunged events from files. It continues after errors, and joins those of up to maxFailures files.
-func (k *Keeper) Clean(ctx context.Context) error {
-	if _, err := k.isNew(ctx); err != nil {
+func (a *Archiver) Clean(ctx context.Context) error {
+	if _, err := a.isNew(ctx); err != nil {
 		return err
 	}
 	var failures []error
 	for after := ""; ; {
-		due, err := k.Store.DueArchiveFiles(ctx, after)
+		due, err := a.Store.DueArchiveFiles(ctx, after)
 		if err != nil || len(due) == 0 {
 			return errors.Join(append(failures, err)...)
 		}
 		for _, f := range due {
-			if err := k.clean(ctx, f, false); err != nil && len(failures) < maxFailures {
+			if err := a.clean(ctx, f, false); err != nil && len(failures) < maxFailures {
 				failures = append(failures, err)
 			}
 			if err := ctx.Err(); err != nil {
@@ -173,32 +173,32 @@ func (k *Keeper) Clean(ctx context.Context) error {
 
 // clean removes expunged events from one file. If all its rows are known to be deleted, none of them can be expunged
 // concurrently. Otherwise the process that writes the file may have died, or may be about to write it.
-func (k *Keeper) clean(ctx context.Context, f retention.ArchiveFile, isRemoved bool) error {
+func (a *Archiver) clean(ctx context.Context, f retention.ArchiveFile, isRemoved bool) error {
 	isOld := time.Since(f.At) > settledAfter
-	expunged, err := k.Store.ExpungedBetween(ctx, f.FirstID, f.LastID)
+	expunged, err := a.Store.ExpungedBetween(ctx, f.FirstID, f.LastID)
 	if err != nil {
 		return err
 	}
 	if len(expunged) > 0 || !isRemoved {
-		err = k.rewrite(ctx, f, expunged)
+		err = a.rewrite(ctx, f, expunged)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.CheckedExpunges > 0:
 		return fmt.Errorf("archive: %s is missing: it was deleted, or HOLDFAST_ARCHIVE is another archive", f.Name)
 	case errors.Is(err, fs.ErrNotExist) && isOld: // never written
-		return k.Store.DropArchiveFile(ctx, f.Name)
+		return a.Store.DropArchiveFile(ctx, f.Name)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // another process is about to write it
 	case err != nil:
 		return fmt.Errorf("archive: remove expunged events from %s: %w", f.Name, err)
 	case isRemoved || isOld:
-		return k.Store.SettleArchiveFile(ctx, f)
+		return a.Store.SettleArchiveFile(ctx, f)
 	}
 	return nil
 }
 
-func (k *Keeper) rewrite(ctx context.Context, f retention.ArchiveFile, expunged []string) error {
-	file, err := k.Bucket.Get(ctx, f.Name)
+func (a *Archiver) rewrite(ctx context.Context, f retention.ArchiveFile, expunged []string) error {
+	file, err := a.Bucket.Get(ctx, f.Name)
 	if err != nil {
 		return err
 	}
@@ -207,24 +207,24 @@ func (k *Keeper) rewrite(ctx context.Context, f retention.ArchiveFile, expunged 
 	if err != nil || removed == 0 {
 		return err
 	}
-	return k.Bucket.Put(ctx, f.Name, rest)
+	return a.Bucket.Put(ctx, f.Name, rest)
 }
 
 // isNew reports whether no file was written yet. The error means that files were written to another archive.
-func (k *Keeper) isNew(ctx context.Context) (bool, error) {
-	known, err := k.Store.ArchiveStats(ctx)
+func (a *Archiver) isNew(ctx context.Context) (bool, error) {
+	known, err := a.Store.ArchiveStats(ctx)
 	if err != nil || known.Files == 0 {
 		return err == nil, err
 	}
-	return false, k.Bucket.Mark(ctx, false)
+	return false, a.Bucket.Mark(ctx, false)
 }
 
 // Check checks that the archive is readable and writable.
-func (k *Keeper) Check(ctx context.Context) error {
-	if _, err := k.isNew(ctx); err != nil {
+func (a *Archiver) Check(ctx context.Context) error {
+	if _, err := a.isNew(ctx); err != nil {
 		return err
 	}
-	return Check(ctx, k.Bucket)
+	return Check(ctx, a.Bucket)
 }
 
 const probe = "holdfast-probe"

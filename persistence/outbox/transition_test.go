@@ -19,7 +19,7 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	l := limits{failures: 5, probes: 3, open: 30 * time.Second}
 	closed := breaker{state: isClosed, epoch: 7, failures: 4}
 	half := breaker{state: isHalf, epoch: 7, failures: 5, probesOK: 2}
-	troubled := breaker{state: isClosed, epoch: 7, failures: 1, troubleSince: &now, trouble: "503", isProbed: true}
+	failing := breaker{state: isClosed, epoch: 7, failures: 1, failingSince: &now, failure: "503", isProbed: true}
 	for name, c := range map[string]struct {
 		was      breaker
 		kind     delivery.Kind
@@ -35,8 +35,8 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 		"a probe closes":                     {was: half, kind: delivery.OK, epoch: 7, state: isClosed, changes: true},
 		"a success of an earlier epoch":      {was: half, kind: delivery.OK, epoch: 6, state: isHalf},
 		"a failure under way when it probes": {was: half, kind: delivery.Slow, epoch: 6, state: isHalf},
-		"trouble ends":                       {was: troubled, kind: delivery.OK, epoch: 7, state: isClosed, changes: true, recovers: true},
-		"trouble doesn't":                    {was: troubled, kind: delivery.OK, epoch: 6, state: isClosed},
+		"failing ends":                       {was: failing, kind: delivery.OK, epoch: 7, state: isClosed, changes: true, recovers: true},
+		"failing goes on":                    {was: failing, kind: delivery.OK, epoch: 6, state: isClosed},
 		"busy pauses":                        {was: closed, kind: delivery.Busy, epoch: 7, state: isClosed, changes: true},
 		"busy of an earlier epoch pauses":    {was: closed, kind: delivery.Busy, epoch: 6, state: isClosed, changes: true},
 		"gone of an earlier epoch":           {was: closed, kind: delivery.Gone, epoch: 6, state: isClosed, disabled: true},
@@ -45,7 +45,7 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := turning{id: 1, was: c.was, is: c.was, state: delivery.DestinationReady}
+			d := transition{id: 1, was: c.was, is: c.was, state: delivery.DestinationReady}
 			s := delivery.Settled{Result: delivery.Result{Kind: c.kind, Code: "503", At: now}, DueAt: now.Add(time.Minute)}
 			s.DestinationID, s.Epoch = 1, c.epoch
 			other := s
@@ -82,7 +82,7 @@ func TestADestinationIsLookedAtWhenItsFirstRetryIsDue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := turning{id: 1, was: breaker{state: delivery.BreakerClosed, isProbed: c.isProbed}}
+			d := transition{id: 1, was: breaker{state: delivery.BreakerClosed, isProbed: c.isProbed}}
 			d.settle(c.settled, limits{failures: 5, probes: 3}, now)
 			if c.due < 0 {
 				require.Nil(t, d.retryAt)

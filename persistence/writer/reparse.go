@@ -12,24 +12,24 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Reread is a processed event, parsed with today's definition, on its way through the writer.
-type Reread struct {
-	write   *write
-	teaches bool
+// Reparsed is a processed event, parsed with today's definition, on its way through the writer.
+type Reparsed struct {
+	write     *write
+	addsNames bool
 }
 
-// NewReread prepares everything that needs no database.
-func NewReread(r event.Receipt, p event.Parsed) (*Reread, error) {
+// NewReparsed prepares everything that needs no database.
+func NewReparsed(r event.Receipt, p event.Parsed) (*Reparsed, error) {
 	// The row keeps its bytes and its run.
 	w, err := newWrite(r, nil, p, event.Run{}, entitiesOnly)
 	if err != nil {
 		return nil, err
 	}
 	w.isRebuild = true
-	return &Reread{write: w}, nil
+	return &Reparsed{write: w}, nil
 }
 
-func writesOfReread(all []*Reread) []*write {
+func writesOfReparsed(all []*Reparsed) []*write {
 	ws := make([]*write, len(all))
 	for i, r := range all {
 		ws[i] = r.write
@@ -37,45 +37,45 @@ func writesOfReread(all []*Reread) []*write {
 	return ws
 }
 
-// UseNames gives the changes of events the IDs that their names stand for, according to the table and the events, without locks.
-// It records which of the events add names.
-func UseNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, all []*Reread) error {
-	ws := writesOfReread(all)
-	said := namesOf(ws)
-	if len(said) == 0 {
+// ResolveNames gives the changes of events the IDs that their names stand for, according to the table and the events, without
+// locks. It records which of the events add names.
+func ResolveNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, all []*Reparsed) error {
+	ws := writesOfReparsed(all)
+	mentioned := namesOf(ws)
+	if len(mentioned) == 0 {
 		return nil
 	}
 	known := names.NewIdentities()
 	b := &pgx.Batch{}
-	names.QueueKnown(b, said, known)
+	names.QueueKnown(b, mentioned, known)
 	if err := send(ctx, b); err != nil {
 		return err
 	}
-	learn(known, ws)
+	joinNames(known, ws)
 	rename(known, ws)
 	learned := map[event.EntityRef]bool{}
 	for _, name := range known.Learned() {
 		learned[name] = true
 	}
 	for _, r := range all {
-		r.teaches = slices.ContainsFunc(namesOf([]*write{r.write}), func(name event.EntityRef) bool { return learned[name] })
+		r.addsNames = slices.ContainsFunc(namesOf([]*write{r.write}), func(name event.EntityRef) bool { return learned[name] })
 	}
 	return nil
 }
 
-// Teaches reports whether the event has a name that the table can't resolve yet.
-func (r *Reread) Teaches() bool { return r.teaches }
+// AddsNames reports whether the event has a name that the table can't resolve yet.
+func (r *Reparsed) AddsNames() bool { return r.addsNames }
 
 // ID returns the event's ID, formatted as the database returns it.
-func (r *Reread) ID() string { return r.write.receipt.ID }
+func (r *Reparsed) ID() string { return r.write.receipt.ID }
 
 // Concerns reports whether the event changes or mentions an entity of the kind.
-func (r *Reread) Concerns(kind string) bool {
+func (r *Reparsed) Concerns(kind string) bool {
 	return slices.ContainsFunc(r.write.changes, func(c event.OrderedChange) bool { return c.Change.Kind == kind })
 }
 
 // ChangesOf returns the event's changes to one entity.
-func (r *Reread) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange) {
+func (r *Reparsed) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange) {
 	for _, c := range r.write.changes {
 		if r.write.refOf(c.Change) == ref {
 			changes = append(changes, c)
@@ -85,14 +85,14 @@ func (r *Reread) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange) 
 }
 
 // Differs reports whether the parse differs from the event's stored row and links.
-func (r *Reread) Differs(row event.Record, links []event.OrderedChange) bool {
+func (r *Reparsed) Differs(row event.Record, links []event.OrderedChange) bool {
 	p := r.write.parsed
 	return outcomeOf(p) != row.Outcome || postgres.Clean(p.Type) != row.Type ||
 		!p.OccurredAt.Truncate(event.TimePrecision).Equal(row.OccurredAt) || !sameLinks(links, r.write.changes)
 }
 
 // Differing returns the entities for which the event's changes differ from the links.
-func (r *Reread) Differing(links []event.OrderedChange) (refs []event.EntityRef) {
+func (r *Reparsed) Differing(links []event.OrderedChange) (refs []event.EntityRef) {
 	type sides struct{ before, after []event.OrderedChange }
 	of := map[event.EntityRef]*sides{}
 	side := func(c event.OrderedChange) *sides {
@@ -120,7 +120,7 @@ func (r *Reread) Differing(links []event.OrderedChange) (refs []event.EntityRef)
 
 // Rewritten returns the entities whose changes differ from the stored ones, as read under the event's lock, since another
 // transaction may have rewritten them first. ok is false for an event that was not written.
-func (r *Reread) Rewritten() (refs []event.EntityRef, ok bool) {
+func (r *Reparsed) Rewritten() (refs []event.EntityRef, ok bool) {
 	if !r.write.owns() {
 		return nil, false
 	}
@@ -129,12 +129,12 @@ func (r *Reread) Rewritten() (refs []event.EntityRef, ok bool) {
 
 // Rewrite writes events as parsed today, in a transaction that has begun, and commits it together with what last queues. By then
 // the caller can ask which events were rewritten.
-func (s *Store) Rewrite(ctx context.Context, tx *postgres.Transaction, all []*Reread, last func(*pgx.Batch)) error {
+func (s *Store) Rewrite(ctx context.Context, tx *postgres.Transaction, all []*Reparsed, last func(*pgx.Batch)) error {
 	t := &writing{
-		Transaction: tx, events: writesOfReread(all), held: map[event.EntityRef]*entities.Life{}, entities: s.entities,
+		Transaction: tx, events: writesOfReparsed(all), locked: map[event.EntityRef]*entities.Life{}, entities: s.entities,
 	}
 	b := &pgx.Batch{}
-	t.queueLook(b)
+	t.queueReads(b)
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
 		"expunge": func(d *database, r event.Receipt) error { return second(d.Upkeep.Expunge(d.t.Context(), r.ID, 0, ada)) },
 		"enforce": func(d *database, r event.Receipt) error {
 			d.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'x')`, r.ID)
-			return second(d.Writer.EnforceVerdicts(d.t.Context()))
+			return second(d.Writer.EnforceDecisions(d.t.Context()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,16 +14,16 @@ import (
 
 // page holds the items of an import that one transaction applies.
 type page struct {
-	things   []thing
+	items    []importItem
 	counts   operation.ImportCounts
 	problems []operation.ImportProblem
 }
 
-// thing is one of them: passed to the writer, or failed.
-type thing struct {
+// importItem is one of them: passed to the writer, or failed.
+type importItem struct {
 	record       operation.ImportRecord
 	line         int64
-	brought      *writer.Brought
+	imported     *writer.Imported
 	letter       *deadletters.Imported // inserted if the item is new; nil if it isn't a dead letter
 	restored     *restored             // its archived values; nil if it isn't from an archive
 	isUnreadable bool
@@ -31,11 +31,11 @@ type thing struct {
 }
 
 // isNew reports whether the transaction writes it, once the writer has decided.
-func (t *thing) isNew() bool {
+func (t *importItem) isNew() bool {
 	if t.restored != nil && t.restored.letter != nil {
-		return !t.restored.isThere
+		return !t.restored.exists
 	}
-	return t.brought.IsNew()
+	return t.imported.IsNew()
 }
 
 // newPage prepares items up to the first that shares an identity with an earlier one. fault is the error of a page's only item.
@@ -43,25 +43,25 @@ func newPage(importID string, items []operation.ImportItem, parse event.Parser, 
 	p := &page{counts: operation.ImportCounts{}}
 	ids, keys := map[string]bool{}, map[[2]string]bool{}
 	for _, item := range items {
-		t, err := newThing(importID, item, parse, fault)
+		t, err := newImportItem(importID, item, parse, fault)
 		if err != nil {
 			return nil, err
 		}
-		if t.brought != nil {
-			id, key := t.brought.Identity()
+		if t.imported != nil {
+			id, key := t.imported.Identity()
 			if ids[id] || key[1] != "" && keys[key] {
 				break
 			}
 			ids[id], keys[key] = true, true
 		}
-		p.things = append(p.things, t)
+		p.items = append(p.items, t)
 	}
 	return p, nil
 }
 
-// newThing prepares one item. The error means that it can't be judged by this process.
-func newThing(importID string, item operation.ImportItem, parse event.Parser, fault error) (t thing, err error) {
-	t = thing{record: item.Record, line: item.Line, failed: fault}
+// newImportItem prepares one item. The error means that it needs a definition that this process lacks.
+func newImportItem(importID string, item operation.ImportItem, parse event.Parser, fault error) (t importItem, err error) {
+	t = importItem{record: item.Record, line: item.Line, failed: fault}
 	if t.failed != nil {
 		return t, nil //nolint:nilerr // it is named, and passed over
 	}
@@ -82,17 +82,17 @@ func newThing(importID string, item operation.ImportItem, parse event.Parser, fa
 		return t, nil
 	}
 	if item.Record == operation.ImportDeadLetter {
-		t.bringLetter(item, failureOf(*item.Failure))
+		t.importLetter(item, failureOf(*item.Failure))
 		return t, nil
 	}
-	t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
+	t.imported, t.failed = writer.NewImported(item, event.Parsed{})
 	return t, nil
 }
 
 // readEvent parses an event with its definition. If the definition can't parse it, it becomes a dead letter.
-func (t *thing) readEvent(item operation.ImportItem, parse event.Parser) error {
+func (t *importItem) readEvent(item operation.ImportItem, parse event.Parser) error {
 	if t.restored != nil && item.Stored.Event.Status == event.StatusDead {
-		t.brought, t.failed = writer.NewBrought(item, parsedOf(*item.Stored.Event))
+		t.imported, t.failed = writer.NewImported(item, parsedOf(*item.Stored.Event))
 		return nil
 	}
 	p, err := parse(item.Receipt, item.Body)
@@ -102,16 +102,16 @@ func (t *thing) readEvent(item operation.ImportItem, parse event.Parser) error {
 	case err != nil:
 		t.isUnreadable, t.restored = true, nil
 		item.Record = operation.ImportDeadLetter
-		t.bringLetter(item, unreadable(err))
+		t.importLetter(item, unreadable(err))
 	default:
-		t.brought, t.failed = writer.NewBrought(item, p)
+		t.imported, t.failed = writer.NewImported(item, p)
 	}
 	return nil
 }
 
-func (t *thing) bringLetter(item operation.ImportItem, f event.Failure) {
+func (t *importItem) importLetter(item operation.ImportItem, f event.Failure) {
 	if t.letter, t.failed = deadletters.NewImported(item, f); t.failed == nil {
-		t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
+		t.imported, t.failed = writer.NewImported(item, event.Parsed{})
 	}
 }
 
@@ -131,29 +131,29 @@ func failureOf(t operation.ImportFailure) event.Failure {
 	}
 }
 
-// brought returns the items for the writer.
-func (p *page) brought() (all []*writer.Brought) {
-	for _, t := range p.things {
-		if t.brought != nil {
-			all = append(all, t.brought)
+// imported returns the items for the writer.
+func (p *page) imported() (all []*writer.Imported) {
+	for _, t := range p.items {
+		if t.imported != nil {
+			all = append(all, t.imported)
 		}
 	}
 	return all
 }
 
 func (p *page) queueLetters(b *pgx.Batch) {
-	for _, t := range p.things {
-		if t.letter != nil && t.brought != nil && t.isNew() {
+	for _, t := range p.items {
+		if t.letter != nil && t.imported != nil && t.isNew() {
 			t.letter.Queue(b)
 		}
 	}
-	queueRestored(b, p.things)
+	queueRestored(b, p.items)
 }
 
 // count counts the results of the items, once the writer has decided.
 func (p *page) count() {
 	p.counts, p.problems = operation.ImportCounts{}, nil
-	for _, t := range p.things {
+	for _, t := range p.items {
 		switch {
 		case t.failed != nil:
 			p.counts.Add(t.record, operation.ImportFailed)
@@ -171,7 +171,7 @@ func (p *page) count() {
 // maxProblem is in bytes.
 const maxProblem = 500
 
-func problemOf(t thing) operation.ImportProblem {
+func problemOf(t importItem) operation.ImportProblem {
 	return operation.ImportProblem{
 		Line: t.line, Record: t.record, Class: event.ClassOf(t.failed), Code: event.CodeOf(t.failed),
 		Message: postgres.Clip(postgres.Clean(t.failed.Error()), maxProblem),
@@ -188,7 +188,7 @@ func (p *page) queueAdvance(b *pgx.Batch, of operation.Import, last int64) {
 	if room := operation.MaxProblems - len(of.Problems); room > 0 {
 		of.Problems = append(of.Problems, p.problems[:min(room, len(p.problems))]...)
 	}
-	b.Queue(advanceImport, of.ID, len(p.things), postgres.JSON{Of: of.Counts},
+	b.Queue(advanceImport, of.ID, len(p.items), postgres.JSON{Of: of.Counts},
 		postgres.JSON{Of: append([]operation.ImportProblem{}, of.Problems...)})
 	b.Queue(dropApplied, of.ID, last)
 }

@@ -58,7 +58,7 @@ func TestAProbeThatIsNoSuccessKeepsTheSchedule(t *testing.T) {
 	for _, result := range []delivery.Result{
 		{Kind: delivery.Bad}, {Kind: delivery.Slow, RetryAfter: time.Minute}, {Kind: delivery.Busy, RetryAfter: time.Minute},
 		{Kind: delivery.Ours}, {Kind: delivery.Ours, Code: codeStopped}, {Kind: delivery.Ours, Code: codeMemory},
-		{Kind: delivery.Ours, Code: delivery.CodeMissed},
+		{Kind: delivery.Ours, Code: delivery.CodeLateStart},
 	} {
 		s := settle(delivery.Destination{}, probe, result, now)
 		require.False(t, s.Dead, result)

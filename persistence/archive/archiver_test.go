@@ -36,8 +36,8 @@ func readAll(t *testing.T, in io.Reader) string {
 func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 	for name, bucket := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
-			old, keeper := open(t), &archive.Keeper{Bucket: bucket}
-			keeper.Store = old.Upkeep
+			old, archiver := open(t), &archive.Archiver{Bucket: bucket}
+			archiver.Store = old.Upkeep
 			var receipts []event.Receipt
 			for n := range 7 {
 				r := receiptAt(n)
@@ -59,8 +59,8 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.Len(t, events, 6)
 			require.Len(t, letters, 3)
 
-			require.EqualValues(t, 3, purge(t, keeper, retention.DeadLetters))
-			require.EqualValues(t, 6, purge(t, keeper, retention.Events))
+			require.EqualValues(t, 3, purge(t, archiver, retention.DeadLetters))
+			require.EqualValues(t, 6, purge(t, archiver, retention.Events))
 			gone, _, _ := picture(t, old, receipts)
 			require.Empty(t, gone)
 			stats, err := old.Upkeep.ArchiveStats(t.Context())
@@ -168,20 +168,20 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 	}
 	const rows = 4
 	full := errors.New("no space left on device")
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
-	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
+	_, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
 	require.ErrorContains(t, err, "nothing was removed")
 	require.Len(t, eventsOf(t, store), rows)
 
-	keeper.Bucket, keeper.Store = bucket, dying{store.Upkeep}
-	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	archiver.Bucket, archiver.Store = bucket, dying{store.Upkeep}
+	_, err = archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, errKilled)
 	require.Len(t, eventsOf(t, store), rows)
-	keeper.Store = store.Upkeep
+	archiver.Store = store.Upkeep
 
 	var changed event.Receipt
-	keeper.Bucket = failing{bucket, nil, func() error {
+	archiver.Bucket = failing{bucket, nil, func() error {
 		changed = eventsOf(t, store)[0].Receipt
 		parsed, err := parse(changed, bodyOf(3))
 		require.NoError(t, err)
@@ -189,15 +189,15 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
 		return err
 	}}
-	removed, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	removed, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, rows-1, removed)
 	left := eventsOf(t, store)
 	require.Len(t, left, 1)
 	require.Equal(t, changed.ID, left[0].Receipt.ID)
 
-	keeper.Bucket = bucket
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
+	archiver.Bucket = bucket
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events))
 	require.Len(t, lines(t, bucket), rows+1)
 	fresh := open(t)
 	require.Equal(t, operation.ImportCount{New: rows, There: 1}, bring(t, fresh, bucket)[operation.ImportEvent])
@@ -231,28 +231,28 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 			}
 			expunge(ids[0])
 			written := false
-			keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error {
+			archiver := &archive.Archiver{Store: store.Upkeep, Bucket: failing{bucket, func() error {
 				if !written {
 					written = true
 					expunge(ids[1])
 				}
 				return nil
 			}, nil}}
-			require.EqualValues(t, 3, purge(t, keeper, retention.Events))
-			require.EqualValues(t, 1, purge(t, keeper, retention.DeadLetters))
+			require.EqualValues(t, 3, purge(t, archiver, retention.Events))
+			require.EqualValues(t, 1, purge(t, archiver, retention.DeadLetters))
 			require.Equal(t, []string{ids[2], ids[3], ids[4], letter.Receipt.ID}, archived(t, bucket))
 
 			down := errors.New("down")
-			keeper.Bucket = failing{bucket, func() error { return down }, nil}
+			archiver.Bucket = failing{bucket, func() error { return down }, nil}
 			expunge(ids[3])
 			expunge(letter.Receipt.ID)
-			require.ErrorIs(t, keeper.Clean(t.Context()), down)
+			require.ErrorIs(t, archiver.Clean(t.Context()), down)
 			stats, err := store.Upkeep.ArchiveStats(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 2, stats.Due)
 
-			keeper.Bucket = bucket
-			require.Zero(t, purge(t, keeper, retention.Events))
+			archiver.Bucket = bucket
+			require.Zero(t, purge(t, archiver, retention.Events))
 			require.Equal(t, []string{ids[2], ids[4]}, archived(t, bucket))
 			require.NotContains(t, content(t, bucket), "never seen again")
 			require.NotContains(t, content(t, bucket), "evt_3")
@@ -306,8 +306,8 @@ func TestABucketThatCanOnlyBeReadIsRefused(t *testing.T) {
 	names, err := bucket.List(t.Context())
 	require.NoError(t, err, "it can be read")
 	require.Empty(t, names)
-	keeper := &archive.Keeper{Store: open(t).Upkeep, Bucket: bucket}
-	require.ErrorContains(t, keeper.Check(t.Context()), "Access Denied")
+	archiver := &archive.Archiver{Store: open(t).Upkeep, Bucket: bucket}
+	require.ErrorContains(t, archiver.Check(t.Context()), "Access Denied")
 }
 
 func TestAddresses(t *testing.T) {

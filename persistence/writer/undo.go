@@ -14,7 +14,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-const linksToTake = `
+const linksToUndo = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider,
        NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)
   FROM event_entities WHERE event_id = $1::uuid`
@@ -35,19 +35,19 @@ func (e Effects) Detail() map[string]any {
 	return map[string]any{"changes": e.Changes, "entities": e.Entities}
 }
 
-type taking struct {
+type undoing struct {
 	eventID    string
 	isExpunged bool
 	provider   string
 	archived   entities.Archived
 
-	held    map[event.EntityRef]*entities.Life
+	locked  map[event.EntityRef]*entities.Life
 	all     entities.Touches
 	covered []event.EntityRef
 }
 
-// takeBack removes the changes of an event, and folds their entities again without them.
-func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *taking) (taken Effects, err error) {
+// undo removes the changes of an event, and folds their entities again without them.
+func (s *Store) undo(ctx context.Context, t *postgres.Transaction, of *undoing) (taken Effects, err error) {
 	if err := of.hold(ctx, t); err != nil || len(of.all) == 0 {
 		return taken, err
 	}
@@ -62,7 +62,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *takin
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{of.eventID})
-	told, err := s.entities.Fold(ctx, t, b, of.all, of.held, 0, time.Time{}) // it creates none
+	reported, err := s.entities.Fold(ctx, t, b, of.all, of.locked, 0, time.Time{}) // it creates none
 	if err != nil {
 		return taken, err
 	}
@@ -75,15 +75,15 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *takin
 			taken.Incomplete = append(taken.Incomplete, ref)
 		}
 	}
-	changes.Queue(b, told)
+	changes.Queue(b, reported)
 	names.QueueForget(b, entities.SortedRefs(of.all))
 	return taken, t.Send(ctx, b)
 }
 
 // hold locks the entities that the event is linked to, and those whose base covers it. While it waits, a merge may move links,
 // and a purge may collapse them: then it locks once more.
-func (of *taking) hold(ctx context.Context, t *postgres.Transaction) error {
-	of.held = map[event.EntityRef]*entities.Life{}
+func (of *undoing) hold(ctx context.Context, t *postgres.Transaction) error {
+	of.locked = map[event.EntityRef]*entities.Life{}
 	if of.isExpunged {
 		b := &pgx.Batch{}
 		entities.QueueCovering(b, of.provider, of.eventID, &of.covered)
@@ -95,24 +95,24 @@ func (of *taking) hold(ctx context.Context, t *postgres.Transaction) error {
 		if err := of.lock(ctx, t); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(entities.SortedRefs(of.all), func(ref event.EntityRef) bool { return of.held[ref] == nil }) {
+		if !slices.ContainsFunc(entities.SortedRefs(of.all), func(ref event.EntityRef) bool { return of.locked[ref] == nil }) {
 			break
 		}
 	}
 	return nil
 }
 
-func (of *taking) lock(ctx context.Context, t *postgres.Transaction) error {
+func (of *undoing) lock(ctx context.Context, t *postgres.Transaction) error {
 	var needs entities.Needs
 	for _, ref := range of.covered {
 		needs.Rebase(ref)
 	}
 	of.all = entities.Touches{}
 	b := &pgx.Batch{}
-	queueSettings(b, ofStore)
+	queueSettings(b, storeTimeouts)
 	names.QueueLocksOfEvent(b, of.eventID)
-	entities.QueueLocks(b, needs, []string{of.eventID}, of.held)
-	b.Queue(linksToTake, of.eventID).Query(of.collect)
+	entities.QueueLocks(b, needs, []string{of.eventID}, of.locked)
+	b.Queue(linksToUndo, of.eventID).Query(of.collect)
 	if of.isExpunged {
 		entities.QueueCovering(b, of.provider, of.eventID, &of.covered)
 	}
@@ -125,7 +125,7 @@ func (of *taking) lock(ctx context.Context, t *postgres.Transaction) error {
 	return nil
 }
 
-func (of *taking) collect(rows pgx.Rows) error {
+func (of *undoing) collect(rows pgx.Rows) error {
 	for rows.Next() {
 		var provider string
 		var isPurged bool
@@ -140,9 +140,9 @@ func (of *taking) collect(rows pgx.Rows) error {
 }
 
 // rebase gives entities the base that results from their archived history, and returns those that have one.
-func (of *taking) rebase(ctx context.Context, s *Store, t *postgres.Transaction) (done []event.EntityRef, err error) {
+func (of *undoing) rebase(ctx context.Context, s *Store, t *postgres.Transaction) (done []event.EntityRef, err error) {
 	for _, ref := range entities.SortedRefs(of.archived) {
-		touch, l := of.all[ref], of.held[ref]
+		touch, l := of.all[ref], of.locked[ref]
 		if touch == nil || l == nil {
 			continue
 		}

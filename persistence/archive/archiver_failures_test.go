@@ -16,11 +16,11 @@ import (
 	"holdfast/persistence/archive"
 )
 
-// A keeper that is configured with another archive drops no file from the list. Expunged events are removed once a keeper uses
+// An archiver that is configured with another archive drops no file from the list. Expunged events are removed once an archiver uses
 // the right one.
 func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
+	archiver := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}
 	for n := range 3 {
 		process(t, store, receiptAt(n), bodyOf(n))
 	}
@@ -28,13 +28,13 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	for _, r := range eventsOf(t, store) {
 		ids = append(ids, r.Receipt.ID)
 	}
-	require.EqualValues(t, 3, purge(t, keeper, retention.Events))
+	require.EqualValues(t, 3, purge(t, archiver, retention.Events))
 	_, err := store.Upkeep.Expunge(t.Context(), ids[0], 0, by)
 	require.NoError(t, err)
 
-	laptop := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: buckets(t)["folder"]}
+	laptop := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: buckets(t)["folder"]}
 	require.ErrorContains(t, laptop.Clean(t.Context()), "HOLDFAST_ARCHIVE")
-	require.NoError(t, keeper.Clean(t.Context()))
+	require.NoError(t, archiver.Clean(t.Context()))
 	require.NotContains(t, archived(t, bucket), ids[0])
 	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
@@ -49,19 +49,19 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 	store, root := open(t), filepath.Join(t.TempDir(), "archive")
 	bucket, err := archive.Open("file://" + root)
 	require.NoError(t, err)
-	keeper := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
-	require.NoError(t, keeper.Check(t.Context()), "it is yet to be begun")
-	require.NoError(t, keeper.Clean(t.Context()))
+	archiver := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}
+	require.NoError(t, archiver.Check(t.Context()), "it is yet to be begun")
+	require.NoError(t, archiver.Clean(t.Context()))
 	process(t, store, receiptAt(0), bodyOf(0))
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events))
 	process(t, store, receiptAt(1), bodyOf(1))
 	require.NoError(t, os.Rename(root, root+".disk"))
 	for _, place := range []string{"is gone", "is empty"} {
-		_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+		_, err = archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.ErrorContains(t, err, "nothing was removed", place)
 		require.ErrorContains(t, err, "not mounted", place)
-		require.ErrorContains(t, keeper.Check(t.Context()), "not mounted", place)
-		require.ErrorContains(t, keeper.Clean(t.Context()), "not mounted", place)
+		require.ErrorContains(t, archiver.Check(t.Context()), "not mounted", place)
+		require.ErrorContains(t, archiver.Clean(t.Context()), "not mounted", place)
 		require.Len(t, eventsOf(t, store), 1)
 		left, _ := os.ReadDir(root)
 		require.Empty(t, left, place)
@@ -71,11 +71,11 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 	}
 
 	require.NoError(t, os.WriteFile(filepath.Join(root, "holdfast-archive"), nil, 0o600))
-	require.NoError(t, keeper.Check(t.Context()))
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events), "it is a new one")
+	require.NoError(t, archiver.Check(t.Context()))
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events), "it is a new one")
 	require.NoError(t, os.RemoveAll(root))
 	require.NoError(t, os.Rename(root+".disk", root))
-	require.NoError(t, keeper.Check(t.Context()))
+	require.NoError(t, archiver.Check(t.Context()))
 }
 
 // aged is a store all of whose files were written long ago.
@@ -95,10 +95,10 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	full := errors.New("no space left on device")
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
-	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: failing{bucket, func() error { return full }, nil}}
+	_, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
-	another := &archive.Keeper{Store: aged{store.Upkeep}, Bucket: bucket}
+	another := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}
 	files := func() int64 {
 		stats, err := store.Upkeep.ArchiveStats(t.Context())
 		require.NoError(t, err)
@@ -109,11 +109,11 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 	require.Zero(t, files())
 
 	expunged := eventsOf(t, store)[0].Receipt.ID
-	keeper.Bucket = failing{bucket, func() error {
+	archiver.Bucket = failing{bucket, func() error {
 		_, err := store.Upkeep.Expunge(t.Context(), expunged, 0, by)
 		return errors.Join(err, another.Clean(t.Context()))
 	}, nil}
-	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	_, err = archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, files())
 	require.NotContains(t, archived(t, bucket), expunged)
@@ -138,12 +138,12 @@ func (u unreadable) Get(ctx context.Context, name string) (io.ReadCloser, error)
 // A file that can't be read or rewritten blocks neither a purge nor other files.
 func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: bucket}
 	var ids []string
 	for n := range 2 {
 		process(t, store, receiptAt(n), bodyOf(n))
 		ids = append(ids, eventsOf(t, store)[0].Receipt.ID)
-		require.EqualValues(t, 1, purge(t, keeper, retention.Events))
+		require.EqualValues(t, 1, purge(t, archiver, retention.Events))
 	}
 	names, err := bucket.List(t.Context())
 	require.NoError(t, err)
@@ -153,10 +153,10 @@ func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 		require.NoError(t, err)
 	}
 	process(t, store, receiptAt(2), bodyOf(2))
-	keeper.Bucket = unreadable{bucket, names[0]}
-	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
-	keeper.Store = aged{store.Upkeep}
-	require.ErrorIs(t, keeper.Clean(t.Context()), errFrozen)
+	archiver.Bucket = unreadable{bucket, names[0]}
+	require.EqualValues(t, 1, purge(t, archiver, retention.Events))
+	archiver.Store = aged{store.Upkeep}
+	require.ErrorIs(t, archiver.Clean(t.Context()), errFrozen)
 	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Due)
@@ -170,19 +170,19 @@ func TestAnAttemptThatIsRepeatedWritesTheSameFile(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	forbidden := errors.New("may not be read")
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, nil, func() error { return forbidden }}}
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: failing{bucket, nil, func() error { return forbidden }}}
 	for range 3 {
-		_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+		_, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.ErrorIs(t, err, forbidden)
 	}
 	stats, err := store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Files)
-	keeper.Bucket = bucket
-	require.EqualValues(t, 2, purge(t, keeper, retention.Events))
+	archiver.Bucket = bucket
+	require.EqualValues(t, 2, purge(t, archiver, retention.Events))
 	require.Len(t, lines(t, bucket), 2)
-	keeper.Store = aged{store.Upkeep}
-	require.NoError(t, keeper.Clean(t.Context()))
+	archiver.Store = aged{store.Upkeep}
+	require.NoError(t, archiver.Clean(t.Context()))
 	stats, err = store.Upkeep.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, stats.Due)
@@ -194,9 +194,9 @@ func TestASlowWorkerBringsNothingBack(t *testing.T) {
 	process(t, store, receiptAt(0), bodyOf(0))
 	process(t, store, receiptAt(1), bodyOf(1))
 	expunged := eventsOf(t, store)[0].Receipt.ID
-	fast := &archive.Keeper{Store: store.Upkeep, Bucket: bucket}
+	fast := &archive.Archiver{Store: store.Upkeep, Bucket: bucket}
 	var overtaken sync.Once
-	slow := &archive.Keeper{Store: store.Upkeep, Bucket: failing{bucket, func() error {
+	slow := &archive.Archiver{Store: store.Upkeep, Bucket: failing{bucket, func() error {
 		overtaken.Do(func() {
 			require.EqualValues(t, 2, purge(t, fast, retention.Events))
 			_, err := store.Upkeep.Expunge(t.Context(), expunged, 0, by)

@@ -75,7 +75,7 @@ SELECT event_id::text, false FROM claimed UNION ALL SELECT event_id::text, true 
 	inWindow = `BETWEEN claim.seen - (claim.microseconds - 1) * interval '1 microsecond'
                        AND claim.seen + (claim.microseconds - 1) * interval '1 microsecond' AND claim.microseconds > 0`
 
-	lookAtEvents = `
+	selectEvents = `
 SELECT wanted.n, coalesce(e.status, ''),
        EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
@@ -94,13 +94,13 @@ SELECT wanted.n, coalesce(e.status, ''),
 	// waits is the SQL condition for an open dead letter, which may also be redriving or exhausted.
 	waits = `IN ('open', 'redriving', 'exhausted')`
 
-	lookAtLinks = `
+	selectLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text
   FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_entities.event_id, position`
 )
 
-// queueLook locks the events, claims their keys, and reads everything that the transaction needs.
-func (t *writing) queueLook(b *pgx.Batch) {
+// queueReads locks the events, claims their keys, and reads everything that the transaction needs.
+func (t *writing) queueReads(b *pgx.Batch) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
@@ -109,9 +109,9 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		ids[i], providers[i], keys[i] = w.receipt.ID, w.provider(), postgres.Clean(w.receipt.Key)
 	}
 	b.Queue(lockEvents, ids)
-	t.queueClaims(b, sift(byKey, func(w *write) bool { return w.extent != entitiesOnly }))
+	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != entitiesOnly }))
 	t.queueContents(b)
-	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
+	b.Queue(selectEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
 		var n int
 		var f found
 		var v event.Decision
@@ -122,11 +122,11 @@ func (t *writing) queueLook(b *pgx.Batch) {
 			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 		}, func() error {
 			w := byKey[n-1]
-			f.claimed, f.isHere = w.found.claimed, w.found.isHere
+			f.claimed, f.exists = w.found.claimed, w.found.exists
 			if w.found = f; v.Outcome != "" {
 				passed := v
 				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
-				w.found.verdict = &passed
+				w.found.decision = &passed
 			}
 			f.ownerReceived = nil
 			return nil
@@ -134,16 +134,16 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		return err
 	})
 	if t.queueNaming(b); t.naming == nil {
-		t.queueEntityLook(b)
+		t.queueEntityReads(b)
 	}
 }
 
-// queueEntityLook reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
+// queueEntityReads reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
 // for entities or their tables.
-func (t *writing) queueEntityLook(b *pgx.Batch) {
+func (t *writing) queueEntityReads(b *pgx.Batch) {
 	var ids []string
 	byID := make(map[string]*write, len(t.events))
-	for _, w := range sift(t.events, (*write).finishes) {
+	for _, w := range filter(t.events, (*write).finishes) {
 		ids = append(ids, w.receipt.ID)
 		byID[w.receipt.ID] = w
 	}
@@ -154,12 +154,12 @@ func (t *writing) queueEntityLook(b *pgx.Batch) {
 		w := byID[l.Order.EventID]
 		w.found.links = append(w.found.links, l)
 	})
-	queueEntityLocks(b, t.events, t.held, t.naming)
+	queueEntityLocks(b, t.events, t.locked, t.naming)
 }
 
 // QueueLinks reads the links of events, each event's in the order of its changes.
 func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange)) {
-	b.Queue(lookAtLinks, eventIDs).Query(func(rows pgx.Rows) error {
+	b.Queue(selectLinks, eventIDs).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := entities.ScanOrdered(rows)
 			if err != nil {
@@ -175,7 +175,7 @@ func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange))
 func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 	switch {
 	case len(ws) == 0:
-	case ws[0].brought == "":
+	case ws[0].imported == "":
 		queueEarlierClaims(b, ws)
 		b.Queue(claimKeys, columnsOfClaims(ws)...)
 	default:

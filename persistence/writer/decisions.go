@@ -19,11 +19,11 @@ import (
 // Storing a decision and writing the event both require the event's lock, so one comes first. A writer reads the decision in the
 // statements that write, after the statement that locks.
 const (
-	selectVerdict = `
+	selectDecision = `
 SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts WHERE event_id = $1::uuid`
 
 	// An expunged event stays expunged.
-	insertVerdict = `
+	insertDecision = `
 INSERT INTO verdicts AS v (event_id, verdict, by, reason, replaced_by)
 VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
     ON CONFLICT (event_id) DO UPDATE
@@ -41,24 +41,24 @@ VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamp
        fingerprint = excluded.fingerprint
  WHERE held.event_id <> excluded.event_id AND ` + passedWindow
 
-	judgedWithLinks = `
+	decidedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
  ORDER BY v.event_id`
 )
 
 // Decision returns the operator's decision about an event. Event.ErrNotFound: there is none.
 func (s *Store) Decision(ctx context.Context, eventID string) (event.Decision, error) {
-	var verdict *event.DecisionError
+	var decision *event.DecisionError
 	err := s.refused(ctx, eventID, event.ErrNotFound)
-	if errors.As(err, &verdict) {
-		return verdict.Decision, nil
+	if errors.As(err, &decision) {
+		return decision.Decision, nil
 	}
-	return event.Decision{}, postgres.Failure("read verdict on event "+postgres.Clean(eventID), err)
+	return event.Decision{}, postgres.Failure("read decision about event "+postgres.Clean(eventID), err)
 }
 
-// QueueVerdict reads the decision about an event; nil if there is none.
-func QueueVerdict(b *pgx.Batch, eventID string, into **event.Decision) {
-	b.Queue(selectVerdict, eventID).Query(func(rows pgx.Rows) error {
+// QueueDecision reads the decision about an event; nil if there is none.
+func QueueDecision(b *pgx.Batch, eventID string, into **event.Decision) {
+	b.Queue(selectDecision, eventID).Query(func(rows pgx.Rows) error {
 		var v event.Decision
 		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
 		_, err := pgx.ForEachRow(rows, columns, func() error {
@@ -74,7 +74,7 @@ func QueueVerdict(b *pgx.Batch, eventID string, into **event.Decision) {
 func (s *Store) refused(ctx context.Context, eventID string, otherwise error) error {
 	var v *event.Decision
 	b := &pgx.Batch{}
-	QueueVerdict(b, eventID, &v)
+	QueueDecision(b, eventID, &v)
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return err
 	}
@@ -84,53 +84,53 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 	return otherwise
 }
 
-// VerdictBy makes an operator's decision about an event.
-func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
+// DecisionBy makes an operator's decision about an event.
+func DecisionBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
 	return event.Decision{
 		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), audit.MaxName),
 		Reason: postgres.Clip(postgres.Clean(by.Reason), audit.MaxReason),
 	}
 }
 
-// Pass stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction holds the
+// Decide stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction holds the
 // event's lock. Like writers, it locks keys before entities.
-func Pass(
+func Decide(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
 ) (taken Effects, err error) {
-	if err := passOnly(ctx, t, v, receipts); err != nil {
+	if err := storeDecision(ctx, t, v, receipts); err != nil {
 		return taken, err
 	}
-	return s.takeBack(ctx, t, &taking{eventID: v.EventID})
+	return s.undo(ctx, t, &undoing{eventID: v.EventID})
 }
 
-// PassExpunged is Pass for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or if it
+// DecideExpunged is Decide for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or if it
 // can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
-func PassExpunged(
+func DecideExpunged(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
 	receipts ...event.Receipt,
 ) (taken Effects, err error) {
-	if err := passOnly(ctx, t, v, receipts); err != nil {
+	if err := storeDecision(ctx, t, v, receipts); err != nil {
 		return taken, err
 	}
-	return s.takeBack(ctx, t, &taking{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived})
+	return s.undo(ctx, t, &undoing{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived})
 }
 
-func passOnly(ctx context.Context, t *postgres.Transaction, v event.Decision, receipts []event.Receipt) error {
+func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decision, receipts []event.Receipt) error {
 	b := &pgx.Batch{}
 	for _, r := range receipts {
 		b.Queue(keepKey, postgres.Clean(r.Provider), postgres.Clean(r.Key), v.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow),
 			postgres.Clean(r.Fingerprint))
 	}
-	b.Queue(insertVerdict, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
-	changes.Queue(b, tellVerdict(v, receipts))
+	b.Queue(insertDecision, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
+	changes.Queue(b, decisionChanges(v, receipts))
 	return t.Send(ctx, b)
 }
 
-// EnforceVerdicts undoes what events with a decision still have on entities, and returns how many there were. Such decisions were
+// EnforceDecisions undoes what events with a decision still have on entities, and returns how many there were. Such decisions were
 // stored by a release that did not undo events.
-func (s *Store) EnforceVerdicts(ctx context.Context) (n int, err error) {
-	const doing = "enforce verdicts"
-	ids, err := pgx.CollectRows(s.db.Rows(ctx, judgedWithLinks), pgx.RowTo[string])
+func (s *Store) EnforceDecisions(ctx context.Context) (n int, err error) {
+	const doing = "enforce decisions"
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, decidedWithLinks), pgx.RowTo[string])
 	if err != nil {
 		return 0, postgres.Failure(doing, err)
 	}
@@ -151,7 +151,7 @@ func (s *Store) enforce(ctx context.Context, eventID string) error {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if _, err := s.takeBack(ctx, tx, &taking{eventID: eventID}); err != nil {
+	if _, err := s.undo(ctx, tx, &undoing{eventID: eventID}); err != nil {
 		return err
 	}
 	return tx.Commit(ctx, &pgx.Batch{})

@@ -13,9 +13,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// holdTurned locks the destinations of a batch that may change: those with failures ($2), and those that aren't fully healthy.
+// lockChanged locks the destinations of a batch that may change: those with failures ($2), and those that aren't fully healthy.
 // All others are neither locked nor written, and can be leased meanwhile.
-const holdTurned = `
+const lockChanged = `
 SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
        s.trouble_since, s.trouble, s.resume_at, s.busy_answers,
        s.probe_at IS NOT NULL
@@ -26,9 +26,9 @@ SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.
  ORDER BY s.destination_id
    FOR UPDATE OF s`
 
-// writeTurned writes what outcomes have changed of destinations, and makes those due that have retries, or capacity again. A
+// writeChanged writes what outcomes have changed of destinations, and makes those due that have retries, or capacity again. A
 // destination whose breaker opens, or that has asked for a pause, is blocked until it may be tried.
-const writeTurned = `
+const writeChanged = `
 UPDATE destination_states AS s
    SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
        closed_at = n.closed_at, trouble_since = n.trouble_since, trouble = n.trouble,
@@ -55,35 +55,35 @@ UPDATE destination_states AS s
 // nextProbe is not before the time named by the destination, if any: greatest ignores null.
 const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interval '30 s'), n.probe_after)`
 
-// turn updates the breakers with the outcomes.
-func (s *Store) turn(
-	ctx context.Context, t *postgres.Transaction, turned []turning, settled []delivery.Settled, now time.Time,
-) (turns []delivery.Transition, err error) {
-	if len(turned) == 0 {
+// applyOutcomes updates the breakers with the outcomes.
+func (s *Store) applyOutcomes(
+	ctx context.Context, t *postgres.Transaction, changed []transition, settled []delivery.Settled, now time.Time,
+) (transitions []delivery.Transition, err error) {
+	if len(changed) == 0 {
 		return nil, nil
 	}
-	versions := make(map[int64]int64, len(turned))
-	for _, d := range turned {
+	versions := make(map[int64]int64, len(changed))
+	for _, d := range changed {
 		versions[d.id] = d.version
 	}
 	all, err := s.limitsFor(ctx, t, versions)
 	if err != nil {
 		return nil, err
 	}
-	for i := range turned {
-		d := &turned[i]
+	for i := range changed {
+		d := &changed[i]
 		d.settle(settled, all[d.id], now)
 		if d.is.state != d.was.state || d.disabled != "" {
-			turns = append(turns, delivery.Transition{
+			transitions = append(transitions, delivery.Transition{
 				DestinationID: d.id, Destination: all[d.id].name, From: d.was.state, To: d.is.state, Disabled: d.disabled,
 			})
 		}
 	}
-	return turns, nil
+	return transitions, nil
 }
 
-// turning is a destination that this transaction has locked.
-type turning struct {
+// transition is a destination that this transaction has locked.
+type transition struct {
 	id, version int64
 	state       delivery.DestinationState
 	was, is     breaker
@@ -92,23 +92,23 @@ type turning struct {
 	recovers    bool // first success after a failure
 }
 
-func scanTurning(row pgx.CollectableRow) (t turning, err error) {
+func scanTransition(row pgx.CollectableRow) (t transition, err error) {
 	b := &t.was
 	err = row.Scan(&t.id, &t.version, &t.state, &b.state, &b.epoch, &b.failures, &b.probesOK, &b.openUntil, &b.closedAt,
-		&b.troubleSince, &b.trouble, &b.resumeAt, &b.busyAnswers,
+		&b.failingSince, &b.failure, &b.resumeAt, &b.busyAnswers,
 		&b.isProbed)
 	t.is = t.was
 	return t, err
 }
 
-func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
-	var told tally
+func (t *transition) settle(settled []delivery.Settled, l limits, now time.Time) {
+	var counts tally
 	for _, s := range settled {
 		if s.DestinationID != t.id {
 			continue
 		}
 		if s.Epoch == t.was.epoch || s.Kind == delivery.Busy {
-			told.add(s)
+			counts.add(s)
 		}
 		if s.Kind == delivery.Gone && t.state != delivery.DestinationDisabled {
 			t.disabled = delivery.GoneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
@@ -117,14 +117,14 @@ func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
 			t.retryAt = &s.DueAt
 		}
 	}
-	told.badWhy = postgres.Clip(postgres.Clean(told.badWhy), maxError)
-	t.is = t.was.after(told, l, now)
-	if t.recovers = t.was.isProbed && told.ok > 0; t.recovers {
+	counts.badWhy = postgres.Clip(postgres.Clean(counts.badWhy), maxError)
+	t.is = t.was.after(counts, l, now)
+	if t.recovers = t.was.isProbed && counts.ok > 0; t.recovers {
 		t.retryAt = &now
 	}
 }
 
-func (t *turning) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
+func (t *transition) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
 
 // pullForward makes failed deliveries of recovered destinations due. Each delivery is pulled forward once: if it fails again, the
 // failure is its own, and it keeps its schedule. If there are more than 10,000, those that are due latest keep theirs as well.
@@ -140,35 +140,35 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE delivery_queue AS q SET due_at = statement_timestamp(), pulled_forward = true FROM picked AS p WHERE q.ctid = p.place`
 
-func queuePull(b *pgx.Batch, turned []turning) {
-	recovered := slices.DeleteFunc(slices.Clone(turned), func(t turning) bool { return !t.recovers })
+func queuePull(b *pgx.Batch, changed []transition) {
+	recovered := slices.DeleteFunc(slices.Clone(changed), func(t transition) bool { return !t.recovers })
 	if len(recovered) > 0 {
-		b.Queue(pullForward, column(recovered, func(t turning) int64 { return t.id }))
+		b.Queue(pullForward, column(recovered, func(t transition) int64 { return t.id }))
 	}
 }
 
-func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Transition) {
-	turned = slices.DeleteFunc(turned, func(t turning) bool { return !t.changes() })
-	if len(turned) == 0 {
+func queueChanged(b *pgx.Batch, changed []transition, transitions []delivery.Transition) {
+	changed = slices.DeleteFunc(changed, func(t transition) bool { return !t.changes() })
+	if len(changed) == 0 {
 		return
 	}
-	b.Queue(writeTurned,
-		column(turned, func(t turning) int64 { return t.id }),
-		column(turned, func(t turning) string { return string(t.is.state) }),
-		column(turned, func(t turning) int64 { return t.is.epoch }),
-		column(turned, func(t turning) int { return t.is.failures }),
-		column(turned, func(t turning) int { return t.is.probesOK }),
-		column(turned, func(t turning) *time.Time { return t.is.openUntil }),
-		column(turned, func(t turning) *time.Time { return t.is.closedAt }),
-		column(turned, func(t turning) *time.Time { return t.is.troubleSince }),
-		column(turned, func(t turning) string { return t.is.trouble }),
-		column(turned, func(t turning) string { return t.disabled }),
-		column(turned, func(t turning) *time.Time { return t.retryAt }),
-		column(turned, func(t turning) *time.Time { return t.is.resumeAt }),
-		column(turned, func(t turning) int { return t.is.busyAnswers }),
-		column(turned, func(t turning) bool { return t.is.isProbed }),
-		column(turned, func(t turning) *time.Time { return t.is.probeAfter }))
-	for _, t := range turns {
+	b.Queue(writeChanged,
+		column(changed, func(t transition) int64 { return t.id }),
+		column(changed, func(t transition) string { return string(t.is.state) }),
+		column(changed, func(t transition) int64 { return t.is.epoch }),
+		column(changed, func(t transition) int { return t.is.failures }),
+		column(changed, func(t transition) int { return t.is.probesOK }),
+		column(changed, func(t transition) *time.Time { return t.is.openUntil }),
+		column(changed, func(t transition) *time.Time { return t.is.closedAt }),
+		column(changed, func(t transition) *time.Time { return t.is.failingSince }),
+		column(changed, func(t transition) string { return t.is.failure }),
+		column(changed, func(t transition) string { return t.disabled }),
+		column(changed, func(t transition) *time.Time { return t.retryAt }),
+		column(changed, func(t transition) *time.Time { return t.is.resumeAt }),
+		column(changed, func(t transition) int { return t.is.busyAnswers }),
+		column(changed, func(t transition) bool { return t.is.isProbed }),
+		column(changed, func(t transition) *time.Time { return t.is.probeAfter }))
+	for _, t := range transitions {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
 			audit.Queue(b, by.Did(oversight.AuditDestinationDisable, "destination:"+t.Destination, nil))

@@ -72,16 +72,16 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	}
 	letter := died(t, store, receiptAt(rows), bytes.Repeat([]byte("{"), size))
 	require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))
-	keeper := &archive.Keeper{Store: store.Upkeep, Bucket: buckets(t)["folder"]}
+	archiver := &archive.Archiver{Store: store.Upkeep, Bucket: buckets(t)["folder"]}
 	read.Store(0)
-	n, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
+	n, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 16, n)
 	require.Less(t, read.Load(), int64(18<<20))
-	require.Equal(t, rows-n, purge(t, keeper, retention.Events))
-	require.EqualValues(t, 1, purge(t, keeper, retention.DeadLetters))
+	require.Equal(t, rows-n, purge(t, archiver, retention.Events))
+	require.EqualValues(t, 1, purge(t, archiver, retention.DeadLetters))
 	require.Less(t, read.Load(), int64((rows+3)*size))
-	all := lines(t, keeper.Bucket)
+	all := lines(t, archiver.Bucket)
 	require.Len(t, all, rows+1)
 
 	fresh, read := openCounted(t)

@@ -20,10 +20,10 @@ const (
 const (
 	codePanic       = "panic"
 	codeStopped     = "stopped"
-	codeOffline     = "cut_off"
-	codeMemory      = "memory" // not enough memory for the body
-	codeUnreadable  = "unread" // the stored data can't be used
-	codeUnavailable = "away"   // the database can't be reached
+	codeOffline     = "network_down"
+	codeMemory      = "memory"            // not enough memory for the body
+	codeUnreadable  = "unreadable"        // the stored data can't be used
+	codeUnavailable = "store_unavailable" // the database can't be reached
 )
 
 // settle decides whether a delivery has ended, is dead, or is retried, and when.
@@ -49,7 +49,7 @@ func settle(d delivery.Destination, j delivery.Job, r delivery.Result, now time.
 // fifth of the time.
 func uncountedPause(r delivery.Result) time.Duration {
 	switch r.Code {
-	case codeStopped, delivery.CodeMissed:
+	case codeStopped, delivery.CodeLateStart:
 		return 0
 	case codeOffline:
 		return spread(event.Duration(offlinePause), 0.5)

@@ -10,24 +10,24 @@ import (
 	"holdfast/delivery"
 )
 
-// look is one round of leasing from the due destinations.
-type look struct {
+// leaseRound is one round of leasing from the due destinations.
+type leaseRound struct {
 	want delivery.LeaseRequest
 	// The lease began, and its first response arrived, by this machine's clock.
 	began, answered time.Time
 	at              time.Time     // by the database's clock, like the other times
 	lead            time.Duration // of this process
 	lease           string
-	most            int       // maximum number of destinations
-	due             []looking // by ID
+	most            int              // maximum number of destinations
+	due             []dueDestination // by ID
 	// isShort means that other destinations may have deliveries to fill the lease.
 	isShort bool
 	again   time.Time // zero: never
 	asked   time.Time
 }
 
-// looking is a destination locked by this transaction.
-type looking struct {
+// dueDestination is a destination locked by this transaction.
+type dueDestination struct {
 	id, epoch, version int64
 	turn, room         int
 	present            bool
@@ -40,8 +40,8 @@ type looking struct {
 	limits             limits
 }
 
-func (l *look) collect(rows pgx.Rows) error {
-	var d looking
+func (l *leaseRound) collect(rows pgx.Rows) error {
+	var d dueDestination
 	var lead float64
 	_, err := pgx.ForEachRow(rows, []any{
 		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &lead, &d.version, &d.present,
@@ -56,11 +56,11 @@ func (l *look) collect(rows pgx.Rows) error {
 			l.due[i].room = room
 		}
 	}
-	slices.SortFunc(l.due, func(a, b looking) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(l.due, func(a, b dueDestination) int { return cmp.Compare(a.id, b.id) })
 	return err
 }
 
-func (l *look) collectNext(rows pgx.Rows) error {
+func (l *leaseRound) collectNext(rows pgx.Rows) error {
 	var next *time.Time
 	l.again = time.Time{}
 	_, err := pgx.ForEachRow(rows, []any{&next, &l.asked}, func() error {
@@ -73,7 +73,7 @@ func (l *look) collectNext(rows pgx.Rows) error {
 }
 
 // next returns when to lease again, by this machine's clock.
-func (l *look) next() time.Time {
+func (l *leaseRound) next() time.Time {
 	if l.isShort {
 		return time.Now()
 	}
@@ -84,13 +84,17 @@ func (l *look) next() time.Time {
 	return time.Now().Add(pause)
 }
 
-func (l *look) ids() []int64 { return column(l.due, func(d looking) int64 { return d.id }) }
+func (l *leaseRound) ids() []int64 {
+	return column(l.due, func(d dueDestination) int64 { return d.id })
+}
 
-func (l *look) allowed() []int { return column(l.due, func(d looking) int { return d.allowed(l.at) }) }
+func (l *leaseRound) allowed() []int {
+	return column(l.due, func(d dueDestination) int { return d.allowed(l.at) })
+}
 
-// relookAt returns the number of attempts in flight below which a destination has capacity again, in any epoch.
-func (l *look) relookAt() []int {
-	return column(l.due, func(d looking) int {
+// recheckBelow returns the number of attempts in flight below which a destination has capacity again, in any epoch.
+func (l *leaseRound) recheckBelow() []int {
+	return column(l.due, func(d dueDestination) int {
 		if n := d.probes(); n != nil {
 			return min(*n, d.allowed(l.at))
 		}
@@ -98,29 +102,29 @@ func (l *look) relookAt() []int {
 	})
 }
 
-// args returns the arguments of leaseDue and lookAgain.
-func (l *look) args() []any {
+// args returns the arguments of leaseDue and scheduleNext.
+func (l *leaseRound) args() []any {
 	return []any{
 		l.lease, l.at, l.ids(),
-		column(l.due, func(d looking) int { return d.turn }),
-		column(l.due, func(d looking) bool { return d.present }),
-		column(l.due, looking.nextEpoch),
+		column(l.due, func(d dueDestination) int { return d.turn }),
+		column(l.due, func(d dueDestination) bool { return d.present }),
+		column(l.due, dueDestination.nextEpoch),
 		l.allowed(),
-		column(l.due, looking.probes),
-		column(l.due, func(d looking) int { return d.starts(l.at) }),
-		column(l.due, looking.spacing),
-		column(l.due, func(d looking) time.Time { return d.start(l.at.Add(d.lead)) }),
-		column(l.due, func(d looking) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
-		column(l.due, func(d looking) int { return d.room }),
+		column(l.due, dueDestination.probes),
+		column(l.due, func(d dueDestination) int { return d.starts(l.at) }),
+		column(l.due, dueDestination.spacing),
+		column(l.due, func(d dueDestination) time.Time { return d.start(l.at.Add(d.lead)) }),
+		column(l.due, func(d dueDestination) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
+		column(l.due, func(d dueDestination) int { return d.room }),
 		l.want.Limit,
 	}
 }
 
 // without returns the destinations to skip.
-func (l *look) without() []int64 { return append([]int64{}, l.want.Without...) }
+func (l *leaseRound) without() []int64 { return append([]int64{}, l.want.Without...) }
 
 // nextEpoch returns the epoch of the leases made now: a breaker whose open time has ended begins a new one with its probes.
-func (d looking) nextEpoch() int64 {
+func (d dueDestination) nextEpoch() int64 {
 	if d.breaker == delivery.BreakerOpen {
 		return d.epoch + 1
 	}
@@ -128,7 +132,7 @@ func (d looking) nextEpoch() int64 {
 }
 
 // probes returns how many attempts of the epoch may be in flight while the breaker is half open, and nil otherwise.
-func (d looking) probes() *int {
+func (d dueDestination) probes() *int {
 	n := d.limits.probes
 	switch d.breaker {
 	case delivery.BreakerOpen:
@@ -142,7 +146,7 @@ func (d looking) probes() *int {
 
 // allowed returns how many attempts may be in flight. For a busy destination it is one until an attempt succeeds. After a breaker
 // has closed it starts with the number of probes, and doubles every second.
-func (d looking) allowed(now time.Time) int {
+func (d dueDestination) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {
 		return 1
@@ -151,7 +155,7 @@ func (d looking) allowed(now time.Time) int {
 		return all
 	}
 	doubled := int(now.Sub(*d.closedAt) / time.Second)
-	if doubled < 0 || doubled > slowestStart {
+	if doubled < 0 || doubled > maxRampDoublings {
 		return all
 	}
 	return min(all, max(1, d.limits.probes)<<doubled)
@@ -166,7 +170,7 @@ const ahead = 100 * time.Millisecond
 
 // start returns when the next attempt may start, not before earliest. No lease sets a start further ahead than the limit: a later
 // one is left from an earlier, slower rate of the destination.
-func (d looking) start(earliest time.Time) time.Time {
+func (d dueDestination) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest
 	}
@@ -178,7 +182,7 @@ func (d looking) start(earliest time.Time) time.Time {
 }
 
 // starts returns how many attempts may be leased now.
-func (d looking) starts(now time.Time) int {
+func (d dueDestination) starts(now time.Time) int {
 	earliest := now.Add(d.lead)
 	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
 	case d.limits.spacing == 0:
@@ -190,7 +194,7 @@ func (d looking) starts(now time.Time) int {
 	}
 }
 
-func (d looking) spacing() *float64 {
+func (d dueDestination) spacing() *float64 {
 	if d.limits.spacing == 0 {
 		return nil
 	}
@@ -200,10 +204,10 @@ func (d looking) spacing() *float64 {
 
 // schedule gives each job of a destination with a rate its own start time. The database's clock is converted so that no start is
 // early: StartAt counts from the response that contained the database's time, and StartBy from before the request.
-func (l *look) schedule(jobs []delivery.Job) {
+func (l *leaseRound) schedule(jobs []delivery.Job) {
 	pauses := map[int64]time.Duration{}
 	for i, j := range jobs {
-		n, _ := slices.BinarySearchFunc(l.due, j.DestinationID, func(d looking, id int64) int { return cmp.Compare(d.id, id) })
+		n, _ := slices.BinarySearchFunc(l.due, j.DestinationID, func(d dueDestination, id int64) int { return cmp.Compare(d.id, id) })
 		d := l.due[n]
 		if d.limits.spacing == 0 {
 			continue
@@ -215,7 +219,7 @@ func (l *look) schedule(jobs []delivery.Job) {
 	}
 }
 
-func (l *look) scanJob(row pgx.CollectableRow) (j delivery.Job, err error) {
+func (l *leaseRound) scanJob(row pgx.CollectableRow) (j delivery.Job, err error) {
 	var until time.Time
 	var waits *time.Time
 	var leases int

@@ -12,25 +12,25 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Brought is one imported record on its way through the writer.
-type Brought struct {
+// Imported is one imported record on its way through the writer.
+type Imported struct {
 	operation.ImportItem
 
 	write *write
 }
 
-// NewBrought prepares everything that needs no database. For an event, p is its parse.
-func NewBrought(item operation.ImportItem, p event.Parsed) (b *Brought, err error) {
-	b = &Brought{ImportItem: item}
+// NewImported prepares everything that needs no database. For an event, p is its parse.
+func NewImported(item operation.ImportItem, p event.Parsed) (b *Imported, err error) {
+	b = &Imported{ImportItem: item}
 	r := item.Receipt
 	run := event.Run{WorkflowID: r.WorkflowID()} // like a run that Temporal has already deleted
 	switch item.Record {
 	case operation.ImportEvent:
-		extent := wholeEvent
+		scope := wholeEvent
 		if item.Stored != nil && item.Stored.Event.Status == event.StatusDead {
-			extent = rowOnly // it was discarded, and changed no entity
+			scope = rowOnly // it was discarded, and changed no entity
 		}
-		b.write, err = newWrite(r, item.Body, p, run, extent)
+		b.write, err = newWrite(r, item.Body, p, run, scope)
 	case operation.ImportEntity:
 		b.write, err = newSnapshot(*item.Entity)
 	default:
@@ -39,7 +39,7 @@ func NewBrought(item operation.ImportItem, p event.Parsed) (b *Brought, err erro
 	if err != nil {
 		return nil, err
 	}
-	b.write.brought, b.write.isStored = item.Record, item.Stored != nil
+	b.write.imported, b.write.isStored = item.Record, item.Stored != nil
 	return b, nil
 }
 
@@ -50,7 +50,7 @@ func newClaim(r event.Receipt) (*write, error) {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
 	r.ID = id.String()
-	return &write{receipt: r, extent: rowOnly}, nil
+	return &write{receipt: r, scope: rowOnly}, nil
 }
 
 // newSnapshot makes a write of an entity's earlier state, without an event.
@@ -70,13 +70,13 @@ func newSnapshot(s operation.ImportSnapshot) (*write, error) {
 }
 
 // Identity returns what must be unique within a transaction: the ID, and the key if there is one.
-func (b *Brought) Identity() (id string, key [2]string) {
+func (b *Imported) Identity() (id string, key [2]string) {
 	return b.write.receipt.ID, [2]string{b.write.provider(), b.write.receipt.Key}
 }
 
 // IsNew reports whether the transaction has written the record. It is false for records that were there or that an operator has
 // decided about.
-func (b *Brought) IsNew() bool {
+func (b *Imported) IsNew() bool {
 	if b.Record == operation.ImportEntity {
 		return b.write.relinks()
 	}
@@ -89,13 +89,13 @@ func (b *Brought) IsNew() bool {
 func (w *write) ownsImported() bool {
 	f := w.found
 	switch {
-	case f.verdict != nil, f.isHere:
+	case f.decision != nil, f.exists:
 		return false
-	case w.brought == operation.ImportEntity:
+	case w.imported == operation.ImportEntity:
 		return true
-	case w.brought == operation.ImportEvent:
+	case w.imported == operation.ImportEvent:
 		return f.status == "" && (f.claimed || (f.isDead || w.isStored) && f.owner == w.receipt.ID || w.isBeforeOwner())
-	case w.brought == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
+	case w.imported == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
 		return true
 	default:
 		return f.status == "" && (f.claimed || w.isStored && !f.isDead && f.owner == w.receipt.ID)
@@ -108,34 +108,34 @@ func (w *write) isBeforeOwner() bool {
 	return f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived)
 }
 
-func (w *write) hasRow() bool { return w.brought == "" || w.brought == operation.ImportEvent }
+func (w *write) hasRow() bool { return w.imported == "" || w.imported == operation.ImportEvent }
 
 // queueImportedClaims records which keys are claimed, and which events already exist.
 func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	byID := make(map[string]*write, len(ws))
 	var workflows []string
 	for _, w := range ws {
-		w.found.claimed, w.found.isHere = false, false // from an earlier attempt
+		w.found.claimed, w.found.exists = false, false // from an earlier attempt
 		byID[w.receipt.ID] = w
 		workflows = append(workflows, postgres.Clean(w.receipt.WorkflowID()))
 	}
 	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(func(rows pgx.Rows) error {
 		var id string
-		var isHere bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &isHere}, func() error {
-			byID[id].found.claimed, byID[id].found.isHere = !isHere, isHere
+		var exists bool
+		_, err := pgx.ForEachRow(rows, []any{&id, &exists}, func() error {
+			byID[id].found.claimed, byID[id].found.exists = !exists, exists
 			return nil
 		})
 		return err
 	})
 }
 
-// Bring writes imported records, no two with the same identity, in a transaction that has begun, and commits it together with
-// what last queues. By then the caller can ask each record whether it is new. A trial does everything but commit. Bring queues no
+// Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together with
+// what last queues. By then the caller can ask each record whether it is new. A trial does everything but commit. Import queues no
 // deliveries: the previous system already delivered these events.
-func (s *Store) Bring(ctx context.Context, tx *postgres.Transaction, all []*Brought, isTrial bool, last func(*pgx.Batch)) error {
+func (s *Store) Import(ctx context.Context, tx *postgres.Transaction, all []*Imported, isTrial bool, last func(*pgx.Batch)) error {
 	t := &writing{
-		Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, isTrial: isTrial,
+		Transaction: tx, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, isTrial: isTrial,
 		events: make([]*write, len(all)),
 	}
 	for i, b := range all {
@@ -143,7 +143,7 @@ func (s *Store) Bring(ctx context.Context, tx *postgres.Transaction, all []*Brou
 	}
 	if len(all) > 0 {
 		b := &pgx.Batch{}
-		t.queueLook(b)
+		t.queueReads(b)
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}

@@ -41,8 +41,8 @@ SELECT EXISTS (SELECT FROM ` + AllLinks + ` WHERE provider = $1 AND kind = $2 AN
 // changesPerPage bounds the duration of one statement of a fold.
 const changesPerPage = 1000
 
-// late is an entity that is folded again, starting before an out-of-order or removed change.
-type late struct {
+// refold is an entity that is folded again, starting before an out-of-order or removed change.
+type refold struct {
 	*Life
 
 	from  event.Order // the first change that differs
@@ -57,12 +57,12 @@ type late struct {
 	read     int // from the last page
 }
 
-// newLate prepares the fold as far as possible without a query: if the reset still counts, the fold begins there.
-func newLate(l *Life, from event.Order) *late {
+// newRefold prepares the fold as far as possible without a query: if the reset still counts, the fold begins there.
+func newRefold(l *Life, from event.Order) *refold {
 	again := newLife(l.EntityRef)
 	again.base, again.before, again.above, again.revision = l.base, l.before, 0, l.revision
 	again.lost, again.purged = l.lost, l.purged
-	a := &late{Life: again, from: from}
+	a := &refold{Life: again, from: from}
 	if a.isKnown = l.isKnown && !l.resetsAt(from); a.isKnown {
 		a.reset, a.after = l.reset, l.reset
 	}
@@ -73,7 +73,7 @@ func newLate(l *Life, from event.Order) *late {
 func (l *Life) resetsAt(o event.Order) bool { return l.reset.EventID != "" && o.Compare(l.reset) <= 0 }
 
 // queueStart finds where the fold begins.
-func (a *late) queueStart(b *pgx.Batch, every int64) {
+func (a *refold) queueStart(b *pgx.Batch, every int64) {
 	if !a.isKnown {
 		a.isKnown = true
 		a.queueBase(b)
@@ -90,7 +90,7 @@ func (a *late) queueStart(b *pgx.Batch, every int64) {
 }
 
 // queueReset begins the fold at the last reset after the base.
-func (a *late) queueReset(b *pgx.Batch) {
+func (a *refold) queueReset(b *pgx.Batch) {
 	version, at, id := orderArgs(a.base)
 	b.Queue(lastReset, a.Provider, a.Kind, a.ExternalID, a.bound(), version, at, id).Query(func(rows pgx.Rows) error {
 		defer rows.Close()
@@ -104,11 +104,11 @@ func (a *late) queueReset(b *pgx.Batch) {
 		return rows.Err()
 	})
 	if !a.until.IsZero() {
-		queuePurged(b, PurgedReset, a.EntityRef, a.losesTo)
+		queuePurged(b, PurgedReset, a.EntityRef, a.markLost)
 	}
 }
 
-func (a *late) collectStart(rows pgx.Rows) error {
+func (a *refold) collectStart(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
 		c := checkpoint{Entity: event.Entity{EntityRef: a.EntityRef}}
@@ -121,22 +121,22 @@ func (a *late) collectStart(rows pgx.Rows) error {
 }
 
 // isLost reports whether the changes to fold were removed.
-func (a *late) isLost() bool { return !a.lostBefore.IsZero() }
+func (a *refold) isLost() bool { return !a.lostBefore.IsZero() }
 
 // startAt continues from a checkpoint.
-func (a *late) startAt(c checkpoint) {
+func (a *refold) startAt(c checkpoint) {
 	a.Entity, a.links, a.latest, a.at, a.covered, a.above = c.Entity, c.links, c.latest, c.Last, c.links, c.links
 	a.after, a.position = c.Last, math.MaxInt32
 }
 
 // queuePage folds the next changes.
-func (a *late) queuePage(b *pgx.Batch, every int64) {
+func (a *refold) queuePage(b *pgx.Batch, every int64) {
 	version, at, id := orderArgs(a.after)
 	b.Queue(nextChanges, a.Provider, a.Kind, a.ExternalID, version, at, id, a.position, a.bound(), changesPerPage).
 		Query(func(rows pgx.Rows) error { return a.growFrom(rows, every) })
 }
 
-func (a *late) bound() pgtype.Timestamptz {
+func (a *refold) bound() pgtype.Timestamptz {
 	if a.until.IsZero() {
 		return pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 	}
@@ -144,7 +144,7 @@ func (a *late) bound() pgtype.Timestamptz {
 }
 
 // growFrom folds rows as they arrive, in parts.
-func (a *late) growFrom(rows pgx.Rows, every int64) error {
+func (a *refold) growFrom(rows pgx.Rows, every int64) error {
 	a.read = 0
 	some := make([]event.OrderedChange, 0, linksPerCheckpoint)
 	for rows.Next() {
@@ -167,11 +167,11 @@ func (a *late) growFrom(rows pgx.Rows, every int64) error {
 	return a.grow(some, every)
 }
 
-// foldLate sends b, and folds entities again. It returns those that need another page of changes after until as slow, and then
+// refoldAll sends b, and folds entities again. It returns those that need another page of changes after until as slow, and then
 // folds none; a zero until means no limit.
-func foldLate(
-	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64, until time.Time,
-) (slow []*late, err error) {
+func refoldAll(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*refold, every int64, until time.Time,
+) (slow []*refold, err error) {
 	before := b.Len()
 	for _, a := range all {
 		a.queueStart(b, every)
@@ -181,7 +181,7 @@ func foldLate(
 			return nil, err
 		}
 	}
-	for open := slices.DeleteFunc(slices.Clone(all), (*late).isLost); len(open) > 0; {
+	for open := slices.DeleteFunc(slices.Clone(all), (*refold).isLost); len(open) > 0; {
 		for _, a := range open {
 			a.queuePage(b, every)
 		}
@@ -205,7 +205,7 @@ func foldLate(
 	return nil, t.Flush(ctx, b)
 }
 
-func unfinished(all []*late) (open []*late) {
+func unfinished(all []*refold) (open []*refold) {
 	for _, a := range all {
 		if a.read == changesPerPage {
 			open = append(open, a)
@@ -215,7 +215,7 @@ func unfinished(all []*late) (open []*late) {
 }
 
 // queueIsLinked queries whether any event is still linked to the entity.
-func (a *late) queueIsLinked(b *pgx.Batch, found func(bool)) {
+func (a *refold) queueIsLinked(b *pgx.Batch, found func(bool)) {
 	b.Queue(isLinked, a.Provider, a.Kind, a.ExternalID, a.bound()).QueryRow(func(row pgx.Row) error {
 		var is bool
 		err := row.Scan(&is)
