@@ -11,6 +11,10 @@
 --   - raw_payload has the event's own created_at, which orders the events of a payment: the queue's is when it was received. Where
 --     raw_payload is empty or cut off, the event is put together from the other columns, and counts from its receipt.
 -- GoCardless sends envelopes, so each event is put into one.
+-- What each row becomes, by its status:
+--   completed                     an event
+--   pending, processing, or none  an open dead letter; if the old system finishes it later, the next file resolves it
+--   failed                        an exhausted dead letter
 SET NAMES utf8mb4;
 SELECT JSON_OBJECT(
        'record', 'event', 'provider', 'gocardless', 'received_at', FLOOR(UNIX_TIMESTAMP(created_at) * 1000),

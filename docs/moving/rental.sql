@@ -1,9 +1,21 @@
 -- The rental backend (RentProg): events, dead letters, bodies that are only in its error log, cars, clients and bookings. PostgreSQL.
 --   psql -AtX "$OLD_DATABASE_URL" -f docs/moving/rental.sql > rental.ndjson
--- Umnico's events are in none of its tables. If RentProg sends IDs of events in headers, say since when it also sends to Holdfast, with
--- -v shadow=2026-11-25T10:00:00Z, rather too late than too early. These tables have no headers, so the import can't recognize events after
--- that time, and the query leaves them out. Failures without a row in the table of events have only the time of the failure, which is
--- later: they are exported for another hour.
+-- Umnico's events are in none of its tables.
+-- If RentProg sends IDs of events in headers (x-webhook-id, x-event-id, x-delivery-id, x-timestamp or timestamp), they are part of the
+-- key, and these tables don't have them. Then say since when it also sends to Holdfast, with -v shadow=2026-11-25T10:00:00Z, and the query
+-- leaves later events out. If in doubt, take a later time: events in between are then there twice but aren't delivered, while too early a
+-- time loses events. Failures without a row in the table of events have only the time of the failure, so they are exported for another
+-- hour: before the redrive, discard those whose event Holdfast received itself.
+-- What each row becomes:
+--   rentprog_webhook_events       a processed event, unless one of its dead letters is unfinished
+--   dead letter worker_fail       an open dead letter, received when its event was; also every other status, and none
+--   dead letter max_retries       an exhausted dead letter
+--   dead letter replayed or processed   nothing if its event has a row, otherwise a processed event
+--   rentprog_webhook_error_log    an exhausted dead letter, if neither table has the body within 15 minutes
+--   cars, clients, bookings       entities as of updated_at; an hour before its unfinished event if there is one
+-- Several rows of one event: a dead letter belongs to the event in event_id, to the last event with the same body in the 15 minutes
+-- before it, or to a row that its replay created. An equal dead letter within 15 minutes of a replay is that replay's failure. The
+-- unfinished row counts.
 \if :{?shadow}
 \else
   \set shadow infinity

@@ -12,6 +12,12 @@
 --   - payload is the JSON that was sent. It may have been encoded again: keys are made of its value.
 -- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
 -- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
+-- What each event becomes, by the status of its row and its dead letter:
+--   processed, completed, success, succeeded; no dead letter, or it failed before processed_at   an event
+--   the same; the dead letter failed later                                                       an open dead letter
+--   pending, processing, failed, none, or no row   an open dead letter, or an exhausted one if it is permanently_failed. If the old
+--                                                  system finishes it later, the next file resolves it
+--   any other status, without a dead letter        a mistake that names the line; add the status to this query
 SET NAMES utf8mb4;
 SET @time = '%Y-%m-%dT%H:%i:%s.%f+00:00';
 WITH letters AS (

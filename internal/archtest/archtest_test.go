@@ -99,7 +99,7 @@ func TestTheTableHasNoCircle(t *testing.T) {
 // The architecture tour links to existing files.
 func TestTheTourLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	tour, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	tour, err := os.ReadFile(filepath.Join(root, "docs", "internals", "code-map.md"))
 	require.NoError(t, err)
 	places := regexp.MustCompile("`([a-z][a-z_-]*/[a-z0-9_/.-]*)`").FindAllSubmatch(tour, -1)
 	require.NotEmpty(t, places)
