@@ -85,3 +85,11 @@ func (a *Activities) rejectsRedelivery(provider string) bool {
 	p, ok := a.Catalogue.Lookup(provider)
 	return ok && p.Redelivery() == providers.RejectRedelivery
 }
+
+// decisionOf extracts an operator's decision from an error: it ends a run without failing it.
+func decisionOf(err error) (*event.Decision, error) {
+	if decision, ok := errors.AsType[*event.DecisionError](err); ok {
+		return &decision.Decision, nil
+	}
+	return nil, err
+}

@@ -1,7 +1,9 @@
 package event
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 )
@@ -103,4 +105,50 @@ func (f Failure) Rule() string {
 		return ""
 	}
 	return field
+}
+
+// Decision is a permanent decision of an operator about an event. It outlives the event's dead letters, its key and Temporal's
+// retention: any later run of the event ends with this outcome and changes nothing.
+type Decision struct {
+	EventID string `json:"event_id"`
+	// Outcome is OutcomeDiscarded, OutcomeReplaced or OutcomeExpunged.
+	Outcome Outcome   `json:"outcome"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	// ReplacedBy is the event that replaces it, if Outcome is OutcomeReplaced.
+	ReplacedBy string `json:"replaced_by,omitempty"`
+}
+
+// DecisionError is returned if an operator's decision prevents the processing of an event.
+type DecisionError struct{ Decision Decision }
+
+func (e *DecisionError) Error() string {
+	v := e.Decision
+	text := "event " + v.EventID + " was " + string(v.Outcome) + " by " + v.By + " at " + v.At.UTC().Format(time.RFC3339)
+	if v.ReplacedBy != "" {
+		text += "; its replacement is event " + v.ReplacedBy
+	}
+	return text
+}
+
+// ErrorLogger writes a line of the log: a workflow's logger does, and ContextLogger.
+type ErrorLogger interface {
+	Error(message string, fields ...any)
+}
+
+// ContextLogger is slog's default logger with a context, which has the trace.
+type ContextLogger struct{ Context context.Context }
+
+// Error writes a line at the level of errors.
+func (l ContextLogger) Error(message string, fields ...any) {
+	slog.ErrorContext(l.Context, message, fields...) //nolint:sloglint // the message is LogDeadLetter's
+}
+
+// LogDeadLetter logs that an event has become a dead letter, so long after its receipt.
+func LogDeadLetter(log ErrorLogger, r Receipt, f Failure, took time.Duration) {
+	log.Error("event.dead_lettered",
+		"event_id", r.ID, "provider", r.Provider, "event_type", r.Type, "outcome", "dead",
+		"step", string(f.Step), "error_class", string(f.Class), "error_code", f.Code, "error", f.Message,
+		"attempts", f.Attempts, "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took.Milliseconds())
 }

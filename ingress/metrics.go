@@ -63,12 +63,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
 	m.labels, errs[4] = lru.New[labels, metric.MeasurementOption](maxLabels)
-	for _, e := range errs {
-		if e != nil {
-			return m, e
-		}
-	}
-	return m, nil
+	return m, errors.Join(errs[:]...)
 }
 
 // observeNow registers gauges that are computed when metrics are collected: requests in flight, and the latency of the last

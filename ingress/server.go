@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
-	"holdfast/event/oversight"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
 )
@@ -30,7 +29,7 @@ type Options struct {
 	// Refusals keep the reasons of refused requests; nil creates new ones.
 	Refusals *Refusals
 	// Errors receives entries for the error log; nil if there is none.
-	Errors ErrorSink
+	Errors intake.ErrorSink
 	// HeaderTimeout bounds reading the headers, BodyTimeout reading the body, WriteTimeout the answer, IdleTimeout the pause
 	// between requests.
 	HeaderTimeout time.Duration
@@ -68,11 +67,6 @@ type Dispatcher interface {
 	Handle(c *fasthttp.RequestCtx)
 	// Check returns the problem with the body of an authentic request that one of its clients sends to a provider; "" if none.
 	Check(provider, authorization string, body []byte) (problem string)
-}
-
-// ErrorSink adds entries to the error log. Record neither blocks nor fails.
-type ErrorSink interface {
-	Record(e oversight.ErrorEntry)
 }
 
 // maxHeaderBytes bounds the request line plus the headers.

@@ -33,3 +33,39 @@ func restOfRedrive(page operation.RedriveProgress) rest {
 		return rest{}
 	}
 }
+
+// duePages bounds one run of the schedule; the next run continues.
+const (
+	duePages        = 100
+	duePollInterval = 5 * time.Second
+)
+
+// RedriveDueResult counts what a run of the schedule did.
+type RedriveDueResult struct {
+	Started   int   `json:"started"`
+	Planned   int64 `json:"planned"`
+	Exhausted int64 `json:"exhausted"`
+}
+
+// RedriveDue runs due dead letters again. A schedule starts it every few minutes and skips it while the previous run is open.
+func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
+	var result RedriveDueResult
+	for range duePages {
+		var page operation.DueProgress
+		if err := workflow.ExecuteActivity(withOperationOptions(ctx, "due"), operate.RedriveDue).Get(ctx, &page); err != nil {
+			return result, err
+		}
+		result.Started += page.Started
+		result.Planned += page.Planned
+		result.Exhausted += page.Exhausted
+		if page.Drained {
+			break
+		}
+		if page.Started == 0 { // the max number of runs is open
+			if err := workflow.Sleep(ctx, duePollInterval); err != nil {
+				return result, err
+			}
+		}
+	}
+	return result, nil
+}

@@ -1,6 +1,9 @@
 package feed
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Subject is the type of the changed object.
 type Subject string
@@ -107,4 +110,37 @@ func (f Filter) Select(all []Change) []Change {
 		}
 	}
 	return some
+}
+
+// Page is a page of the feed.
+type Page struct {
+	Items []Change
+	// Next is the position after it.
+	Next Cursor
+	// More: there may be more changes already.
+	More bool
+}
+
+// ErrResync is returned if the feed no longer has a position: the database was restored and has a new epoch, or the changes after
+// it have expired. Followers must read the current state again and continue at the end of the feed.
+var ErrResync = errors.New("the feed no longer has this position: read the current state, then continue at the end")
+
+// Lag is the delay of the feed. Each open transaction that writes delays the changes of later ones until it ends, so that readers
+// miss nothing.
+type Lag struct {
+	// Behind is the age of the first unreadable change; 0 if there is none.
+	Behind time.Duration
+	// Blockers lists the oldest writing transactions that the role may see.
+	Blockers []Blocker
+}
+
+// Blocker is an open transaction.
+type Blocker struct {
+	PID         int
+	Database    string
+	Role        string
+	Application string
+	Since       time.Time
+	// Prepared is the name of a prepared transaction, which has no process.
+	Prepared string
 }

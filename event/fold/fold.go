@@ -81,23 +81,7 @@ func patch(e event.Entity, changes []event.OrderedChange) (event.Entity, error) 
 
 func emptyState() json.RawMessage { return json.RawMessage(`{}`) }
 
-// MergePatch merges patch into target (RFC 7396). Numbers keep their digits; an empty target counts as {}.
-func MergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
-	if len(target) == 0 {
-		target = emptyState()
-	}
-	t, err := decodeExact(target)
-	if err != nil {
-		return nil, err
-	}
-	p, err := decodeExact(patch)
-	if err != nil {
-		return nil, err
-	}
-	return encodeExact(merge(t, p))
-}
-
-// merge implements RFC 7396, section 2.
+// merge implements RFC 7396, section 2. Numbers keep their digits.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {

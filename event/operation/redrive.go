@@ -151,3 +151,68 @@ func (e *RunExistsError) Error() string {
 		return run + " has succeeded"
 	}
 }
+
+// Cause groups unresolved dead letters with the same cause.
+type Cause struct {
+	Provider string      `json:"provider"`
+	Step     event.Step  `json:"step"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
+	// Rule is the field of the definition whose evaluation failed; empty if none.
+	Rule string `json:"rule,omitempty"`
+	// Subscription is set for failed deliveries.
+	Subscription string `json:"subscription,omitempty"`
+	// Open, Exhausted and Redriving count them by state.
+	Open      int64 `json:"open"`
+	Exhausted int64 `json:"exhausted"`
+	Redriving int64 `json:"redriving"`
+	// Oldest is their first failure, Newest their last.
+	Oldest time.Time `json:"oldest"`
+	Newest time.Time `json:"newest"`
+	// Example is the ID of the latest one.
+	Example int64 `json:"example"`
+}
+
+// Count returns the number of dead letters.
+func (c Cause) Count() int64 { return c.Open + c.Exhausted + c.Redriving }
+
+// Waiting returns the number of dead letters that no redrive has claimed.
+func (c Cause) Waiting() int64 { return c.Open + c.Exhausted }
+
+// Filter selects the dead letters with this cause.
+func (c Cause) Filter() RedriveFilter {
+	return RedriveFilter{
+		Provider: c.Provider, Step: c.Step, Class: c.Class, Code: c.Code, Rule: c.Rule, Subscription: c.Subscription,
+	}
+}
+
+// Replayed is the result of a replay.
+type Replayed struct {
+	// DeadLetter is resolved if the run succeeds. An edited event has a new one.
+	DeadLetter int64  `json:"dead_letter_id"`
+	EventID    string `json:"event_id"`
+	// Run is the started run. RunID is empty if the event was edited and its run couldn't be started: the edited event is then an
+	// open dead letter, which can be replayed.
+	Run event.Run `json:"run"`
+}
+
+// Edit replaces a dead-lettered event with a new event.
+type Edit struct {
+	DeadLetter int64
+	// EventID is the ID of the new event, a UUIDv7.
+	EventID string
+	Body    []byte
+}
+
+// Cleanup selects resolved or discarded dead letters to delete.
+type Cleanup struct {
+	// Before is the time before which a dead letter was resolved or discarded.
+	Before time.Time
+	// Provider selects one provider; empty selects all.
+	Provider string
+	// Limit is the max number of deletions in one call, 1 to MaxCleanup; 0 means MaxCleanup.
+	Limit int
+}
+
+// MaxCleanup is the max number of deletions in one transaction.
+const MaxCleanup = 1000

@@ -55,3 +55,60 @@ type AuditQuery struct {
 	// Limit is 1 to MaxPage; 0 means MaxPage.
 	Limit int
 }
+
+// AuditAction names an action in the audit log.
+type AuditAction string
+
+// The actions. Those of operations are made of kind and verb: see AuditActions.
+const (
+	AuditReplay  AuditAction = "dead_letter.replay"
+	AuditEdit    AuditAction = "dead_letter.edit"
+	AuditDiscard AuditAction = "dead_letter.discard"
+	AuditReopen  AuditAction = "dead_letter.reopen"
+	AuditDelete  AuditAction = "dead_letter.delete"
+	AuditCleanup AuditAction = "dead_letter.cleanup"
+
+	AuditDestinationApply   AuditAction = "destination.apply"
+	AuditDestinationPause   AuditAction = "destination.pause"
+	AuditDestinationResume  AuditAction = "destination.resume"
+	AuditDestinationDisable AuditAction = "destination.disable"
+	AuditDestinationDelete  AuditAction = "destination.delete"
+	AuditDestinationRotate  AuditAction = "destination.rotate_secret"
+	AuditDestinationProbe   AuditAction = "destination.probe"
+	AuditSubscriptionApply  AuditAction = "subscription.apply"
+	AuditSubscriptionDelete AuditAction = "subscription.delete"
+	AuditSubscriptionTest   AuditAction = "subscription.test"
+	AuditDeliverySend       AuditAction = "delivery.send"
+	AuditDeliveryCancel     AuditAction = "delivery.cancel"
+
+	AuditLogin        AuditAction = "session.login"
+	AuditLogout       AuditAction = "session.logout"
+	AuditLoginRefused AuditAction = "session.refused"
+
+	AuditExpunge AuditAction = "event.expunge"
+	AuditPurge   AuditAction = "purge"
+
+	AuditReconcile AuditAction = "reconcile"
+)
+
+// AuditActions lists all actions, including those of operations, such as "redrive.pause".
+func AuditActions() []AuditAction {
+	all := []AuditAction{AuditReplay, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
+	for _, kind := range []AuditAction{"redrive", "rebuild", "import", "resend"} {
+		all = append(all, kind+".start", kind+".pause", kind+".resume", kind+".cancel")
+	}
+	return append(all,
+		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
+		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
+		AuditDeliverySend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditExpunge, AuditPurge, AuditReconcile)
+}
+
+// Session is a console session, from login to logout. It contains no permissions: each request checks the token.
+type Session struct {
+	// ID is the SHA-256 of the secret in the cookie.
+	ID []byte
+	// Token is the name of the token, and Fingerprint distinguishes tokens of the same name.
+	Token       string
+	Fingerprint []byte
+	ExpiresAt   time.Time
+}

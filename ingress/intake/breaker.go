@@ -156,9 +156,4 @@ func (b *Breaker) capacity(waited time.Duration) int {
 }
 
 // wake makes the drain poll the inbox immediately.
-func (b *Breaker) wake() {
-	select {
-	case b.wakes <- struct{}{}:
-	default:
-	}
-}
+func (b *Breaker) wake() { notify(b.wakes) }

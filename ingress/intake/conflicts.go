@@ -21,6 +21,18 @@ type conflicts struct{ store ConflictStore } // nil where no database is configu
 // recordTimeout bounds the write of a conflict: the sender waits for it, and the log has the conflict in any case.
 const recordTimeout = 200 * time.Millisecond
 
+// resolveConflict starts an event. If its certain key belongs to an event with other content, it gets a separate key.
+func resolveConflict(r event.Receipt, start func(event.Receipt) (runs.Started, error)) (runs.Started, error) {
+	started, err := start(r)
+	if err != nil || !r.IsConflict(started.Conflict) {
+		return started, err
+	}
+	found := started.Conflict
+	started, err = start(r.WithConflictKey(found.Owner))
+	started.Conflict = found
+	return started, err
+}
+
 // report counts, logs and records a conflict.
 func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	if found == nil {
@@ -38,4 +50,17 @@ func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	slog.WarnContext(ctx, "event.conflict", "provider", found.Provider, "source", found.Source,
 		"workflow_id", event.WorkflowID(found.Provider, found.Key), "event_id", found.EventID, "owner_id", found.Owner,
 		"fingerprint", found.Fingerprint, "owner_fingerprint", found.OwnerFingerprint, "error", unrecorded)
+}
+
+// countRedelivery counts a redelivered event. If it turns out to be a different event, it is a conflict and stored as one.
+func countRedelivery(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
+	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
+		return
+	}
+	if receipt.IsUndecidable() {
+		tally.UndecidableDuplicate(ctx, receipt.Provider)
+	}
+	if counter != nil {
+		counter.Count(event.Duplicate{Provider: receipt.Provider, Key: receipt.Key, Owner: s.EventID, At: receipt.ReceivedAt})
+	}
 }

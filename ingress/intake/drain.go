@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,18 +60,21 @@ type Drain struct {
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
 
-	stop, stopped chan struct{}
-	stopOnce      sync.Once
+	ctx     context.Context //nolint:containedctx // of Run, which Stop ends
+	cancel  context.CancelFunc
+	stopped chan struct{}
 }
 
 // NewDrain returns a drain whose starts go through the breaker and time out after startTimeout.
 func NewDrain(
 	queue InboxQueue, starter EventStarter, store ConflictStore, breaker *Breaker, startTimeout time.Duration,
 ) *Drain {
-	return &Drain{
+	d := &Drain{
 		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(), conflicts: conflicts{store},
-		stop: make(chan struct{}), stopped: make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
 }
 
 // drainedCounter counts the results for the events of the inbox.
@@ -91,20 +93,14 @@ func (c drainedCounter) count(ctx context.Context, provider, result string) {
 // Run drains until Stop.
 func (d *Drain) Run() {
 	defer close(d.stopped)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		<-d.stop
-		cancel()
-	}()
-	for ctx.Err() == nil {
-		rest(ctx, d.round(ctx), d.breaker.wakes)
+	for d.ctx.Err() == nil {
+		rest(d.ctx, d.round(d.ctx), d.breaker.wakes)
 	}
 }
 
 // Stop ends the drain. Rows it has claimed stay in the inbox.
 func (d *Drain) Stop(ctx context.Context) error {
-	d.stopOnce.Do(func() { close(d.stop) })
+	d.cancel()
 	select {
 	case <-d.stopped:
 		return nil
@@ -185,7 +181,9 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
 	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
-		return startWithOwnKey(ctx, d.starter, row)
+		return resolveConflict(row.Receipt, func(r event.Receipt) (runs.Started, error) {
+			return d.starter.Start(ctx, r, row.Body, row.Reject)
+		})
 	})
 	permit.end(err)
 	switch {
@@ -207,18 +205,6 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		d.drained.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
-}
-
-// startWithOwnKey starts an event. If another event has its certain key, the event gets a separate key.
-func startWithOwnKey(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
-	started, err := starter.Start(ctx, row.Receipt, row.Body, row.Reject)
-	if err != nil || !row.Receipt.IsConflict(started.Conflict) {
-		return started, err
-	}
-	found := started.Conflict
-	started, err = starter.Start(ctx, row.Receipt.WithConflictKey(found.Owner), row.Body, row.Reject)
-	started.Conflict = found
-	return started, err
 }
 
 // isAtFault reports whether the event itself is the cause of repeated refusals.

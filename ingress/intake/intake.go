@@ -145,15 +145,10 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 // commitOnce commits an event. If its certain key belongs to an event with other content, it gets a separate key, and its run
 // makes it a dead letter.
 func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
-	started, err := i.commitShared(ctx, a)
-	if err != nil || !a.Receipt.IsConflict(started.Conflict) {
-		return started, err
-	}
-	found := started.Conflict
-	a.Receipt = a.Receipt.WithConflictKey(found.Owner)
-	started, err = i.commitShared(ctx, a)
-	started.Conflict = found
-	return started, err
+	return resolveConflict(a.Receipt, func(r event.Receipt) (runs.Started, error) {
+		a.Receipt = r
+		return i.commitShared(ctx, a)
+	})
 }
 
 // commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, and

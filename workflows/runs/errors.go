@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 )
@@ -58,4 +60,15 @@ func WhyRefused(err error) string {
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
+}
+
+// WithTimeout is context.WithTimeout without a visible deadline: Temporal's client gives a single call only half of a deadline
+// that it sees.
+func WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }

@@ -2,11 +2,16 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+
+	"holdfast/workflows"
 )
 
 // Namespace is Holdfast's Temporal namespace.
@@ -22,4 +27,61 @@ func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("read the retention of namespace %s: %w", n.Name, err)
 	}
 	return described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
+}
+
+// ErrStillRunning is returned for a workflow whose latest run is open.
+var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
+
+// Delete asks Temporal to delete every run of an event's workflow, with its history, and returns the number of runs. Temporal
+// deletes them within seconds. An unknown workflow isn't an error. Runs of another type with the same workflow ID belong to
+// another application and are kept.
+func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
+	doing := "delete runs of workflow " + workflowID
+	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	info := latest.GetWorkflowExecutionInfo()
+	isEvents := info.GetType().GetName() == workflows.TypeProcessEvent
+	if isEvents && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return 0, fmt.Errorf("%s: %w", doing, ErrStillRunning)
+	}
+	runs, err := runIDs(ctx, c, workflowID)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	if isEvents {
+		runs[info.GetExecution().GetRunId()] = true // the list may lag behind
+	}
+	for id := range runs {
+		_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace:         namespace,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: id},
+		})
+		if err != nil && !isNotFound(err) {
+			return 0, fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	return len(runs), nil
+}
+
+func runIDs(ctx context.Context, c client.Client, workflowID string) (map[string]bool, error) {
+	runs := map[string]bool{}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
+		"WorkflowId = %q AND WorkflowType = '%s'", workflowID, workflows.TypeProcessEvent)}
+	for {
+		page, err := c.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.GetExecutions() {
+			runs[e.GetExecution().GetRunId()] = true
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return runs, nil
+		}
+	}
 }

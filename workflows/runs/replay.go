@@ -109,11 +109,6 @@ func (s *Starter) awaitEnd(ctx context.Context, exists *operation.RunExistsError
 	}
 }
 
-// LatestRun is Reader.LatestRun.
-func (s *Starter) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
-	return NewReader(s.client, s.converter).LatestRun(ctx, workflowID)
-}
-
 // Wake signals the workflow of an operation to read its row, and starts it if it isn't running.
 func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) error {
 	_, err := s.client.SignalWithStartWorkflow(ctx, workflows.OperationID(kind, id), workflows.OperationSignal(kind), nil,

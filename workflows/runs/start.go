@@ -3,11 +3,14 @@ package runs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -55,17 +58,16 @@ type Started struct {
 // Starter starts workflows of events. A nil error means that Temporal has committed this run or an earlier one, named in the
 // result.
 type Starter struct {
+	*Reader
+
 	// Eager lets a worker that shares the client run the first task immediately. It bypasses worker versioning, so it must be off
 	// for versioned workers.
 	Eager bool
-
-	client    client.Client
-	converter converter.DataConverter
 }
 
 // NewStarter returns a starter. It needs the data converter of the client.
 func NewStarter(c client.Client, with converter.DataConverter) *Starter {
-	return &Starter{client: c, converter: with}
+	return &Starter{Reader: NewReader(c, with)}
 }
 
 // maxStarts bounds the retries of a start: the earlier run may close, or be deleted, in between.
@@ -266,4 +268,16 @@ func stateOf(status enumspb.WorkflowExecutionStatus) State {
 	default:
 		return StateProcessing
 	}
+}
+
+// rawPayload stores a body in the history unchanged. JSON is marked as such, so that Temporal Web shows it readably.
+func rawPayload(body []byte) converter.RawValue {
+	encoding := converter.MetadataEncodingBinary
+	if utf8.Valid(body) && json.Valid(body) {
+		encoding = converter.MetadataEncodingJSON
+	}
+	return converter.NewRawValue(&commonpb.Payload{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encoding)},
+		Data:     body,
+	})
 }
