@@ -20,9 +20,7 @@ func (a *API) listConflicts(c *fiber.Ctx) error {
 		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
 		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,
 	}
-	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
-		wanted.Before = place.ID
-	}
+	wanted.Before = rowBefore(q)
 	if q.Err != nil {
 		return q.Err
 	}

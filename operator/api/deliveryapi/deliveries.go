@@ -273,13 +273,9 @@ func (o *API) planResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	plan, err := o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
-	if err != nil {
-		return err
-	}
-	return c.JSON(plan)
+	return httpapi.RespondWith(c, func(ctx context.Context) (operation.ResendPlan, error) {
+		return o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
+	})
 }
 
 func (o *API) startResend(c *fiber.Ctx) error {
