@@ -200,7 +200,7 @@ func TestFiftyReplaysAreOneRun(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 10})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	service := &redrive.Replays{Letters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
+	service := &redrive.Replays{DeadLetters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 	id := int64(i.count(t, "SELECT id FROM dead_letters"))
 
 	var started, refused atomic.Int64

@@ -273,7 +273,7 @@ func (i *installation) redrives(t *testing.T) *redrive.Replays {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &redrive.Replays{Letters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
+	return &redrive.Replays{DeadLetters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 }
 
 // A schedule's run doesn't end, because there is no worker:
