@@ -671,7 +671,7 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/events",
 		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"delivery", "event", "event/fold", "event/operation", "internal/cli",
+		Ours: []string{"event", "event/fold", "event/operation", "internal/cli",
 			"internal/cli/deadletter", "internal/cli/destination", "operator/api", "operator/api/deliveryapi", "operator/httpapi",
 			"providers", "operator/redrive"},
 		Libraries: []string{"github.com/spf13/cobra"},
