@@ -121,7 +121,7 @@ func isBasicAuth(header string) bool {
 func (g *authorizer) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
-		setRetryAfter(c, wait)
+		httpapi.SetRetryAfter(c, wait)
 		return httpapi.Refuse(httpapi.CodeLockedOut)
 	}
 	if hasGuessed && g.lockout.Fail(address) {

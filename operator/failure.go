@@ -3,9 +3,7 @@ package operator
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -24,7 +22,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	}
 	setHeaders(c)
 	if shown.Status == fiber.StatusServiceUnavailable {
-		setRetryAfter(c, time.Second)
+		httpapi.SetRetryAfter(c, time.Second)
 	}
 	if s.site.owns(c.Path()) {
 		failure := FailureOf(c, err)
@@ -57,10 +55,6 @@ func (s *Server) outage() string {
 		return "Database and Temporal unavailable. Events are answered with 503, so that their senders send them again."
 	}
 	return "Database unavailable."
-}
-
-func setRetryAfter(c *fiber.Ctx, wait time.Duration) {
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 // recoverPanic turns a panic into an error; otherwise fasthttp would end the process.

@@ -1,9 +1,12 @@
 package operator
 
 import (
+	_ "embed"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 
+	"holdfast/event/oversight"
 	"holdfast/operator/httpapi"
 )
 
@@ -38,4 +41,39 @@ func (o Options) negotiateMetrics() fiber.Handler {
 		}
 		return text(c)
 	}
+}
+
+// openapi.json is written by hand. Tests compare it with the routes, the schema of OpenAPI 3.1 and real responses.
+//
+//go:embed openapi.json
+var openAPIDocument []byte
+
+func openAPI(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(openAPIDocument)
+}
+
+// RefusalMemory counts why this process refused requests.
+type RefusalMemory interface {
+	// Refusals returns those of a provider, or for "" those of all providers that have some, by name.
+	Refusals(provider string) []oversight.ProviderRefusals
+}
+
+// refusalRoutes returns the routes of every process that receives webhooks, even without the rest of the API.
+func (o Options) refusalRoutes() []httpapi.Route {
+	if o.Refusals == nil {
+		return nil
+	}
+	return []httpapi.Route{
+		httpapi.Get("/refusals", "why this process has refused requests, by provider and cause", o.listRefusals),
+	}
+}
+
+func (o Options) listRefusals(c *fiber.Ctx) error {
+	q := httpapi.QueryOf(c, "provider")
+	provider := q.Text("provider")
+	if q.Err != nil {
+		return q.Err
+	}
+	return c.JSON(httpapi.List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
 }

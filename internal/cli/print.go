@@ -74,5 +74,13 @@ func WriteBody(w io.Writer, body []byte) error {
 	return err
 }
 
+// ValueText formats a JSON value of a difference; "-" for none.
+func ValueText(v json.RawMessage) string {
+	if v == nil {
+		return "-"
+	}
+	return Shorten(string(v))
+}
+
 // Printable shows control and directional characters as escapes; see printable.Text.
 func Printable(s string) string { return printable.Text(s) }

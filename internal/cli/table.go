@@ -7,21 +7,12 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"holdfast/internal/printable"
 )
 
 // Shorten keeps a cell on one line.
-func Shorten(s string) string {
-	const most = 100
-	return cut(s, most+1)
-}
-
-// cut limits a text to a number of characters.
-func cut(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
+func Shorten(s string) string { return printable.Shorten(s, 100) }
 
 // FlushAll writes the tables that are not empty, each after a blank line.
 func FlushAll(tables ...*Table) error {
@@ -134,7 +125,10 @@ func (t *Table) line(row []string, widths []int) string {
 		if line.Len() > 0 {
 			line.WriteString("  ")
 		}
-		shown := cut(cell, widths[i])
+		shown := cell
+		if utf8.RuneCountInString(cell) > widths[i] {
+			shown = printable.Shorten(cell, widths[i]-1)
+		}
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(shown))
 		line.WriteString(Tint(t.to, cell, shown) + pad)
 	}

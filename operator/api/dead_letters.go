@@ -65,15 +65,7 @@ type DeadLetterDetail struct {
 }
 
 func (a *API) listDeadLetters(c *fiber.Ctx) error {
-	wanted, err := a.DeadLetterQuery(c)
-	if err != nil {
-		return err
-	}
-	list, err := a.ListDeadLetters(c.UserContext(), wanted)
-	if err != nil {
-		return err
-	}
-	return c.JSON(list)
+	return httpapi.RespondList(c, a.DeadLetterQuery, a.ListDeadLetters)
 }
 
 // DeadLetterQuery parses the query of a list of dead letters.
@@ -122,13 +114,9 @@ func (a *API) listCauses(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	causes, err := a.DeadLetters.Causes(ctx, q.Text("provider"))
-	if err != nil {
-		return err
-	}
-	return c.JSON(httpapi.List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
+	return httpapi.RespondWith(c, func(ctx context.Context) (httpapi.List[operation.Cause], error) {
+		return httpapi.ListOf(a.DeadLetters.Causes(ctx, q.Text("provider")))
+	})
 }
 
 func (a *API) showDeadLetter(c *fiber.Ctx) error {

@@ -80,15 +80,7 @@ type idCursor struct {
 }
 
 func (a *API) listEvents(c *fiber.Ctx) error {
-	wanted, err := a.EventQuery(c)
-	if err != nil {
-		return err
-	}
-	list, err := a.ListEvents(c.UserContext(), wanted)
-	if err != nil {
-		return err
-	}
-	return c.JSON(list)
+	return httpapi.RespondList(c, a.EventQuery, a.ListEvents)
 }
 
 // EventQuery parses the query of a list of events.

@@ -16,19 +16,15 @@ type rowCursor struct {
 	ID int64 `json:"id"`
 }
 
-func (c rowCursor) valid() bool { return c.ID > 0 }
-
-func (a *API) listAudit(c *fiber.Ctx) error {
-	wanted, err := a.AuditQuery(c)
-	if err != nil {
-		return err
+// rowBefore returns the row at which the previous page ended, or 0.
+func rowBefore(q *httpapi.Query) int64 {
+	if place := httpapi.CursorOf(q, func(c rowCursor) bool { return c.ID > 0 }); place != nil {
+		return place.ID
 	}
-	list, err := a.ListAudit(c.UserContext(), wanted)
-	if err != nil {
-		return err
-	}
-	return c.JSON(list)
+	return 0
 }
+
+func (a *API) listAudit(c *fiber.Ctx) error { return httpapi.RespondList(c, a.AuditQuery, a.ListAudit) }
 
 // AuditQuery parses the query of a list of audit entries.
 func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
@@ -38,9 +34,7 @@ func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
 		Limit: q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
-	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
-		wanted.Before = place.ID
-	}
+	wanted.Before = rowBefore(q)
 	return wanted, q.Err
 }
 
@@ -68,9 +62,7 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	if wanted.EventID != "" && uuid.Validate(wanted.EventID) != nil {
 		q.Refuse("event_id")
 	}
-	if place := httpapi.CursorOf(q, rowCursor.valid); place != nil {
-		wanted.Before = place.ID
-	}
+	wanted.Before = rowBefore(q)
 	if q.Err != nil {
 		return q.Err
 	}
@@ -103,11 +95,29 @@ func (a *API) showStats(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
+	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Stats, error) { return a.Stats.Stats(ctx, window) })
+}
+
+// ConflictList reads events that were dropped because another one has their key.
+type ConflictList interface {
+	Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.Conflict, error)
+}
+
+func (a *API) listConflicts(c *fiber.Ctx) error {
+	q := httpapi.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
+	wanted := event.ConflictQuery{
+		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
+		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,
+	}
+	wanted.Before = rowBefore(q)
+	if q.Err != nil {
+		return q.Err
+	}
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
-	stats, err := a.Stats.Stats(ctx, window)
+	rows, err := a.Conflicts.Conflicts(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(stats)
+	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, httpapi.Identity, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
 }

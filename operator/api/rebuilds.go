@@ -47,7 +47,6 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
 	return httpapi.SendOperation(c, func(ctx context.Context, id string) (httpapi.List[fold.EntityDiff], error) {
-		diffs, err := a.Rebuilds.Diff(ctx, id)
-		return httpapi.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
+		return httpapi.ListOf(a.Rebuilds.Diff(ctx, id))
 	})
 }

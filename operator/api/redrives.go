@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
@@ -59,13 +61,9 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	plan, err := a.Redrives.Plan(ctx, body.RedriveFilter)
-	if err != nil {
-		return err
-	}
-	return c.JSON(plan)
+	return httpapi.RespondWith(c, func(ctx context.Context) (operation.RedrivePlan, error) {
+		return a.Redrives.Plan(ctx, body.RedriveFilter)
+	})
 }
 
 func (a *API) startRedrive(c *fiber.Ctx) error {

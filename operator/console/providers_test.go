@@ -182,9 +182,9 @@ func TestARequestIsTried(t *testing.T) {
 		require.NotContains(t, page, "<script>alert", name)
 	}
 	for shown, form := range map[string]url.Values{
-		"there is nothing in it":            {"request": {" "}},
-		"invalid time of arrival":           {"request": {"{}"}, "at": {"noon"}},
-		"the address of the sender is none": {"request": {"{}"}, "remote_ip": {"x"}},
+		"there is nothing in it":        {"request": {" "}},
+		"invalid time of arrival":       {"request": {"{}"}, "at": {"noon"}},
+		"invalid address of the sender": {"request": {"{}"}, "remote_ip": {"x"}},
 	} {
 		status, page := try(form)
 		require.Equal(t, 400, status, shown)

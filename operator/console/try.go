@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -139,14 +140,10 @@ func (c *Console) try(p *providers.Provider, f tryForm) (*tried, error) {
 	return newTried(p, e, as), nil
 }
 
-type formError string
-
-func (e formError) Error() string { return string(e) }
-
-const (
-	errTime    formError = "invalid time of arrival: use RFC 3339 (2026-11-22T19:30:00Z)"
-	errAddress formError = "the address of the sender is none"
-	errSign    formError = "the definition has no scheme that this request can be signed with"
+var (
+	errTime    = errors.New("invalid time of arrival: use RFC 3339 (2026-11-22T19:30:00Z)")
+	errAddress = errors.New("invalid address of the sender")
+	errSign    = errors.New("the definition has no scheme that can sign this request")
 )
 
 // sign signs the request with a temporary secret, because no configured secret may sign what a user has pasted, and whether one

@@ -3,8 +3,6 @@ package dispatcher
 import (
 	"context"
 	"log/slog"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +85,7 @@ func (s *Server) admit(c *fiber.Ctx) error {
 	}
 	address := c.Context().RemoteIP()
 	if wait := s.lockout.Remaining(address); wait > 0 {
-		setRetryAfter(c, wait)
+		httpapi.SetRetryAfter(c, wait)
 		return httpapi.Refuse(httpapi.CodeLockedOut)
 	}
 	if header != "" && s.lockout.Fail(address) {
@@ -104,11 +102,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		s.Log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	}
 	if shown.Status == fiber.StatusServiceUnavailable {
-		setRetryAfter(c, time.Second)
+		httpapi.SetRetryAfter(c, time.Second)
 	}
 	return c.Status(shown.Status).JSON(shown.Body())
-}
-
-func setRetryAfter(c *fiber.Ctx, wait time.Duration) {
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }

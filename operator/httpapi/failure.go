@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"errors"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -191,6 +193,11 @@ func FailureOf(c *fiber.Ctx, err error) Failure {
 		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: RequestID(c),
 		KnownFrom: s.KnownFrom,
 	}
+}
+
+// SetRetryAfter says how long the client should wait, in whole seconds.
+func SetRetryAfter(c *fiber.Ctx, wait time.Duration) {
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 // Body returns the response: {"error":{"code","message","request_id"}}, with optional fields.

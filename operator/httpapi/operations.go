@@ -43,13 +43,7 @@ func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := RequestContext(c)
-	defer cancel()
-	rows, err := all.Latest(ctx, limit)
-	if err != nil {
-		return err
-	}
-	return c.JSON(List[T]{Items: append([]T{}, rows...)})
+	return RespondWith(c, func(ctx context.Context) (List[T], error) { return ListOf(all.Latest(ctx, limit)) })
 }
 
 // SendOperation responds with what read returns for the ID in the path.

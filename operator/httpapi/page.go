@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 
@@ -71,11 +72,34 @@ func DecodeCursor[C any](text string) (*C, error) {
 
 // Respond responds with the read value as JSON.
 func Respond[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
-	shown, err := read(c)
+	return RespondWith(c, func(context.Context) (T, error) { return read(c) })
+}
+
+// RespondWith is Respond for a function that needs only the request's context.
+func RespondWith[T any](c *fiber.Ctx, read func(context.Context) (T, error)) error {
+	ctx, cancel := RequestContext(c)
+	defer cancel()
+	shown, err := read(ctx)
 	if err != nil {
 		return err
 	}
 	return c.JSON(shown)
+}
+
+// RespondList responds with the list that a request asks for.
+func RespondList[Q, L any](
+	c *fiber.Ctx, query func(*fiber.Ctx) (Q, error), list func(context.Context, Q) (L, error),
+) error {
+	wanted, err := query(c)
+	if err != nil {
+		return err
+	}
+	return RespondWith(c, func(ctx context.Context) (L, error) { return list(ctx, wanted) })
+}
+
+// ListOf returns a list with all rows; an empty one is [] in JSON.
+func ListOf[T any](rows []T, err error) (List[T], error) {
+	return List[T]{Items: append([]T{}, rows...)}, err
 }
 
 // Identity returns the row unchanged, as its own view.

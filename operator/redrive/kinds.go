@@ -12,6 +12,11 @@ import (
 // RedriveStore stores redrives and plans them.
 type RedriveStore interface {
 	Store[operation.Redrive]
+	RedrivePlanner
+}
+
+// RedrivePlanner plans redrives.
+type RedrivePlanner interface {
 	// Plan counts the dead letters that a redrive of the filter would run again.
 	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 }
@@ -19,17 +24,12 @@ type RedriveStore interface {
 // Redrives manages bulk redrives.
 type Redrives struct {
 	Operations[operation.Redrive]
-	store RedriveStore
+	RedrivePlanner
 }
 
 // NewRedrives returns Redrives on a store.
 func NewRedrives(s RedriveStore, runs Waker) *Redrives {
-	return &Redrives{Operations[operation.Redrive]{operation.KindRedrive, s, runs}, s}
-}
-
-// Plan counts the dead letters that a redrive of the filter would run again.
-func (r *Redrives) Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
-	return r.store.Plan(ctx, f)
+	return &Redrives{Operations[operation.Redrive]{s, operation.KindRedrive, runs}, s}
 }
 
 // RebuildStore stores rebuilds and their diffs.
@@ -48,7 +48,7 @@ type Rebuilds struct {
 
 // NewRebuilds returns Rebuilds on a store. parse uses the current definitions.
 func NewRebuilds(s RebuildStore, runs Waker, parse event.Parser) *Rebuilds {
-	return &Rebuilds{Operations[operation.Rebuild]{operation.KindRebuild, s, runs}, s, parse}
+	return &Rebuilds{Operations[operation.Rebuild]{s, operation.KindRebuild, runs}, s, parse}
 }
 
 // Diff returns how a rebuild would change some of the entities that a dry run found, with their states. Only the latest rebuild
@@ -60,6 +60,11 @@ func (r *Rebuilds) Diff(ctx context.Context, id string) ([]fold.EntityDiff, erro
 // ResendStore stores resends and plans them.
 type ResendStore interface {
 	Store[operation.Resend]
+	ResendPlanner
+}
+
+// ResendPlanner plans resends.
+type ResendPlanner interface {
 	// Plan counts what a resend to a subscription (its name or number) would do.
 	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
 }
@@ -67,17 +72,12 @@ type ResendStore interface {
 // Resends manages resends.
 type Resends struct {
 	Operations[operation.Resend]
-	store ResendStore
+	ResendPlanner
 }
 
 // NewResends returns Resends on a store.
 func NewResends(s ResendStore, runs Waker) *Resends {
-	return &Resends{Operations[operation.Resend]{operation.KindResend, s, runs}, s}
-}
-
-// Plan counts what a resend to a subscription (its name or number) would do.
-func (r *Resends) Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error) {
-	return r.store.Plan(ctx, subscription, since, until)
+	return &Resends{Operations[operation.Resend]{s, operation.KindResend, runs}, s}
 }
 
 // Imports manages imports.
@@ -85,5 +85,5 @@ type Imports = Operations[operation.Import]
 
 // NewImports returns Imports on a store.
 func NewImports(s Store[operation.Import], runs Waker) *Imports {
-	return &Imports{operation.KindImport, s, runs}
+	return &Imports{s, operation.KindImport, runs}
 }

@@ -30,9 +30,10 @@ type Waker interface {
 // If only the signal fails, methods return the operation together with the error, and the next sweep signals the workflow. They
 // are safe for concurrent use, also across processes.
 type Operations[T operation.Any] struct {
-	Kind  operation.Kind
-	Store Store[T]
-	Runs  Waker
+	Store[T]
+
+	Kind operation.Kind
+	Runs Waker
 }
 
 // Start stores an operation with an ID and a rate, and starts its workflow.
@@ -40,7 +41,7 @@ func (o Operations[T]) Start(ctx context.Context, wanted T, by oversight.Actor) 
 	if err := o.Kind.CheckRate(wanted.Common().Rate); err != nil {
 		return started, err
 	}
-	started, err = o.Store.Create(ctx, wanted, by)
+	started, err = o.Create(ctx, wanted, by)
 	return o.wake(ctx, started, err)
 }
 
@@ -61,12 +62,4 @@ func (o Operations[T]) wake(ctx context.Context, stored T, err error) (T, error)
 		return stored, err
 	}
 	return stored, nil
-}
-
-// Read returns an operation with its progress.
-func (o Operations[T]) Read(ctx context.Context, id string) (T, error) { return o.Store.Read(ctx, id) }
-
-// Latest returns the latest operations, newest first.
-func (o Operations[T]) Latest(ctx context.Context, limit int) ([]T, error) {
-	return o.Store.Latest(ctx, limit)
 }

@@ -2,17 +2,20 @@ package definition
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/config"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
+	"holdfast/providers/lint"
 )
 
 // listedProvider is a row of the list.
@@ -65,4 +68,74 @@ func listCommand() *cobra.Command {
 	cli.AddJSONFlag(command)
 	cli.AddWideFlag(command)
 	return command
+}
+
+// Command returns `holdfast provider`.
+func Command() *cobra.Command {
+	return cli.Group("provider", "List, show, check, try and create provider definitions",
+		"  holdfast provider list\n  holdfast provider check my-providers\n"+
+			"  holdfast provider explain stripe --file body.json --sign",
+		listCommand(), showCommand(), checkCommand(), explainCommand(), refusalsCommand(), newCommand())
+}
+
+// withCatalogue passes the definitions and secrets to a command, as a role started here would have them.
+func withCatalogue(
+	run func(*cobra.Command, *providers.Catalogue, []string) error,
+) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, _, err := config.LoadBesideDev()
+		if err != nil {
+			return err
+		}
+		catalogue, err := providers.Load(cfg.Providers.Dir)
+		if err != nil {
+			return err
+		}
+		rate := providers.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
+		return run(c, catalogue.WithSecrets(cfg.Secrets).WithRate(rate), args)
+	}
+}
+
+func showCommand() *cobra.Command {
+	return cli.WithJSON(&cobra.Command{
+		Use:     "show PROVIDER",
+		Short:   "Show a definition, merged with the ones that it extends",
+		Example: "  holdfast provider show stripe\n  holdfast provider show stripe --json | jq .definition.key",
+		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
+			p, err := cli.FindProvider(c, catalogue, args[0])
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, struct {
+				listedProvider
+
+				Definition map[string]any `json:"definition"`
+			}{newListedProvider(p), p.Tree()}, func(w io.Writer) error { return writeProvider(w, p) })
+		}),
+	})
+}
+
+// writeProvider writes a usable definition below comments.
+func writeProvider(w io.Writer, p *providers.Provider) error {
+	listed := newListedProvider(p)
+	source := string(listed.Source)
+	if p.Extends() != "" {
+		source += ", extends " + p.Extends()
+	}
+	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
+		strings.Join(p.Schemes(), " | "))
+	fmt.Fprintf(w, "# limits:  %s\n# redrive: %s\n# secrets: %s\n", lint.Limits(p), lint.RedriveOf(p),
+		strings.Join(listed.Secrets, " "))
+	if fmt.Fprintf(w, "# state:   %s", listed.Secret); listed.Because != "" {
+		fmt.Fprintf(w, " (%s)", listed.Because)
+	}
+	for _, replaced := range p.Replaced() {
+		fmt.Fprintf(w, "\n# note:    %s", replaced)
+	}
+	text, err := p.Definition()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n\n%s", text)
+	return err
 }

@@ -93,12 +93,6 @@ func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err er
 	return k, err
 }
 
-// deliveryShown is a delivery with its attempts.
-type deliveryShown struct {
-	deliveryapi.DeliveryView
-	Log []deliveryapi.AttemptView `json:"log"`
-}
-
 func showDeliveryCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "show EVENT SUBSCRIPTION",
@@ -109,7 +103,10 @@ func showDeliveryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown, err := readDelivery(c.Context(), t, k)
+			shown, err := (&deliveryapi.API{Deliveries: t.Store.Outbox}).Detail(c.Context(), k, false)
+			if errors.Is(err, event.ErrNotFound) {
+				err = cli.NotFound("event %s has no delivery for this subscription: it did not match, or is not processed yet", k.EventID)
+			}
 			if err != nil {
 				return err
 			}
@@ -118,32 +115,7 @@ func showDeliveryCommand() *cobra.Command {
 	})
 }
 
-func readDelivery(ctx context.Context, t *tools, k delivery.Key) (shown deliveryShown, err error) {
-	all, err := t.Store.Outbox.DeliveriesOf(ctx, k.EventID)
-	if err != nil {
-		return shown, err
-	}
-	attempts, err := t.Store.Outbox.AttemptsOf(ctx, k.EventID)
-	if err != nil {
-		return shown, err
-	}
-	shown.Log = []deliveryapi.AttemptView{}
-	for _, a := range attempts {
-		if a.SubscriptionID == k.SubscriptionID {
-			shown.Log = append(shown.Log, deliveryapi.WholeAttempt(a))
-		}
-	}
-	for _, d := range all {
-		if d.SubscriptionID == k.SubscriptionID {
-			shown.DeliveryView = deliveryapi.WholeDelivery(d)
-			return shown, nil
-		}
-	}
-	return shown, fmt.Errorf("event %s has no delivery for this subscription: it did not match, or is not processed yet: %w",
-		k.EventID, event.ErrNotFound)
-}
-
-func writeDelivery(w io.Writer, d deliveryShown) error {
+func writeDelivery(w io.Writer, d deliveryapi.DeliveryDetail) error {
 	status := string(d.Status)
 	if d.Waits != "" {
 		status += " (" + d.Waits + ")"
@@ -168,11 +140,7 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 	if err != nil {
 		return err
 	}
-	var attempts []delivery.Attempt
-	for _, a := range d.Log {
-		attempts = append(attempts, a.Attempt)
-	}
-	if err := WriteAttempts(w, attempts); err != nil {
+	if err := WriteAttempts(w, d.Log); err != nil {
 		return err
 	}
 	if d.Answer != "" {
@@ -185,7 +153,7 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 }
 
 // WriteAttempts lists attempts, if there are any.
-func WriteAttempts(w io.Writer, all []delivery.Attempt) error {
+func WriteAttempts(w io.Writer, all []deliveryapi.AttemptView) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -199,7 +167,7 @@ func WriteAttempts(w io.Writer, all []delivery.Attempt) error {
 }
 
 // WriteDeliveries lists the deliveries of an event, if there are any.
-func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
+func WriteDeliveries(w io.Writer, all []deliveryapi.DeliveryView) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/destination"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 func eventShowCommand() *cobra.Command {
@@ -172,11 +172,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if err := writeLinks(w, e.Entities); err != nil {
 		return err
 	}
-	var deliveries []delivery.Delivery
-	for _, d := range e.Deliveries {
-		deliveries = append(deliveries, d.Delivery)
-	}
-	if err := destination.WriteDeliveries(w, deliveries); err != nil {
+	if err := destination.WriteDeliveries(w, e.Deliveries); err != nil {
 		return err
 	}
 	return cli.WriteBody(w, e.Body.Raw)
@@ -217,4 +213,37 @@ func writeLinks(w io.Writer, links []api.Change) error {
 		table.Row(l.Kind+" "+l.ExternalID, string(l.Op), cli.Shorten(string(l.State)))
 	}
 	return table.Flush()
+}
+
+func eventAttemptsCommand() *cobra.Command {
+	return cli.WithJSON(&cobra.Command{
+		Use:     "attempts ID",
+		Short:   "Show the attempts to deliver one event",
+		Example: "  holdfast event attempts stripe:evt_123",
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			id, err := t.FindEvent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			all, err := t.Store.Outbox.AttemptsOf(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				if _, err := reader(t).EventDetail(c.Context(), id, false); err != nil {
+					return err
+				}
+			}
+			page := httpapi.List[deliveryapi.AttemptView]{Items: []deliveryapi.AttemptView{}}
+			for _, a := range all {
+				page.Items = append(page.Items, deliveryapi.WholeAttempt(a))
+			}
+			return cli.Print(c, page, func(w io.Writer) error {
+				if len(all) == 0 {
+					fmt.Fprintln(w, "no attempts yet: holdfast event show "+id)
+				}
+				return destination.WriteAttempts(w, page.Items)
+			})
+		}),
+	})
 }

@@ -112,13 +112,5 @@ func textOf(d operation.ImportDifference) string {
 	case operation.DiffersExtra:
 		return fmt.Sprintf("%s is missing from the file (%s)", name, d.EventID)
 	}
-	return fmt.Sprintf("line %d: %s: %s: imported %s, stored %s", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))
-}
-
-// valueText formats a value; "nothing" for none.
-func valueText(v []byte) string {
-	if v == nil {
-		return "nothing"
-	}
-	return cli.Shorten(string(v))
+	return fmt.Sprintf("line %d: %s: %s: imported %s, stored %s", d.Line, name, d.Field, cli.ValueText(d.There), cli.ValueText(d.Here))
 }

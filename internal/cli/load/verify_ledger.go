@@ -48,8 +48,10 @@ func VerifyLedgerCommand() *cobra.Command {
 				return err
 			}
 			if !withoutTemporal {
-				found, err := waitAgreed(c.Context(), deadline, func(ctx context.Context) ([]ledger.Finding, error) {
-					return visibility.Check(ctx, t.Temporal, check, l)
+				var found []ledger.Finding
+				err := pollUntil(c.Context(), deadline, func() (done bool, err error) { // Temporal's list of runs lags
+					found, err = visibility.Check(c.Context(), t.Temporal, check, l)
+					return !slices.ContainsFunc(found, ledger.Finding.Broken), err
 				})
 				if err != nil {
 					return fmt.Errorf("%w (--without-temporal leaves it out)", err)
@@ -77,17 +79,6 @@ func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.
 		return left == 0, err
 	})
 	return left, err
-}
-
-// waitAgreed queries Temporal until it agrees or the deadline: its list of runs lags.
-func waitAgreed(
-	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
-) (found []ledger.Finding, err error) {
-	err = pollUntil(ctx, deadline, func() (done bool, err error) {
-		found, err = check(ctx)
-		return !slices.ContainsFunc(found, ledger.Finding.Broken), err
-	})
-	return found, err
 }
 
 // pollUntil calls look at least once, and repeats it until it is done or the deadline.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/internal/buildinfo"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 )
@@ -40,4 +41,20 @@ func settings(text string) map[string]string {
 		all[name] = value
 	}
 	return all
+}
+
+// VersionCommand returns `holdfast version`.
+func VersionCommand() *cobra.Command {
+	return cli.WithJSON(&cobra.Command{
+		Use:     "version",
+		Short:   "Print the build",
+		Example: "  holdfast version\n  holdfast version --json | jq -r .revision",
+		RunE: func(c *cobra.Command, _ []string) error {
+			build := buildinfo.Read()
+			return cli.Print(c, build, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, build)
+				return err
+			})
+		},
+	})
 }

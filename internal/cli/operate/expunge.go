@@ -14,6 +14,9 @@ import (
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
+	"holdfast/operator/importer"
+	"holdfast/persistence/archive"
+	"holdfast/providers"
 	"holdfast/workflows/runs"
 )
 
@@ -91,4 +94,99 @@ func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err er
 		}
 	}
 	return total, nil
+}
+
+// planExpunge returns what an expunge would do. It reads the archive only for entities that can't be folded without it.
+func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expunged, of retention.Archived, err error) {
+	if plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), nil, id); err != nil {
+		return plan, nil, err
+	}
+	var refs []event.EntityRef
+	for _, ref := range append(slices.Clone(plan.Incomplete), plan.Collapsed...) {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	keeper, err := installation.NewArchiveKeeper(t.Cfg, t.Store)
+	if keeper == nil || err != nil || len(refs) == 0 {
+		return plan, nil, err
+	}
+	if of, err = readHistory(c, t, keeper, refs); err != nil {
+		return plan, nil, fmt.Errorf("nothing was expunged: read the archive to recompute %d entities: %w",
+			len(refs), err)
+	}
+	plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), of, id)
+	return plan, of, err
+}
+
+// readHistory reads the effects of archived events on entities.
+func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Keeper, refs []event.EntityRef) (retention.Archived, error) {
+	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []event.Entity
+	for _, ref := range refs {
+		e, err := t.Store.Read.Entity(c.Context(), ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	in, err := k.Read(c.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	reader := importer.Reader{Lookup: catalogue.Lookup, Format: importer.FormatJSON}
+	return reader.History(in, all)
+}
+
+func printPlan(c *cobra.Command, plan retention.Expunged) error {
+	return cli.Print(c, plan, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "would expunge event %s: %d row(s), %d dead letter(s), %d change(s) of %d entities\n",
+			plan.EventID, plan.Events, plan.DeadLetters, plan.Changes, plan.Entities)
+		if err != nil {
+			return err
+		}
+		return writeEntities(w, plan, "would be", "would be")
+	})
+}
+
+// writeEntities lists the entities that couldn't be folded again from the database alone.
+func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
+	for _, ref := range e.Recomputed {
+		if _, err := fmt.Fprintf(w, "%s %s recomputed from the archive\n", nameOf(ref), were); err != nil {
+			return err
+		}
+	}
+	for _, ref := range e.Incomplete {
+		text := "it lacks changes that a purge removed"
+		if slices.Contains(e.Collapsed, ref) {
+			text = "it may still contain the event's changes, collapsed with those of others"
+		}
+		if _, err := fmt.Fprintf(w, "%s %s incomplete: %s\n", nameOf(ref), are, text); err != nil {
+			return err
+		}
+	}
+	for _, ref := range e.Collapsed {
+		if slices.Contains(e.Incomplete, ref) {
+			continue
+		}
+		const text = "%s %s complete, but its collapsed history may still contain the event's changes\n"
+		if _, err := fmt.Fprintf(w, text, nameOf(ref), are); err != nil {
+			return err
+		}
+	}
+	if len(e.Incomplete) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "Check each incomplete entity with holdfast entity show. Its next snapshot or delete makes it "+
+		"complete.")
+	return err
+}
+
+// nameOf formats an entity as `holdfast entity show` accepts it.
+func nameOf(ref event.EntityRef) string {
+	return "entity " + cli.Printable(ref.Provider) + " " + cli.Printable(ref.Kind) + " " + cli.Printable(ref.ExternalID)
 }

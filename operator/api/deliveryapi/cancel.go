@@ -52,24 +52,21 @@ func (o *API) cancelDeliveries(c *fiber.Ctx) error {
 		return err
 	}
 	found, err := o.CountCancelable(c, &wanted)
-	if err != nil || body.DryRun {
-		return answerOr(c, found, err)
+	if err != nil {
+		return err
+	}
+	if body.DryRun {
+		return c.JSON(found)
 	}
 	most := found.Waiting
 	if body.Count != nil {
 		most = *body.Count
 	}
-	if found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason); found.Canceled > 0 {
-		err = nil // fewer than counted: a repeated request cancels the rest or returns the error
-	}
-	return answerOr(c, found, err)
-}
-
-func answerOr(c *fiber.Ctx, body any, err error) error {
-	if err != nil {
+	found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason)
+	if err != nil && found.Canceled == 0 {
 		return err
 	}
-	return c.JSON(body)
+	return c.JSON(found) // if there are fewer than counted, a repeated request cancels the rest or returns the error
 }
 
 func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, err error) {

@@ -2,6 +2,7 @@ package deliveryapi
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +45,8 @@ type AttemptView struct {
 	Answer string `json:"answer,omitempty"`
 }
 
-func viewAttempt(c *fiber.Ctx, a delivery.Attempt) AttemptView {
-	if httpapi.IsViewer(c) {
+func viewAttempt(viewer bool, a delivery.Attempt) AttemptView {
+	if viewer {
 		return AttemptView{Attempt: a}
 	}
 	return WholeAttempt(a)
@@ -81,15 +82,15 @@ func (o *API) Attempts(c *fiber.Ctx, eventID string) (list httpapi.List[AttemptV
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	all, err := o.Deliveries.AttemptsOf(ctx, eventID)
-	return httpapi.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
+	return httpapi.List[AttemptView]{Items: attemptsOf(httpapi.IsViewer(c), all, 0)}, err
 }
 
 // attemptsOf returns the attempts for one subscription, or for all if it is 0.
-func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []AttemptView {
+func attemptsOf(viewer bool, all []delivery.Attempt, subscription int64) []AttemptView {
 	shown := make([]AttemptView, 0, len(all))
 	for _, a := range all {
 		if subscription == 0 || a.SubscriptionID == subscription {
-			shown = append(shown, viewAttempt(c, a))
+			shown = append(shown, viewAttempt(viewer, a))
 		}
 	}
 	return shown
@@ -192,23 +193,33 @@ func (o *API) showDelivery(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	return httpapi.RespondWith(c, func(ctx context.Context) (DeliveryDetail, error) {
+		return o.Detail(ctx, k, httpapi.IsViewer(c))
+	})
+}
+
+// DeliveryDetail is a delivery with its attempts.
+type DeliveryDetail struct {
+	DeliveryView
+	Log []AttemptView `json:"log"`
+}
+
+// Detail returns a delivery as a viewer, or a role above, may see it; event.ErrNotFound if there is none.
+func (o *API) Detail(ctx context.Context, k delivery.Key, viewer bool) (detail DeliveryDetail, err error) {
 	all, err := o.Deliveries.DeliveriesOf(ctx, k.EventID)
 	if err != nil {
-		return err
+		return detail, err
+	}
+	i := slices.IndexFunc(all, func(d delivery.Delivery) bool { return d.SubscriptionID == k.SubscriptionID })
+	if i < 0 {
+		return detail, event.ErrNotFound
 	}
 	attempts, err := o.Deliveries.AttemptsOf(ctx, k.EventID)
-	if err != nil {
-		return err
+	detail.Log, detail.DeliveryView = attemptsOf(viewer, attempts, k.SubscriptionID), DeliveryView{Delivery: all[i]}
+	if !viewer {
+		detail.DeliveryView = WholeDelivery(all[i])
 	}
-	for _, d := range all {
-		if d.SubscriptionID == k.SubscriptionID {
-			return c.JSON(struct {
-				DeliveryView
-				Log []AttemptView `json:"log"`
-			}{viewDelivery(c)(d), attemptsOf(c, attempts, k.SubscriptionID)})
-		}
-	}
-	return event.ErrNotFound
+	return detail, err
 }
 
 func (o *API) changeDelivery(
@@ -273,13 +284,9 @@ func (o *API) planResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	plan, err := o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
-	if err != nil {
-		return err
-	}
-	return c.JSON(plan)
+	return httpapi.RespondWith(c, func(ctx context.Context) (operation.ResendPlan, error) {
+		return o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
+	})
 }
 
 func (o *API) startResend(c *fiber.Ctx) error {

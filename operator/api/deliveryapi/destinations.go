@@ -148,15 +148,6 @@ func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) 
 	return view, nil
 }
 
-// sendDestination responds with a destination, and with its secret if this request set one.
-func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
-	view, err := o.viewChanged(ctx, c, d, secret)
-	if err != nil {
-		return err
-	}
-	return c.JSON(view)
-}
-
 const conditionUnknown = "the change is saved, but its condition can't be read now"
 
 // viewChanged is viewOf after a change. It shows a new secret even if reads fail: no other response ever has it.
@@ -307,7 +298,7 @@ func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 			if err != nil {
 				return err
 			}
-			return o.sendDestination(ctx, c, d, "")
+			return httpapi.Respond(c, func(c *fiber.Ctx) (DestinationView, error) { return o.viewChanged(ctx, c, d, "") })
 		})
 	}
 }
@@ -353,6 +344,6 @@ func (o *API) rotateSecret(of named) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		return o.sendDestination(ctx, c, d, secret)
+		return httpapi.Respond(c, func(c *fiber.Ctx) (DestinationView, error) { return o.viewChanged(ctx, c, d, secret) })
 	}
 }

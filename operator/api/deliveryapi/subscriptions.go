@@ -366,11 +366,7 @@ func (o *API) checkSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	found, err := o.Trials.Check(ctx, name, which)
-	if err != nil {
-		return err
-	}
-	return c.JSON(httpapi.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+	return httpapi.RespondWith(c, func(ctx context.Context) (httpapi.List[delivery.Finding], error) {
+		return httpapi.ListOf(o.Trials.Check(ctx, name, which))
+	})
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"holdfast/internal/printable"
 )
 
 // functions returns the template functions: our own and the pages'.
@@ -188,13 +190,7 @@ func proseElement(text string) template.HTML {
 }
 
 // Clip cuts a text after some characters.
-func Clip(most int, text any) string {
-	runes := []rune(fmt.Sprint(text))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
-}
+func Clip(most int, text any) string { return printable.Shorten(fmt.Sprint(text), most) }
 
 // Indented indents JSON and keeps its numbers unchanged. Anything else stays as it is.
 func Indented(raw any) string {
