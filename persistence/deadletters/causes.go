@@ -30,10 +30,7 @@ func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause,
 	list.Args = []any{event.MaxPage}
 	list.Where("state IN ('open', 'redriving', 'exhausted')")
 	list.Equal("provider", provider)
-	rows, err := s.db.Query(ctx, list.Statement()+ofCause+worstCauses, list.Args...)
-	if err != nil {
-		return nil, postgres.Failure("group dead letters", err)
-	}
+	rows := s.db.Rows(ctx, list.Statement()+ofCause+worstCauses, list.Args...)
 	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c operation.Cause, err error) {
 		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Redriving,
 			&c.Oldest, &c.Newest, &c.Example)

@@ -68,10 +68,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 		list.Where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
 	}
 	sql, args := list.Page("last_failed_at DESC, id DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list dead letters", err)
-	}
+	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
 		return scanDeadLetter(row)
 	})

@@ -25,9 +25,12 @@ func ColumnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {
 	return providers, kinds, ids
 }
 
+// RefColumns returns the columns of a reference, to scan a row into.
+func RefColumns(r *event.EntityRef) []any { return []any{&r.Provider, &r.Kind, &r.ExternalID} }
+
 // ScanRef scans a reference.
 func ScanRef(row pgx.CollectableRow) (r event.EntityRef, err error) {
-	return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
+	return r, row.Scan(RefColumns(&r)...)
 }
 
 // ScanOrdered scans a link as a change with its place in the order of its entity.

@@ -64,27 +64,18 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		})
 		return err
 	})
-	b.Queue(countDestinations).Query(func(rows pgx.Rows) error {
-		var breaker delivery.BreakerState
-		var state delivery.DestinationState
-		var n int64
-		_, err := pgx.ForEachRow(rows, []any{&breaker, &state, &n}, func() error {
-			stats.Breakers[breaker] += n
-			stats.States[state] += n
-			return nil
-		})
-		return err
-	})
-	b.Queue(namesFailing, delivery.MaxFailing).Query(func(rows pgx.Rows) error {
-		var name string
-		var breaker delivery.BreakerState
-		_, err := pgx.ForEachRow(rows, []any{&name, &breaker}, func() error {
-			stats.Failing = append(stats.Failing, name)
-			stats.FailingBreakers[name] = breaker
-			return nil
-		})
-		return err
-	})
+	var breaker delivery.BreakerState
+	var state delivery.DestinationState
+	var n int64
+	b.Queue(countDestinations).Query(postgres.ForEach([]any{&breaker, &state, &n}, func() {
+		stats.Breakers[breaker] += n
+		stats.States[state] += n
+	}))
+	var name string
+	b.Queue(namesFailing, delivery.MaxFailing).Query(postgres.ForEach([]any{&name, &breaker}, func() {
+		stats.Failing = append(stats.Failing, name)
+		stats.FailingBreakers[name] = breaker
+	}))
 	b.Queue(leastRotated).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&stats.OldestSecret)
 		stats.OldestSecret = postgres.UTC(stats.OldestSecret)

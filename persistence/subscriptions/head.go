@@ -80,7 +80,8 @@ func (k *known) isRead() bool {
 // update holds what has changed since a version. It may include changes made after the head was read; these are read again.
 type update struct {
 	since, head int64
-	// isReset means that the cache belongs to a history that a failover or a restored dump has replaced. The update is complete then.
+	// isReset means that the cache belongs to a history that a failover or a restored dump has replaced. The update is then
+	// complete.
 	isReset       bool
 	destinations  []destination
 	subscriptions []delivery.Subscription
@@ -132,11 +133,8 @@ func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
 func queueChanges(b *pgx.Batch, since int64) *update {
 	c := &update{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
-	b.Queue(listVariables).Query(func(rows pgx.Rows) error {
-		var name string
-		_, err := pgx.ForEachRow(rows, []any{&name}, func() error { c.variables[name] = true; return nil })
-		return err
-	})
+	var name string
+	b.Queue(listVariables).Query(postgres.ForEach([]any{&name}, func() { c.variables[name] = true }))
 	b.Queue(changedDestinations, withoutTimeline(since)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := c.scanDestination(rows); err != nil {

@@ -20,12 +20,8 @@ UPDATE destination_states
 
 // ProbeDestination makes a failing destination due now, before its breaker would. Event.ErrNotFound: there is no such
 // destination, or it is not ready.
-func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error) {
-	c, err := s.probe(ctx, nameOrID, by)
-	return c, postgres.Failure("probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
-}
-
-func (s *Store) probe(ctx context.Context, nameOrID string, by oversight.Actor) (c delivery.Condition, err error) {
+func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (c delivery.Condition, err error) {
+	defer postgres.Annotate(&err, "probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100))
 	var id int64
 	var name string
 	if err := s.db.QueryRow(ctx, idOfDestination, postgres.Clean(nameOrID), number(nameOrID)).Scan(&id, &name); err != nil {

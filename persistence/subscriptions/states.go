@@ -75,14 +75,8 @@ var auditOfState = map[delivery.DestinationState]oversight.AuditAction{
 // matching events are queued in each state. Event.ErrNotFound: there is no such destination.
 func (s *Store) SetDestinationState(
 	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
-) (delivery.Condition, error) {
-	c, err := s.setDestinationState(ctx, nameOrID, to, by)
-	return c, postgres.Failure("set state of destination "+postgres.Clean(nameOrID), err)
-}
-
-func (s *Store) setDestinationState(
-	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 ) (c delivery.Condition, err error) {
+	defer postgres.Annotate(&err, "set state of destination "+postgres.Clean(nameOrID))
 	action, ok := auditOfState[to]
 	if !ok {
 		return c, event.Rejectf("invalid_state", "a destination is ready, paused or disabled")

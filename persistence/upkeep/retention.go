@@ -286,10 +286,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	b.Queue(sql, args...).Query(postgres.Collect(&ids, pgx.RowTo[string]))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return 0, err
