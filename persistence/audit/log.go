@@ -93,3 +93,9 @@ func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversig
 	})
 	return page, postgres.Failure("list audit log", err)
 }
+
+// Store keeps the audit log and the sessions. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

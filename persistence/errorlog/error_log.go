@@ -120,3 +120,9 @@ func scanError(row pgx.CollectableRow) (e oversight.ErrorEntry, err error) {
 	e.At = e.At.UTC()
 	return e, err
 }
+
+// Store keeps the error log. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

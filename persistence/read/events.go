@@ -64,3 +64,9 @@ func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }
+
+// Store queries events and entities. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

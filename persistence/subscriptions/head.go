@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
 
 	"holdfast/delivery"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -229,4 +231,29 @@ func (s *Store) Unreadable(ctx context.Context) ([]string, error) {
 	s.known.mu.RLock()
 	defer s.known.mu.RUnlock()
 	return slices.Sorted(maps.Values(s.known.unreadable)), nil
+}
+
+// Config configures a Store. Its zero value stores secrets in clear, and resolves no variables.
+type Config struct {
+	Sealer  Sealer
+	Secrets func(name string) []string
+	// Reserved reports whether a variable is Holdfast's own; nil reserves none.
+	Reserved func(name string) bool
+}
+
+// Sealer encrypts secrets, and decrypts them.
+type Sealer = postgres.Sealer
+
+// Store stores destinations and subscriptions. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	outbox *outbox.Store
+	cfg    Config
+	known  *known
+	looks  singleflight.Group
+}
+
+// New makes a Store that queues deliveries with o.
+func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
+	return &Store{db: db, outbox: o, cfg: cfg, known: newKnown()}
 }

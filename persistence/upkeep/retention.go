@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -315,4 +316,18 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 		s.purgedTo.Store(&last)
 	}
 	return int64(len(ids)), err
+}
+
+// Store purges and expunges data. It is safe for concurrent use.
+type Store struct {
+	db       *postgres.DB
+	writer   *writer.Store
+	entities *entities.Store
+	// purgedTo is the last event that a purge has removed; nil if the next one begins at the oldest.
+	purgedTo atomic.Pointer[string]
+}
+
+// New makes a Store that writes events with w and folds entities with e.
+func New(db *postgres.DB, w *writer.Store, e *entities.Store) *Store {
+	return &Store{db: db, writer: w, entities: e}
 }
