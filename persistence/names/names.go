@@ -5,7 +5,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/postgres"
 )
 
 // A kind of entity may have several names: see event.Name. A transaction that writes an entity by a name holds the locks of that
@@ -69,9 +68,10 @@ func QueueLocks(b *pgx.Batch, given []event.EntityRef, locked map[event.EntityRe
 	providers, kinds, names := entities.ColumnsOfRefs(given)
 	var ref event.EntityRef
 	var void string
-	b.Queue(lockNames, providers, kinds, names).Query(postgres.ForEach(append(entities.RefColumns(&ref), &void), func() {
-		locked[ref] = true
-	}))
+	b.Queue(lockNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, append(entities.RefColumns(&ref), &void), func() error { locked[ref] = true; return nil })
+		return err
+	})
 	QueueKnown(b, given, known)
 }
 
@@ -81,18 +81,23 @@ func QueueKnown(b *pgx.Batch, given []event.EntityRef, known *Identities) {
 	var name event.EntityRef
 	var id string
 	var rank int
-	b.Queue(readNames, providers, kinds, names).Query(postgres.ForEach(append(entities.RefColumns(&name), &id, &rank), func() {
-		known.add(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
-	}))
+	b.Queue(readNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, append(entities.RefColumns(&name), &id, &rank), func() error {
+			known.add(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
+			return nil
+		})
+		return err
+	})
 }
 
 // QueueLocked finds names that another transaction has locked.
 func QueueLocked(b *pgx.Batch, given []event.EntityRef, held map[event.EntityRef]bool) {
 	providers, kinds, names := entities.ColumnsOfRefs(given)
 	var ref event.EntityRef
-	b.Queue(lockedNames, providers, kinds, names).Query(postgres.ForEach(entities.RefColumns(&ref), func() {
-		held[ref] = true
-	}))
+	b.Queue(lockedNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, entities.RefColumns(&ref), func() error { held[ref] = true; return nil })
+		return err
+	})
 }
 
 // QueueLocksOfEvent locks the names of the entities that an event is linked to.
