@@ -282,3 +282,36 @@ func checkJQ(p *definition.Problems, field string, source JQ) {
 		p.Add(field, "%s", err)
 	}
 }
+
+// MustBeNew as a Version only creates, and never changes a stored object. A positive Version changes only that version, and 0
+// changes any.
+const MustBeNew = -1
+
+// CheckVersion rejects a change of an outdated version; stored is 0 if the object doesn't exist. The error has the code
+// event.CodeChangedMeanwhile.
+func CheckVersion(wanted, stored int64) error {
+	switch {
+	case wanted == 0, wanted == stored, wanted == MustBeNew && stored == 0:
+		return nil
+	case wanted == MustBeNew:
+		return event.Rejectf(event.CodeChangedMeanwhile, "it was created by another request at the same time; nothing was changed")
+	}
+	return event.Rejectf(event.CodeChangedMeanwhile,
+		"it was changed by another request at the same time; read it again and repeat the change")
+}
+
+// Warnings reports likely mistakes in a selection: providers missing from known, the defined ones, and unsupported wildcards.
+func (e Events) Warnings(known []string) (warnings []string) {
+	for _, name := range e.Providers {
+		if !slices.Contains(known, name) {
+			warnings = append(warnings,
+				fmt.Sprintf("events.providers: no definition is called %q; list them with: holdfast provider list", name))
+		}
+	}
+	for _, pattern := range e.Types {
+		if strings.ContainsAny(pattern, "?[]{}") {
+			warnings = append(warnings, fmt.Sprintf("events.types: %q: * is the only wildcard; other characters match literally", pattern))
+		}
+	}
+	return warnings
+}

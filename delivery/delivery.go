@@ -203,3 +203,50 @@ type Transition struct {
 	// Disabled is the reason if the destination was disabled.
 	Disabled string
 }
+
+// Codes of deliveries that ended without an attempt, also used in the SQL of the outbox. Senders define the codes of attempts.
+const (
+	// CodeLostLeases: the delivery was leased repeatedly and no process reported a result.
+	CodeLostLeases = "lost_leases"
+	// CodeExpired: the delivery was open for longer than Destination.Keep.
+	CodeExpired = "expired"
+	// CodeDeleted: its subscription or destination was deleted.
+	CodeDeleted  = "deleted"
+	CodeCanceled = "canceled"
+	// CodeUnreadable: this release can't read the destination's settings. Nothing is delivered until it is applied again.
+	CodeUnreadable = "unreadable_destination"
+	// CodeLateStart: the attempt couldn't start in the slot that the rate limit gave it.
+	CodeLateStart = "late_start"
+	CodeExpunged  = "expunged"
+)
+
+// LeaseRequest limits what a process leases.
+type LeaseRequest struct {
+	Limit int
+	// Room returns how many more attempts each destination may start. It is called once, with the candidates in the order in which
+	// they are served; nil means unlimited.
+	Room func(destinations []int64) []int
+	// Without excludes destinations.
+	Without []int64
+	// Only restricts the lease to these destinations, unless it is nil.
+	Only []int64
+}
+
+// Query selects deliveries, the newest event first. Empty fields do not restrict.
+type Query struct {
+	EventID        string
+	SubscriptionID int64
+	DestinationID  int64
+	Status         Status
+	// Open selects pending, processing and retrying deliveries, Undelivered also failed ones.
+	Open, Undelivered bool
+	// Since and Until bound when the event was accepted: Since ≤ time < Until.
+	Since, Until time.Time
+	// Before is the last delivery of the previous page; nil for the first page.
+	Before *Key
+	// Limit is 1 to event.MaxPage; 0 means event.MaxPage.
+	Limit int
+}
+
+// MaxCanceled bounds how many pending deliveries one request cancels. Repeat the request to cancel more.
+const MaxCanceled = 10_000

@@ -2,9 +2,15 @@ package delivery
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
+
+	"holdfast/providers/definition"
 )
 
 // Headers are sent with each request. Their values are secret and stored apart from the settings, which have only the names. Only
@@ -62,4 +68,67 @@ func (h *Headers) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	return json.Unmarshal(text, (*map[string]string)(h))
+}
+
+// Redacted removes everything that may be a secret: header values, the URL after its host, and a secret pasted in place of a
+// variable name.
+func (d Destination) Redacted() Destination {
+	if d = d.Shown(); d.HTTP != nil {
+		d.HTTP.URL = hostOf(d.HTTP.URL)
+	}
+	return d
+}
+
+// Shown returns the destination for users who may change it.
+func (d Destination) Shown() Destination {
+	if d.HTTP == nil {
+		return d
+	}
+	shown := *d.HTTP
+	shown.Headers = shown.Headers.Masked()
+	if shown.Secrets != "" && !IsVariable(shown.Secrets) {
+		shown.Secrets = MaskedHeader
+	}
+	d.HTTP = &shown
+	return d
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// MaxPEM bounds certificates and keys, in bytes, as text or as a file.
+const MaxPEM = 1 << 20
+
+// IsPEM reports whether a certificate authority is PEM text rather than a path.
+func IsPEM(ca string) bool { return strings.HasPrefix(strings.TrimSpace(ca), "-----BEGIN ") }
+
+// checkCA checks PEM text and never repeats it in an error: it may be a pasted key. Files are checked when they are read.
+func checkCA(p *definition.Problems, ca string) {
+	if len(ca) > MaxPEM {
+		p.Add("http.ca", "is longer than %d bytes", MaxPEM)
+		return
+	}
+	if !IsPEM(ca) {
+		if strings.ContainsAny(ca, "\r\n\x00") {
+			p.Add("http.ca", "must be certificates in PEM, or the path of one file")
+		}
+		return
+	}
+	rest := []byte(ca)
+	for len(strings.TrimSpace(string(rest))) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			p.Add("http.ca", "must hold certificates in PEM, and nothing else")
+			return
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			p.Add("http.ca", "holds a certificate that can't be read")
+			return
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package delivery
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Health is the state set by an operator, or else the state that the attempts show.
 type Health string
@@ -63,4 +66,48 @@ func (c Condition) NextStep(how Remedies) string {
 	case HealthReady:
 	}
 	return ""
+}
+
+// Recent summarizes the last deliveries of a destination that have ended.
+type Recent struct {
+	DestinationID int64
+	// Ended counts the deliveries in the sample, Delivered the successful ones.
+	Ended, Delivered int64
+	// P95 is the 95th percentile of the duration of successful deliveries, in milliseconds; 0 without any.
+	P95    int
+	LastAt time.Time
+}
+
+// Success returns Delivered/Ended; 0 without any.
+func (r Recent) Success() float64 {
+	if r.Ended == 0 {
+		return 0
+	}
+	return float64(r.Delivered) / float64(r.Ended)
+}
+
+// Stats counts open deliveries and the states of destinations.
+type Stats struct {
+	// Open counts open deliveries by status: pending, processing, retrying.
+	Open []OpenCount `json:"open"`
+	// Breakers and States count destinations.
+	Breakers map[BreakerState]int64     `json:"breakers"`
+	States   map[DestinationState]int64 `json:"states"`
+	// Failing names failing destinations, longest first, at most MaxFailing. FailingBreakers has their breakers.
+	Failing         []string                `json:"troubled,omitempty"`
+	FailingBreakers map[string]BreakerState `json:"-"`
+	// DeadLetters counts unresolved dead letters of deliveries.
+	DeadLetters int64 `json:"dead_letters"`
+	// OldestSecret is when the oldest stored secret was set. Secrets in variables have no age.
+	OldestSecret *time.Time `json:"oldest_secret,omitempty"`
+}
+
+// MaxFailing bounds Stats.Failing.
+const MaxFailing = 20
+
+// OpenCount counts open deliveries; Oldest is when the oldest was queued.
+type OpenCount struct {
+	Status Status     `json:"status"`
+	Count  int64      `json:"count"`
+	Oldest *time.Time `json:"oldest,omitempty"`
 }

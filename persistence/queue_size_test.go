@@ -37,7 +37,7 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 		{"lease", "WITH room AS", 3000, func() error {
 			return second2(db.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 50}))
 		}},
-		{"look again", "SET breaker = CASE WHEN n.turns", 3000, func() error {
+		{"schedule next", "SET breaker = CASE WHEN n.transitions", 3000, func() error {
 			db.queue(2, 1)
 			return second2(db.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 50}))
 		}},

@@ -1,12 +1,17 @@
 package webhook
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -90,3 +95,86 @@ var (
 	errAuthority = errors.New("the certificate authority contains no certificate")
 	errPair      = errors.New("the client's certificate and key don't match")
 )
+
+// Options configure a Client.
+type Options struct {
+	// AllowPrivate allows loopback, private and other non-public addresses.
+	AllowPrivate bool
+}
+
+const maxAnswerBytes = 256 << 10
+
+// Client sends requests to external addresses and reads the responses.
+type Client struct {
+	http *http.Client
+}
+
+// NewClient returns a client.
+func NewClient(o Options) *Client {
+	return &Client{newHTTP(newDialer(guard{everything: o.AllowPrivate}), nil)}
+}
+
+// Answer is a response.
+type Answer struct {
+	Status      int
+	ContentType string
+	// Body is complete: a longer response than 256 KiB is an error.
+	Body []byte
+}
+
+// Post sends a body and returns the response, whatever its status. Errors don't contain the address, which may hold a secret.
+func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte) (Answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, &Error{Code: codeAddress, Reason: "the address is malformed"}
+	}
+	request.Header = header
+	response, err := c.http.Do(request)
+	if err != nil {
+		return Answer{}, failure(err)
+	}
+	defer func() { _ = response.Body.Close() }() // nothing more to read
+	answer := Answer{Status: response.StatusCode, ContentType: response.Header.Get("Content-Type")}
+	answer.Body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	if err != nil {
+		return Answer{}, failure(err)
+	}
+	if len(answer.Body) > maxAnswerBytes {
+		return Answer{}, &Error{Code: codeAnswer, Reason: fmt.Sprintf("the response is longer than %d bytes", maxAnswerBytes)}
+	}
+	return answer, nil
+}
+
+// Limits of a request, in addition to the caller's context.
+const (
+	connectTimeout   = 5 * time.Second
+	maxHeaderBytes   = 16 << 10
+	idleConns        = 1024
+	idleConnsPerHost = 64
+	idleTimeout      = time.Minute
+	pingAfter        = 15 * time.Second
+)
+
+// newDialer only connects to addresses that the guard allows.
+func newDialer(g guard) *net.Dialer { return &net.Dialer{Timeout: connectTimeout, Control: g.control} }
+
+// newHTTP returns a client that follows no redirects and decompresses nothing. A nil config uses the system's certificates.
+func newHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  nil, // the guard can't check what a proxy connects to
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        config,
+			TLSHandshakeTimeout:    connectTimeout,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			MaxIdleConns:           idleConns,
+			MaxIdleConnsPerHost:    idleConnsPerHost,
+			IdleConnTimeout:        idleTimeout,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+			// Without pings, attempts on a dead HTTP/2 connection would time out one after another.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: connectTimeout},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -85,10 +85,7 @@ func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversig
 		list.Where("(at, id) < (SELECT at, id FROM audit_log WHERE id = %s)", q.Before)
 	}
 	sql, args := list.Page("at DESC, id DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list audit log", err)
-	}
+	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e oversight.AuditEntry, err error) {
 		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Object, &e.RequestID, &e.Reason, &e.Detail)
 		e.At = e.At.UTC()
@@ -96,3 +93,9 @@ func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversig
 	})
 	return page, postgres.Failure("list audit log", err)
 }
+
+// Store keeps the audit log and the sessions. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

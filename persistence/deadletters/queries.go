@@ -9,7 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
 )
 
 const deadLetterColumns = `
@@ -68,10 +70,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 		list.Where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
 	}
 	sql, args := list.Page("last_failed_at DESC, id DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list dead letters", err)
-	}
+	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
 		return scanDeadLetter(row)
 	})
@@ -116,4 +115,43 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	d.Failure.At, d.ResolvedAt = d.LastFailed, postgres.UTC(d.ResolvedAt)
 	d.DiscardedAt, d.NextRedriveAt = postgres.UTC(d.DiscardedAt), postgres.UTC(d.NextRedriveAt)
 	return d, nil
+}
+
+// Store stores dead letters and redrives. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	writer *writer.Store
+}
+
+// New makes a Store that writes events with w.
+func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }
+
+// groupByCause reads only the index of causes, since rows contain bodies.
+const groupByCause = `
+SELECT provider, step, error_class, error_code, rule,
+       coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), ''),
+       count(*) FILTER (WHERE state = 'open'), count(*) FILTER (WHERE state = 'exhausted'),
+       count(*) FILTER (WHERE state = 'redriving'), min(first_failed_at), max(last_failed_at), max(id)
+  FROM dead_letters`
+
+const (
+	ofCause     = ` GROUP BY provider, step, error_class, error_code, rule, subscription_id`
+	worstCauses = ` ORDER BY count(*) DESC, provider, step, error_class, error_code, rule, subscription_id LIMIT $1`
+)
+
+// Causes groups the dead letters that are open, exhausted or redriving by why they failed: largest first, up to event.MaxPage. An
+// empty provider means all.
+func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause, error) {
+	list := postgres.NewList(groupByCause)
+	list.Args = []any{event.MaxPage}
+	list.Where("state IN ('open', 'redriving', 'exhausted')")
+	list.Equal("provider", provider)
+	rows := s.db.Rows(ctx, list.Statement()+ofCause+worstCauses, list.Args...)
+	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c operation.Cause, err error) {
+		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Redriving,
+			&c.Oldest, &c.Newest, &c.Example)
+		c.Oldest, c.Newest = c.Oldest.UTC(), c.Newest.UTC()
+		return c, err
+	})
+	return causes, postgres.Failure("group dead letters", err)
 }

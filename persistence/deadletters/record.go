@@ -48,11 +48,8 @@ UPDATE events SET status = 'dead', outcome = NULL
 // which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is stored if the
 // error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError, since the event
 // that owns the key counts.
-func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
-	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))
-}
-
-func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error {
+func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) (err error) {
+	defer postgres.Annotate(&err, "record dead letter of event "+postgres.Clean(d.Receipt.ID))
 	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
 	claim.Queue(b)
 	tx, err := s.db.Begin(ctx, b)

@@ -40,12 +40,8 @@ type redriveRow struct {
 // ClaimPage claims the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same time, and
 // moves its cursor behind them, in one transaction: if it is killed before its commit it has done nothing; after it, Unstarted
 // finds what it claimed. It claims nothing for a redrive that isn't running.
-func (s *Redrives) ClaimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
-	page, err := s.claimPage(ctx, id, n, inFlight)
-	return page, postgres.Failure("claim page of redrive "+postgres.Clean(id), err)
-}
-
-func (s *Redrives) claimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
+func (s *Redrives) ClaimPage(ctx context.Context, id string, n, inFlight int) (_ operation.RedrivePage, err error) {
+	defer postgres.Annotate(&err, "claim page of redrive "+postgres.Clean(id))
 	var r redriveRow
 	b := &pgx.Batch{}
 	b.Queue(lockRedrive, postgres.Clean(id)).QueryRow(r.scan)
@@ -75,10 +71,7 @@ func claimNext(ctx context.Context, t *postgres.Transaction, id string, r *redri
 	redrivable(list, r.filter)
 	sql, args := list.Page("id", n)
 	b := &pgx.Batch{}
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-		return err
-	})
+	b.Queue(sql, args...).Query(postgres.Collect(&ids, pgx.RowTo[int64]))
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}

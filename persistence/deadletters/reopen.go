@@ -75,12 +75,9 @@ func isAlone(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter) (
 	}
 	decisions := map[string]decision{}
 	b := &pgx.Batch{}
-	b.Queue(lockDecisions, ids).Query(func(rows pgx.Rows) error {
-		var id string
-		var v decision
-		_, err := pgx.ForEachRow(rows, []any{&id, &v.outcome, &v.replacedBy}, func() error { decisions[id] = v; return nil })
-		return err
-	})
+	var id string
+	var v decision
+	b.Queue(lockDecisions, ids).Query(postgres.ForEach([]any{&id, &v.outcome, &v.replacedBy}, func() { decisions[id] = v }))
 	if err := t.Send(ctx, b); err != nil {
 		return false, err
 	}

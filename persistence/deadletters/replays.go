@@ -61,14 +61,8 @@ UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = 
 // over.
 func (s *Store) ClaimForReplay(
 	ctx context.Context, owner string, id int64, actor oversight.Actor,
-) (event.DeadLetter, error) {
-	d, err := s.claimForReplay(ctx, owner, id, actor)
-	return d, postgres.Failure("claim dead letter "+strconv.FormatInt(id, 10), err)
-}
-
-func (s *Store) claimForReplay(
-	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (d event.DeadLetter, err error) {
+	defer postgres.Annotate(&err, "claim dead letter "+strconv.FormatInt(id, 10))
 	b := &pgx.Batch{}
 	b.Queue(claimForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
 		d, err = scanDeadLetterWithBody(row)
@@ -97,10 +91,7 @@ func (s *Store) refuseReplay(ctx context.Context, id int64) error {
 // Unstarted returns the first n dead letters that an owner has claimed and not marked as started, because it was killed. Their
 // runs may have been started all the same.
 func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
-	rows, err := s.db.Query(ctx, selectUnstarted, owner, n)
-	if err != nil {
-		return nil, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
-	}
+	rows := s.db.Rows(ctx, selectUnstarted, owner, n)
 	letters, err := pgx.CollectRows(rows, collectDeadLetter)
 	return letters, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
 }
@@ -132,8 +123,5 @@ func collectDeadLetter(row pgx.CollectableRow) (event.DeadLetter, error) {
 }
 
 func queueClaim(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any) {
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, collectDeadLetter)
-		return err
-	})
+	b.Queue(sql, args...).Query(postgres.Collect(into, collectDeadLetter))
 }

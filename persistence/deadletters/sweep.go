@@ -71,10 +71,8 @@ func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]o
 	}
 	var positions []int
 	b := &pgx.Batch{}
-	b.Queue(selectUnrecorded, ids, runIDs, failed, closed, providers, keys, fromOutside).Query(func(rows pgx.Rows) (err error) {
-		positions, err = pgx.CollectRows(rows, pgx.RowTo[int])
-		return err
-	})
+	b.Queue(selectUnrecorded, ids, runIDs, failed, closed, providers, keys, fromOutside).
+		Query(postgres.Collect(&positions, pgx.RowTo[int]))
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("compare runs", err)
 	}
@@ -101,11 +99,8 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	}
 	stored := map[string]bool{}
 	b := &pgx.Batch{}
-	b.Queue(selectStored, wanted).Query(func(rows pgx.Rows) error {
-		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { stored[id] = true; return nil })
-		return err
-	})
+	var id string
+	b.Queue(selectStored, wanted).Query(postgres.ForEach([]any{&id}, func() { stored[id] = true }))
 	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
@@ -115,10 +110,7 @@ func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.
 	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
 	}
-	rows, err := s.db.Query(ctx, selectStale, redriveLease, after, n)
-	if err != nil {
-		return nil, postgres.Failure("list stale redrives", err)
-	}
+	rows := s.db.Rows(ctx, selectStale, redriveLease, after, n)
 	stale, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
 	return stale, postgres.Failure("list stale redrives", err)
 }

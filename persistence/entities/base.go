@@ -166,10 +166,7 @@ func (s *Store) Collapse(ctx context.Context, purged []string, bound string) err
 	var refs []event.EntityRef
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(collapsible, purged, s.every).Query(func(rows pgx.Rows) (err error) {
-		refs, err = pgx.CollectRows(rows, ScanRef)
-		return err
-	})
+	b.Queue(collapsible, purged, s.every).Query(postgres.Collect(&refs, ScanRef))
 	if err := s.db.SendRead(ctx, b); err != nil {
 		return err
 	}

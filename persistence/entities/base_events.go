@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 )
 
 // knownChanges is for how many changes of a base the events are listed: 1.6 MB per entity. Of older ones, only the base's first
@@ -62,8 +63,5 @@ func queueBaseEvents(b *pgx.Batch, ref event.EntityRef, all []event.OrderedChang
 
 // QueueCovering finds the entities of a provider whose base covers an event, or may.
 func QueueCovering(b *pgx.Batch, provider, eventID string, into *[]event.EntityRef) {
-	b.Queue(coveringBases, provider, eventID).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, ScanRef)
-		return err
-	})
+	b.Queue(coveringBases, provider, eventID).Query(postgres.Collect(into, ScanRef))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 )
 
 // linksPerCheckpoint is the number of changes between two checkpoints of an entity. A change that is slightly out of order reads
@@ -64,18 +65,16 @@ func queueCheckpoints(b *pgx.Batch, lives []*Life, every int64) {
 }
 
 func columnsOfCheckpoints(made []checkpoint) []any {
-	var (
-		providers, kinds, ids, events, states []string
-		links                                 []int64
-		versions                              []*int64
-		times, latest                         []time.Time
-		deleted                               []bool
-	)
-	for _, c := range made {
-		providers, kinds, ids = append(providers, c.Provider), append(kinds, c.Kind), append(ids, c.ExternalID)
-		links, versions, times = append(links, c.links), append(versions, c.Last.Version), append(times, c.Last.OccurredAt)
-		events, latest = append(events, c.Last.EventID), append(latest, c.latest)
-		states, deleted = append(states, string(c.State)), append(deleted, c.Deleted)
+	return []any{
+		postgres.Column(made, func(c checkpoint) string { return c.Provider }),
+		postgres.Column(made, func(c checkpoint) string { return c.Kind }),
+		postgres.Column(made, func(c checkpoint) string { return c.ExternalID }),
+		postgres.Column(made, func(c checkpoint) int64 { return c.links }),
+		postgres.Column(made, func(c checkpoint) *int64 { return c.Last.Version }),
+		postgres.Column(made, func(c checkpoint) time.Time { return c.Last.OccurredAt }),
+		postgres.Column(made, func(c checkpoint) string { return c.Last.EventID }),
+		postgres.Column(made, func(c checkpoint) time.Time { return c.latest }),
+		postgres.Column(made, func(c checkpoint) string { return string(c.State) }),
+		postgres.Column(made, func(c checkpoint) bool { return c.Deleted }),
 	}
-	return []any{providers, kinds, ids, links, versions, times, events, latest, states, deleted}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 )
 
 // A purge removes the changes before a purged snapshot or delete, and keeps that one. Its row then shows what isn't known any
@@ -36,15 +37,12 @@ SELECT version, occurred_at, event_id::text FROM event_entities AS l
 
 // queuePurged runs one of these statements.
 func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event.Order)) {
-	b.Queue(sql, ref.Provider, ref.Kind, ref.ExternalID).Query(func(rows pgx.Rows) error {
-		var o event.Order
-		_, err := pgx.ForEachRow(rows, []any{&o.Version, &o.OccurredAt, &o.EventID}, func() error {
-			o.OccurredAt = o.OccurredAt.UTC()
-			found(o)
-			return nil
-		})
-		return err
-	})
+	var o event.Order
+	columns := []any{&o.Version, &o.OccurredAt, &o.EventID}
+	b.Queue(sql, ref.Provider, ref.Kind, ref.ExternalID).Query(postgres.ForEach(columns, func() {
+		o.OccurredAt = o.OccurredAt.UTC()
+		found(o)
+	}))
 }
 
 // markLost records that changes between the start of the fold and a purged reset that had not occurred are removed.

@@ -1,9 +1,12 @@
 package entities
 
 import (
+	"context"
+
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 )
 
 // A link changes its entity or only mentions it, and each of the two has an index in fold order. A statement that needs both must
@@ -25,9 +28,12 @@ func ColumnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {
 	return providers, kinds, ids
 }
 
+// RefColumns returns the columns of a reference, to scan a row into.
+func RefColumns(r *event.EntityRef) []any { return []any{&r.Provider, &r.Kind, &r.ExternalID} }
+
 // ScanRef scans a reference.
 func ScanRef(row pgx.CollectableRow) (r event.EntityRef, err error) {
-	return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
+	return r, row.Scan(RefColumns(&r)...)
 }
 
 // ScanOrdered scans a link as a change with its place in the order of its entity.
@@ -39,4 +45,26 @@ func ScanOrdered(row pgx.Row, more ...any) (c event.OrderedChange, err error) {
 	err = row.Scan(append(columns, more...)...)
 	c.Order.Version, c.Order.OccurredAt = c.Change.Version, c.Order.OccurredAt.UTC()
 	return c, err
+}
+
+// entityNamed selects the entity that a name stands for, and its other names.
+const entityNamed = `
+SELECT e.external_id, ARRAY (
+       SELECT name FROM entity_names WHERE provider = $1 AND kind = $2 AND external_id = e.external_id ORDER BY name LIMIT $4)
+  FROM (SELECT coalesce((SELECT external_id FROM entity_names WHERE provider = $1 AND kind = $2 AND name = $3), $3::text)
+            AS external_id) AS e`
+
+// Named resolves any name of an entity, and returns its other names, up to event.MaxPage. An unknown name stands for itself.
+func Named(
+	ctx context.Context, db *postgres.DB, ref event.EntityRef,
+) (named event.EntityRef, others []string, err error) {
+	named = event.EntityRef{
+		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
+	}
+	err = db.QueryRow(ctx, entityNamed, named.Provider, named.Kind, named.ExternalID, event.MaxPage).
+		Scan(&named.ExternalID, &others)
+	if len(others) == 0 {
+		others = nil
+	}
+	return named, others, err
 }

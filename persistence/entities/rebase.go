@@ -102,24 +102,15 @@ func (r *rebasing) read(ctx context.Context, t *postgres.Transaction) error {
 	last := r.archived[len(r.archived)-1].Order
 	version, at, id := orderArgs(last)
 	b := &pgx.Batch{}
-	b.Queue(changesUntil, r.Provider, r.Kind, r.ExternalID, version, at, id).Query(func(rows pgx.Rows) (err error) {
-		r.linked, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.OrderedChange, error) { return ScanOrdered(row) })
-		return err
-	})
-	b.Queue(decidedOf, eventsOf(r.archived)).Query(func(rows pgx.Rows) error {
-		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { r.decided[id] = true; return nil })
-		return err
-	})
+	scan := func(row pgx.CollectableRow) (event.OrderedChange, error) { return ScanOrdered(row) }
+	b.Queue(changesUntil, r.Provider, r.Kind, r.ExternalID, version, at, id).Query(postgres.Collect(&r.linked, scan))
+	var decided string
+	b.Queue(decidedOf, eventsOf(r.archived)).Query(postgres.ForEach([]any{&decided}, func() { r.decided[decided] = true }))
 	return t.Send(ctx, b)
 }
 
 func eventsOf(all []event.OrderedChange) []string {
-	ids := make([]string, len(all))
-	for i, c := range all {
-		ids[i] = c.Order.EventID
-	}
-	return ids
+	return postgres.Column(all, func(c event.OrderedChange) string { return c.Order.EventID })
 }
 
 // removed returns the history's events whose changes are not linked any more, if they are those that purges have removed. The

@@ -162,14 +162,10 @@ func (s *Store) QueueRemoval(b *pgx.Batch, refs []event.EntityRef) {
 // QueueLocked finds entities that another transaction has locked. It fails if a whole table is locked.
 func QueueLocked(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 	b.Queue(lockTables)
-	b.Queue(lockedEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
-		var ref event.EntityRef
-		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
-			into[ref] = true
-			return nil
-		})
-		return err
-	})
+	var ref event.EntityRef
+	b.Queue(lockedEntities, n.providers, n.kinds, n.ids, n.needs).Query(postgres.ForEach(RefColumns(&ref), func() {
+		into[ref] = true
+	}))
 }
 
 // ScanEntity scans EntityColumns, and more.
@@ -251,50 +247,38 @@ func queueEntities(b *pgx.Batch, folded []*Life, locked map[event.EntityRef]*Lif
 
 // columnsOfLives returns lives as arrays, one for each column.
 func columnsOfLives(lives []*Life) []any {
-	var (
-		resetVersions, links []*int64
-		resetAts, latest     []*time.Time
-		resetIDs             []*string
-		entities             []event.Entity
-		revisions            []int64
-		lostVersions, events []*int64
-		lostAts              []*time.Time
-		lostIDs              []*string
-		sums                 []int64
-		mentions             []bool
-	)
-	for _, l := range lives {
-		lostVersions, lostAts = append(lostVersions, l.lost.Version), append(lostAts, orNull(l.lost.OccurredAt))
-		lostIDs, events = append(lostIDs, orNull(l.lost.EventID)), append(events, l.purged.events)
-		sums, mentions = append(sums, l.purged.sum), append(mentions, l.purged.mentions)
-		entities, revisions = append(entities, l.Entity), append(revisions, l.revision)
-		resetVersions, resetAts = append(resetVersions, l.reset.Version), append(resetAts, orNull(l.reset.OccurredAt))
-		resetIDs, latest = append(resetIDs, orNull(l.reset.EventID)), append(latest, orNull(l.latest))
-		if l.isKnown {
-			links = append(links, &l.links)
-		} else {
-			links = append(links, nil)
-		}
-	}
-	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest, revisions,
-		lostVersions, lostAts, lostIDs, events, sums, mentions)
+	return append(ColumnsOfEntities(postgres.Column(lives, func(l *Life) event.Entity { return l.Entity })),
+		postgres.Column(lives, func(l *Life) *int64 { return l.reset.Version }),
+		postgres.Column(lives, func(l *Life) *time.Time { return orNull(l.reset.OccurredAt) }),
+		postgres.Column(lives, func(l *Life) *string { return orNull(l.reset.EventID) }),
+		postgres.Column(lives, func(l *Life) *int64 {
+			if l.isKnown {
+				return &l.links
+			}
+			return nil
+		}),
+		postgres.Column(lives, func(l *Life) *time.Time { return orNull(l.latest) }),
+		postgres.Column(lives, func(l *Life) int64 { return l.revision }),
+		postgres.Column(lives, func(l *Life) *int64 { return l.lost.Version }),
+		postgres.Column(lives, func(l *Life) *time.Time { return orNull(l.lost.OccurredAt) }),
+		postgres.Column(lives, func(l *Life) *string { return orNull(l.lost.EventID) }),
+		postgres.Column(lives, func(l *Life) *int64 { return l.purged.events }),
+		postgres.Column(lives, func(l *Life) int64 { return l.purged.sum }),
+		postgres.Column(lives, func(l *Life) bool { return l.purged.mentions }))
 }
 
 // ColumnsOfEntities returns entities as arrays, one for each column.
 func ColumnsOfEntities(entities []event.Entity) []any {
-	var (
-		providers, kinds, ids, states []string
-		deleted                       []bool
-		versions                      []*int64
-		times                         []*time.Time
-		lastIDs                       []*string
-	)
-	for _, e := range entities {
-		providers, kinds, ids = append(providers, e.Provider), append(kinds, e.Kind), append(ids, e.ExternalID)
-		states, deleted, versions = append(states, string(e.State)), append(deleted, e.Deleted), append(versions, e.Last.Version)
-		times, lastIDs = append(times, orNull(e.Last.OccurredAt)), append(lastIDs, orNull(e.Last.EventID))
+	return []any{
+		postgres.Column(entities, func(e event.Entity) string { return e.Provider }),
+		postgres.Column(entities, func(e event.Entity) string { return e.Kind }),
+		postgres.Column(entities, func(e event.Entity) string { return e.ExternalID }),
+		postgres.Column(entities, func(e event.Entity) string { return string(e.State) }),
+		postgres.Column(entities, func(e event.Entity) bool { return e.Deleted }),
+		postgres.Column(entities, func(e event.Entity) *int64 { return e.Last.Version }),
+		postgres.Column(entities, func(e event.Entity) *time.Time { return orNull(e.Last.OccurredAt) }),
+		postgres.Column(entities, func(e event.Entity) *string { return orNull(e.Last.EventID) }),
 	}
-	return []any{providers, kinds, ids, states, deleted, versions, times, lastIDs}
 }
 
 // orNull returns nil for the zero value.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -41,32 +42,23 @@ func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
 // harm in a log.
 func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {
-	n := len(entries)
 	columns := []any{
-		column(entries, func(e oversight.ErrorEntry) any { return e.At }),
-		column(entries, func(e oversight.ErrorEntry) any { return string(knownPhase(e.Phase)) }),
-		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clean(e.Provider) }),
-		column(entries, func(e oversight.ErrorEntry) any { return postgres.KnownClass(e.Class) }),
-		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clean(e.Code) }),
-		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
-		column(entries, func(e oversight.ErrorEntry) any { return e.EventID }),
-		column(entries, func(e oversight.ErrorEntry) any { return max(e.Count, 1) }),
-		column(entries, func(e oversight.ErrorEntry) any { return metaColumn(e.Meta) }),
-		column(entries, func(e oversight.ErrorEntry) any { return e.Alert }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) time.Time { return e.At }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return string(knownPhase(e.Phase)) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clean(e.Provider) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.KnownClass(e.Class) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clean(e.Code) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return e.EventID }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) int64 { return max(e.Count, 1) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string { return metaColumn(e.Meta) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) bool { return e.Alert }),
 	}
-	if n == 0 {
+	if len(entries) == 0 {
 		return nil
 	}
 	_, err := s.db.Exec(ctx, insertErrors, columns...)
 	return postgres.Failure("write error log", err)
-}
-
-func column(entries []oversight.ErrorEntry, of func(oversight.ErrorEntry) any) []any {
-	values := make([]any, len(entries))
-	for i, e := range entries {
-		values[i] = of(e)
-	}
-	return values
 }
 
 // knownPhase replaces unknown phases, so that no entry is refused for its phase.
@@ -118,10 +110,7 @@ func (s *Store) Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight
 		list.Where("id < %s", q.Before)
 	}
 	sql, args := list.Page("id DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list errors", err)
-	}
+	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, scanError)
 	return page, postgres.Failure("list errors", err)
 }
@@ -131,3 +120,9 @@ func scanError(row pgx.CollectableRow) (e oversight.ErrorEntry, err error) {
 	e.At = e.At.UTC()
 	return e, err
 }
+
+// Store keeps the error log. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

@@ -93,12 +93,10 @@ func queueKeys(b *pgx.Batch, items []operation.ImportItem, here []compared) {
 			workflows, ids, at = append(workflows, postgres.Clean(r.WorkflowID())), append(ids, r.ID), append(at, i)
 		}
 	}
-	b.Queue(selectByKey, providers, keys, workflows, ids).Query(func(rows pgx.Rows) error {
-		var n int
-		var c compared
-		_, err := pgx.ForEachRow(rows, []any{&n, &c.eventID, &c.status, &c.waits}, func() error { here[at[n-1]] = c; return nil })
-		return err
-	})
+	var n int
+	var c compared
+	b.Queue(selectByKey, providers, keys, workflows, ids).
+		Query(postgres.ForEach([]any{&n, &c.eventID, &c.status, &c.waits}, func() { here[at[n-1]] = c }))
 }
 
 func queueStates(b *pgx.Batch, items []operation.ImportItem, here []compared) {

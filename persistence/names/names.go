@@ -66,13 +66,10 @@ DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) A
 // QueueLocks locks names, and reads what they stand for.
 func QueueLocks(b *pgx.Batch, given []event.EntityRef, locked map[event.EntityRef]bool, known *Identities) {
 	providers, kinds, names := entities.ColumnsOfRefs(given)
+	var ref event.EntityRef
+	var void string
 	b.Queue(lockNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
-		var ref event.EntityRef
-		var void string
-		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID, &void}, func() error {
-			locked[ref] = true
-			return nil
-		})
+		_, err := pgx.ForEachRow(rows, append(entities.RefColumns(&ref), &void), func() error { locked[ref] = true; return nil })
 		return err
 	})
 	QueueKnown(b, given, known)
@@ -81,11 +78,11 @@ func QueueLocks(b *pgx.Batch, given []event.EntityRef, locked map[event.EntityRe
 // QueueKnown reads what names stand for.
 func QueueKnown(b *pgx.Batch, given []event.EntityRef, known *Identities) {
 	providers, kinds, names := entities.ColumnsOfRefs(given)
+	var name event.EntityRef
+	var id string
+	var rank int
 	b.Queue(readNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
-		var name event.EntityRef
-		var id string
-		var rank int
-		_, err := pgx.ForEachRow(rows, []any{&name.Provider, &name.Kind, &name.ExternalID, &id, &rank}, func() error {
+		_, err := pgx.ForEachRow(rows, append(entities.RefColumns(&name), &id, &rank), func() error {
 			known.add(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
 			return nil
 		})
@@ -96,12 +93,9 @@ func QueueKnown(b *pgx.Batch, given []event.EntityRef, known *Identities) {
 // QueueLocked finds names that another transaction has locked.
 func QueueLocked(b *pgx.Batch, given []event.EntityRef, held map[event.EntityRef]bool) {
 	providers, kinds, names := entities.ColumnsOfRefs(given)
+	var ref event.EntityRef
 	b.Queue(lockedNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
-		var ref event.EntityRef
-		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
-			held[ref] = true
-			return nil
-		})
+		_, err := pgx.ForEachRow(rows, entities.RefColumns(&ref), func() error { held[ref] = true; return nil })
 		return err
 	})
 }

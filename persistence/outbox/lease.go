@@ -171,15 +171,15 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
 	s.releaseLost(ctx)
 	want.Limit = max(want.Limit, 1)
-	leaseRound := leaseRound{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
-	jobs, err = s.lease(ctx, &leaseRound)
+	round := leaseRound{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
+	jobs, err = s.lease(ctx, &round)
 	if err != nil {
 		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
 	}
 	s.depth.learn(jobs)
-	leaseRound.isShort = len(leaseRound.due) == leaseRound.most && len(jobs) < want.Limit && leaseRound.most < min(want.Limit, maxDestinations)
+	round.isShort = len(round.due) == round.most && len(jobs) < want.Limit && round.most < min(want.Limit, maxDestinations)
 	jobs, err = s.buryLost(ctx, jobs)
-	return jobs, leaseRound.next(), postgres.Failure("bury lost deliveries", err)
+	return jobs, round.next(), postgres.Failure("bury lost deliveries", err)
 }
 
 func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, err error) {
@@ -263,12 +263,4 @@ func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.J
 		return nil, err
 	}
 	return jobs, nil // unsettled ones are leased again
-}
-
-func column[S, T any](of []S, get func(S) T) []T {
-	all := make([]T, len(of))
-	for i, one := range of {
-		all[i] = get(one)
-	}
-	return all
 }

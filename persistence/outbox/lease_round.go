@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/delivery"
+	"holdfast/persistence/postgres"
 )
 
 // leaseRound is one round of leasing from the due destinations.
@@ -85,16 +86,16 @@ func (l *leaseRound) next() time.Time {
 }
 
 func (l *leaseRound) ids() []int64 {
-	return column(l.due, func(d dueDestination) int64 { return d.id })
+	return postgres.Column(l.due, func(d dueDestination) int64 { return d.id })
 }
 
 func (l *leaseRound) allowed() []int {
-	return column(l.due, func(d dueDestination) int { return d.allowed(l.at) })
+	return postgres.Column(l.due, func(d dueDestination) int { return d.allowed(l.at) })
 }
 
 // recheckBelow returns the number of attempts in flight below which a destination has capacity again, in any epoch.
 func (l *leaseRound) recheckBelow() []int {
-	return column(l.due, func(d dueDestination) int {
+	return postgres.Column(l.due, func(d dueDestination) int {
 		if n := d.probes(); n != nil {
 			return min(*n, d.allowed(l.at))
 		}
@@ -106,16 +107,16 @@ func (l *leaseRound) recheckBelow() []int {
 func (l *leaseRound) args() []any {
 	return []any{
 		l.lease, l.at, l.ids(),
-		column(l.due, func(d dueDestination) int { return d.turn }),
-		column(l.due, func(d dueDestination) bool { return d.present }),
-		column(l.due, dueDestination.nextEpoch),
+		postgres.Column(l.due, func(d dueDestination) int { return d.turn }),
+		postgres.Column(l.due, func(d dueDestination) bool { return d.present }),
+		postgres.Column(l.due, dueDestination.nextEpoch),
 		l.allowed(),
-		column(l.due, dueDestination.probes),
-		column(l.due, func(d dueDestination) int { return d.starts(l.at) }),
-		column(l.due, dueDestination.spacing),
-		column(l.due, func(d dueDestination) time.Time { return d.start(l.at.Add(d.lead)) }),
-		column(l.due, func(d dueDestination) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
-		column(l.due, func(d dueDestination) int { return d.room }),
+		postgres.Column(l.due, dueDestination.probes),
+		postgres.Column(l.due, func(d dueDestination) int { return d.starts(l.at) }),
+		postgres.Column(l.due, dueDestination.spacing),
+		postgres.Column(l.due, func(d dueDestination) time.Time { return d.start(l.at.Add(d.lead)) }),
+		postgres.Column(l.due, func(d dueDestination) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
+		postgres.Column(l.due, func(d dueDestination) int { return d.room }),
 		l.want.Limit,
 	}
 }

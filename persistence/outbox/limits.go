@@ -84,16 +84,12 @@ func (s *Store) limitsFor(ctx context.Context, t *postgres.Transaction, versions
 		return all, nil
 	}
 	b := &pgx.Batch{}
-	b.Queue(selectLimits, unknown).Query(func(rows pgx.Rows) error {
-		var id, version int64
-		var name string
-		var settings []byte
-		_, err := pgx.ForEachRow(rows, []any{&id, &version, &name, &settings}, func() error {
-			all[id] = limitsOf(version, name, settings)
-			s.limits.put(id, all[id])
-			return nil
-		})
-		return err
-	})
+	var id, version int64
+	var name string
+	var settings []byte
+	b.Queue(selectLimits, unknown).Query(postgres.ForEach([]any{&id, &version, &name, &settings}, func() {
+		all[id] = limitsOf(version, name, settings)
+		s.limits.put(id, all[id])
+	}))
 	return all, t.Send(ctx, b)
 }

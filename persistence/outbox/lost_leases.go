@@ -16,8 +16,8 @@ const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free. Deliveries
-// that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at them. Locked rows
+// releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free.
+// Deliveries that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at them. Locked rows
 // are skipped, so that no other transaction waits meanwhile.
 const releaseLeases = `
 WITH mine AS MATERIALIZED (
@@ -92,7 +92,7 @@ func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLea
 	var free, passed []int64
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)
-	b.Queue(lockLost, lost.destinations).Query(collectIDs(&free))
+	b.Queue(lockLost, lost.destinations).Query(postgres.Collect(&free, pgx.RowTo[int64]))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return lost
@@ -100,7 +100,7 @@ func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLea
 	defer tx.Rollback(ctx)
 	last := &pgx.Batch{}
 	last.Queue(releaseLeases, free, lost.id)
-	last.Queue(leftOfLost, free, lost.id).Query(collectIDs(&passed))
+	last.Queue(leftOfLost, free, lost.id).Query(postgres.Collect(&passed, pgx.RowTo[int64]))
 	if err := tx.Commit(ctx, last); err != nil {
 		return lost
 	}
@@ -108,11 +108,4 @@ func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLea
 		return slices.Contains(free, id) && !slices.Contains(passed, id)
 	})
 	return lost
-}
-
-func collectIDs(into *[]int64) func(pgx.Rows) error {
-	return func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-		return err
-	}
 }

@@ -159,10 +159,8 @@ func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	b.Queue(lockChanged, destinationsOf(settled, anyKind), destinationsOf(settled, mayChange)).Query(func(rows pgx.Rows) (err error) {
-		changed, err = pgx.CollectRows(rows, scanTransition)
-		return err
-	})
+	b.Queue(lockChanged, destinationsOf(settled, anyKind), destinationsOf(settled, mayChange)).
+		Query(postgres.Collect(&changed, scanTransition))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return nil, err
@@ -236,19 +234,19 @@ func oneEach(settled []delivery.Settled) []delivery.Settled {
 // columnsOf returns the arguments of settle.
 func columnsOf(all []delivery.Settled) []any {
 	return []any{
-		column(all, func(s delivery.Settled) string { return s.EventID }),
-		column(all, func(s delivery.Settled) int64 { return s.SubscriptionID }),
-		column(all, func(s delivery.Settled) string { return s.Lease }),
-		column(all, func(s delivery.Settled) int { return s.Generation }),
-		column(all, statusOf),
-		column(all, countedOf),
-		column(all, codeOf),
-		column(all, func(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Error), maxError) }),
-		column(all, msOf),
+		postgres.Column(all, func(s delivery.Settled) string { return s.EventID }),
+		postgres.Column(all, func(s delivery.Settled) int64 { return s.SubscriptionID }),
+		postgres.Column(all, func(s delivery.Settled) string { return s.Lease }),
+		postgres.Column(all, func(s delivery.Settled) int { return s.Generation }),
+		postgres.Column(all, statusOf),
+		postgres.Column(all, countedOf),
+		postgres.Column(all, codeOf),
+		postgres.Column(all, func(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Error), maxError) }),
+		postgres.Column(all, msOf),
 		answersOf(all),
-		column(all, func(s delivery.Settled) time.Time { return s.At }),
-		column(all, func(s delivery.Settled) time.Time { return s.DueAt }),
-		column(all, classOf),
+		postgres.Column(all, func(s delivery.Settled) time.Time { return s.At }),
+		postgres.Column(all, func(s delivery.Settled) time.Time { return s.DueAt }),
+		postgres.Column(all, classOf),
 	}
 }
 

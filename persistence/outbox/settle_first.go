@@ -54,9 +54,9 @@ func (s *Store) settleFirst(ctx context.Context, settled []delivery.Settled) (al
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(settleFirst,
-		column(each, func(o delivery.Settled) string { return o.EventID }),
-		column(each, func(o delivery.Settled) int64 { return o.SubscriptionID }),
-		column(each, codeOf), column(each, msOf), answersOf(each), destinationsOf(each, anyKind),
+		postgres.Column(each, func(o delivery.Settled) string { return o.EventID }),
+		postgres.Column(each, func(o delivery.Settled) int64 { return o.SubscriptionID }),
+		postgres.Column(each, codeOf), postgres.Column(each, msOf), answersOf(each), destinationsOf(each, anyKind),
 	).QueryRow(func(row pgx.Row) error { return row.Scan(&ended) })
 	s.queueFree(then, each)
 	if err := s.db.WholeThen(ctx, b, then); err != nil {

@@ -64,27 +64,18 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		})
 		return err
 	})
-	b.Queue(countDestinations).Query(func(rows pgx.Rows) error {
-		var breaker delivery.BreakerState
-		var state delivery.DestinationState
-		var n int64
-		_, err := pgx.ForEachRow(rows, []any{&breaker, &state, &n}, func() error {
-			stats.Breakers[breaker] += n
-			stats.States[state] += n
-			return nil
-		})
-		return err
-	})
-	b.Queue(namesFailing, delivery.MaxFailing).Query(func(rows pgx.Rows) error {
-		var name string
-		var breaker delivery.BreakerState
-		_, err := pgx.ForEachRow(rows, []any{&name, &breaker}, func() error {
-			stats.Failing = append(stats.Failing, name)
-			stats.FailingBreakers[name] = breaker
-			return nil
-		})
-		return err
-	})
+	var breaker delivery.BreakerState
+	var state delivery.DestinationState
+	var n int64
+	b.Queue(countDestinations).Query(postgres.ForEach([]any{&breaker, &state, &n}, func() {
+		stats.Breakers[breaker] += n
+		stats.States[state] += n
+	}))
+	var name string
+	b.Queue(namesFailing, delivery.MaxFailing).Query(postgres.ForEach([]any{&name, &breaker}, func() {
+		stats.Failing = append(stats.Failing, name)
+		stats.FailingBreakers[name] = breaker
+	}))
 	b.Queue(leastRotated).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&stats.OldestSecret)
 		stats.OldestSecret = postgres.UTC(stats.OldestSecret)
@@ -108,4 +99,33 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 	b.Queue(longestDue).QueryRow(func(row pgx.Row) error { return row.Scan(&overdue) })
 	b.Queue(countFanOuts).QueryRow(func(row pgx.Row) error { return row.Scan(&fanOuts) })
 	return overdue, fanOuts, postgres.Failure("check for overdue deliveries", s.db.SendRead(ctx, b))
+}
+
+// recentOf reads the last ended deliveries of some subscriptions of each destination, so that it reads a bounded number of rows.
+// Deliveries canceled by an operator don't count.
+const recentOf = `
+SELECT d.id, count(*), count(*) FILTER (WHERE last.status = 'delivered'),
+       coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
+       max(last.done_at)
+  FROM unnest($1::bigint[]) AS d (id)
+ CROSS JOIN LATERAL (SELECT id FROM subscriptions
+                      WHERE destination_id = d.id AND deleted_at IS NULL ORDER BY id DESC LIMIT 10) AS sub
+ CROSS JOIN LATERAL (SELECT status, ms, done_at FROM deliveries
+                      WHERE subscription_id = sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100) AS last
+ WHERE last.status <> 'canceled'
+ GROUP BY d.id`
+
+// RecentDeliveries summarizes the last deliveries of destinations, by the destination's ID: up to 100 for each of the ten newest
+// subscriptions. Destinations without any are left out.
+func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error) {
+	by := map[int64]delivery.Recent{}
+	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {
+		err = row.Scan(&r.DestinationID, &r.Ended, &r.Delivered, &r.P95, &r.LastAt)
+		r.LastAt = r.LastAt.UTC()
+		return r, err
+	})
+	for _, r := range all {
+		by[r.DestinationID] = r
+	}
+	return by, postgres.Failure("read recent deliveries", err)
 }

@@ -143,7 +143,7 @@ UPDATE delivery_queue AS q SET due_at = statement_timestamp(), pulled_forward = 
 func queuePull(b *pgx.Batch, changed []transition) {
 	recovered := slices.DeleteFunc(slices.Clone(changed), func(t transition) bool { return !t.recovers })
 	if len(recovered) > 0 {
-		b.Queue(pullForward, column(recovered, func(t transition) int64 { return t.id }))
+		b.Queue(pullForward, postgres.Column(recovered, func(t transition) int64 { return t.id }))
 	}
 }
 
@@ -153,21 +153,21 @@ func queueChanged(b *pgx.Batch, changed []transition, transitions []delivery.Tra
 		return
 	}
 	b.Queue(writeChanged,
-		column(changed, func(t transition) int64 { return t.id }),
-		column(changed, func(t transition) string { return string(t.is.state) }),
-		column(changed, func(t transition) int64 { return t.is.epoch }),
-		column(changed, func(t transition) int { return t.is.failures }),
-		column(changed, func(t transition) int { return t.is.probesOK }),
-		column(changed, func(t transition) *time.Time { return t.is.openUntil }),
-		column(changed, func(t transition) *time.Time { return t.is.closedAt }),
-		column(changed, func(t transition) *time.Time { return t.is.failingSince }),
-		column(changed, func(t transition) string { return t.is.failure }),
-		column(changed, func(t transition) string { return t.disabled }),
-		column(changed, func(t transition) *time.Time { return t.retryAt }),
-		column(changed, func(t transition) *time.Time { return t.is.resumeAt }),
-		column(changed, func(t transition) int { return t.is.busyAnswers }),
-		column(changed, func(t transition) bool { return t.is.isProbed }),
-		column(changed, func(t transition) *time.Time { return t.is.probeAfter }))
+		postgres.Column(changed, func(t transition) int64 { return t.id }),
+		postgres.Column(changed, func(t transition) string { return string(t.is.state) }),
+		postgres.Column(changed, func(t transition) int64 { return t.is.epoch }),
+		postgres.Column(changed, func(t transition) int { return t.is.failures }),
+		postgres.Column(changed, func(t transition) int { return t.is.probesOK }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.is.openUntil }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.is.closedAt }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.is.failingSince }),
+		postgres.Column(changed, func(t transition) string { return t.is.failure }),
+		postgres.Column(changed, func(t transition) string { return t.disabled }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.retryAt }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.is.resumeAt }),
+		postgres.Column(changed, func(t transition) int { return t.is.busyAnswers }),
+		postgres.Column(changed, func(t transition) bool { return t.is.isProbed }),
+		postgres.Column(changed, func(t transition) *time.Time { return t.is.probeAfter }))
 	for _, t := range transitions {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}

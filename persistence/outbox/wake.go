@@ -105,3 +105,20 @@ func (s *Store) Rearm(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, rearm)
 	return postgres.Failure("rearm destinations", err)
 }
+
+// Store stores deliveries. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	wakes  chan struct{}
+	due    madeDue
+	lost   lostLeases
+	limits knownLimits
+	depth  depth
+	lead   lead
+}
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
+
+// Wakes returns a channel that receives a value whenever this process has made deliveries due.
+func (s *Store) Wakes() <-chan struct{} { return s.wakes }

@@ -94,10 +94,7 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 	ofMentions, _ := mentions.Page(order, q.Limit)
 	sql, _ := postgres.NewList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).
 		Page("l.place DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
-	}
+	rows := s.db.Rows(ctx, sql, args...)
 	links, err := pgx.CollectRows(rows, scanLink)
 	return links, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
 }

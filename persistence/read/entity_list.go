@@ -37,12 +37,8 @@ SELECT event_id::text FROM event_entities WHERE event_id >= $1::uuid ORDER BY ev
 
 // EntityList returns a page of entities in the order of their names, without their states. Each kind of query reads a bounded
 // part of an index, and returns where it has stopped.
-func (s *Store) EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error) {
-	found, err := s.entityList(ctx, q)
-	return found, postgres.Failure("list entities", err)
-}
-
-func (s *Store) entityList(ctx context.Context, q event.EntityQuery) (found event.FoundEntities, err error) {
+func (s *Store) EntityList(ctx context.Context, q event.EntityQuery) (found event.FoundEntities, err error) {
+	defer postgres.Annotate(&err, "list entities")
 	if found.ChangedSince, err = s.completeSince(ctx, q.Since); err != nil {
 		return found, err
 	}

@@ -20,12 +20,8 @@ const searchedEvents = `SELECT id, octet_length(raw_body) AS size FROM events`
 // SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects: at most event.MaxSearched
 // of them, with event.MaxSearchedBytes together. Bodies are stored as received, so it finds any bytes in any of them,
 // case-sensitively. If the text has characters that JSON may escape, it finds the escaped form, too.
-func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error) {
-	found, err := s.searchEvents(ctx, q)
-	return found, postgres.Failure("search events", err)
-}
-
-func (s *Store) searchEvents(ctx context.Context, q event.RecordQuery) (found event.FoundEvents, err error) {
+func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (found event.FoundEvents, err error) {
+	defer postgres.Annotate(&err, "search events")
 	all := q
 	all.Limit = event.MaxSearched
 	list, err := s.eventList(ctx, all)

@@ -51,10 +51,7 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 		record.Body, record.Payload = body, payload
 		return err
 	})
-	b.Queue(linksOfEvent, id).Query(func(rows pgx.Rows) (err error) {
-		record.Links, err = pgx.CollectRows(rows, scanLink)
-		return err
-	})
+	b.Queue(linksOfEvent, id).Query(postgres.Collect(&record.Links, scanLink))
 	if err := s.db.SendRead(ctx, b); err != nil {
 		return event.Record{}, err
 	}
@@ -67,3 +64,9 @@ func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }
+
+// Store queries events and entities. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }

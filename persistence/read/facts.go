@@ -56,11 +56,8 @@ func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 		return row.Scan(&f.Version, &f.Now, &f.InRecovery, &f.Connections, &f.MaxConnections, &f.Size, &f.DataDirectory,
 			&f.StatementTimeout)
 	})
-	b.Queue(selectSettings).Query(func(rows pgx.Rows) error {
-		var name, value string
-		_, err := pgx.ForEachRow(rows, []any{&name, &value}, func() error { f.Settings[name] = value; return nil })
-		return err
-	})
+	var name, value string
+	b.Queue(selectSettings).Query(postgres.ForEach([]any{&name, &value}, func() { f.Settings[name] = value }))
 	b.Queue(selectUntold).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Untold, &f.UntoldSince) })
 	return f, postgres.Failure("look at the database", s.db.SendRead(ctx, b))
 }

@@ -91,17 +91,13 @@ func (s *Store) addSlice(ctx context.Context, r *oversight.Report, from, to time
 		}
 	}
 	b := &pgx.Batch{}
-	b.Queue(countReceived, first, end).Query(func(rows pgx.Rows) error {
-		var provider string
-		var n int64
-		_, err := pgx.ForEachRow(rows, []any{&provider, &n}, func() error {
-			var t oversight.Trend
-			add(&t, n)
-			r.Received = oversight.Add(r.Received, provider, t.Count, t.Before)
-			return nil
-		})
-		return err
-	})
+	var provider string
+	var n int64
+	b.Queue(countReceived, first, end).Query(postgres.ForEach([]any{&provider, &n}, func() {
+		var t oversight.Trend
+		add(&t, n)
+		r.Received = oversight.Add(r.Received, provider, t.Count, t.Before)
+	}))
 	var repeated, delivered, failed int64
 	b.Queue(countRepeated, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&repeated) })
 	b.Queue(countDelivered, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&delivered, &failed) })

@@ -12,6 +12,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
 )
 
 const (
@@ -91,4 +92,19 @@ func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
 		&r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, err
+}
+
+// Store stores rebuilds, and runs their pages. It is safe for concurrent use.
+type Store struct {
+	operations.Table[operation.Rebuild]
+
+	writer *writer.Store
+}
+
+// New makes a Store that writes events with w.
+func New(db *postgres.DB, w *writer.Store) *Store {
+	return &Store{operations.Table[operation.Rebuild]{
+		DB: db, Kind: operation.KindRebuild, Columns: rebuildColumns,
+		Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
+	}, w}
 }

@@ -30,19 +30,8 @@ SELECT count(*) FROM (
 // Diff compares the first entities that a dry run has found to differ, up to operation.MaxDiffs: their links folded as stored,
 // and folded with the differing events replaced by their new parse. Only the latest rebuild has a diff, and only if it is a dry
 // run: event.ErrNotFound otherwise.
-func (s *Store) Diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
-	diffs, err := s.diff(ctx, id, parse)
-	return diffs, postgres.Failure("read diff of rebuild "+postgres.Clean(id), err)
-}
-
-// differing is an entity that differs, with events that change it.
-type differing struct {
-	fold.EntityDiff
-
-	events []string
-}
-
-func (s *Store) diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
+func (s *Store) Diff(ctx context.Context, id string, parse event.Parser) (_ []fold.EntityDiff, err error) {
+	defer postgres.Annotate(&err, "read diff of rebuild "+postgres.Clean(id))
 	r, err := s.Read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -69,6 +58,13 @@ func (s *Store) diff(ctx context.Context, id string, parse event.Parser) ([]fold
 		}
 	}
 	return diffs, nil
+}
+
+// differing is an entity that differs, with events that change it.
+type differing struct {
+	fold.EntityDiff
+
+	events []string
 }
 
 func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser) (fold.EntityDiff, error) {

@@ -59,14 +59,8 @@ SELECT name FROM subscriptions WHERE destination_id = $1 AND deleted_at IS NULL 
 // is invalid, or doesn't fit one of its subscriptions: codes "invalid_destination" and "invalid_subscription".
 func (s *Store) ApplyDestination(
 	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor oversight.Actor,
-) (delivery.Destination, error) {
-	applied, err := s.applyDestination(ctx, d, secrets, actor)
-	return applied, postgres.Failure("apply destination "+postgres.Clip(postgres.Clean(d.Name), 100), err)
-}
-
-func (s *Store) applyDestination(
-	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor oversight.Actor,
-) (delivery.Destination, error) {
+) (_ delivery.Destination, err error) {
+	defer postgres.Annotate(&err, "apply destination "+postgres.Clip(postgres.Clean(d.Name), 100))
 	if err := d.Check(); err != nil {
 		return d, err
 	}
@@ -332,12 +326,8 @@ func rowToDestination(row pgx.CollectableRow) (delivery.Destination, error) {
 
 // DeleteDestination removes a destination without subscriptions, and its secrets. A destination with subscriptions is refused
 // with an event.Error of class rejected and code "destination_in_use".
-func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) error {
-	return postgres.Failure("delete destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
-		s.deleteDestination(ctx, nameOrID, actor))
-}
-
-func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) error {
+func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) (err error) {
+	defer postgres.Annotate(&err, "delete destination "+postgres.Clip(postgres.Clean(nameOrID), 100))
 	var d *destination
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueDestination(b, nameOrID, &d) })
 	if err != nil {
@@ -349,10 +339,7 @@ func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor ov
 	}
 	var names []string
 	b := &pgx.Batch{}
-	b.Queue(subscriptionsOf, d.ID).Query(func(rows pgx.Rows) (err error) {
-		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	b.Queue(subscriptionsOf, d.ID).Query(postgres.Collect(&names, pgx.RowTo[string]))
 	if err := c.Send(ctx, b); err != nil {
 		return err
 	}

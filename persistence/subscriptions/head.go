@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
 
 	"holdfast/delivery"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -80,7 +82,8 @@ func (k *known) isRead() bool {
 // update holds what has changed since a version. It may include changes made after the head was read; these are read again.
 type update struct {
 	since, head int64
-	// isReset means that the cache belongs to a history that a failover or a restored dump has replaced. The update is complete then.
+	// isReset means that the cache belongs to a history that a failover or a restored dump has replaced. The update is then
+	// complete.
 	isReset       bool
 	destinations  []destination
 	subscriptions []delivery.Subscription
@@ -132,11 +135,8 @@ func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
 func queueChanges(b *pgx.Batch, since int64) *update {
 	c := &update{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
-	b.Queue(listVariables).Query(func(rows pgx.Rows) error {
-		var name string
-		_, err := pgx.ForEachRow(rows, []any{&name}, func() error { c.variables[name] = true; return nil })
-		return err
-	})
+	var name string
+	b.Queue(listVariables).Query(postgres.ForEach([]any{&name}, func() { c.variables[name] = true }))
 	b.Queue(changedDestinations, withoutTimeline(since)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := c.scanDestination(rows); err != nil {
@@ -231,4 +231,29 @@ func (s *Store) Unreadable(ctx context.Context) ([]string, error) {
 	s.known.mu.RLock()
 	defer s.known.mu.RUnlock()
 	return slices.Sorted(maps.Values(s.known.unreadable)), nil
+}
+
+// Config configures a Store. Its zero value stores secrets in clear, and resolves no variables.
+type Config struct {
+	Sealer  Sealer
+	Secrets func(name string) []string
+	// Reserved reports whether a variable is Holdfast's own; nil reserves none.
+	Reserved func(name string) bool
+}
+
+// Sealer encrypts secrets, and decrypts them.
+type Sealer = postgres.Sealer
+
+// Store stores destinations and subscriptions. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	outbox *outbox.Store
+	cfg    Config
+	known  *known
+	looks  singleflight.Group
+}
+
+// New makes a Store that queues deliveries with o.
+func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
+	return &Store{db: db, outbox: o, cfg: cfg, known: newKnown()}
 }

@@ -35,12 +35,8 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
 const maxPlanned = 10_000
 
 // Plan counts what a resend of a subscription (by name or number) would do now, without doing it. A zero until means now.
-func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.Time) (operation.ResendPlan, error) {
-	p, err := s.plan(ctx, nameOrID, since, until)
-	return p, postgres.Failure("plan resend", err)
-}
-
-func (s *Resends) plan(ctx context.Context, nameOrID string, since, until time.Time) (p operation.ResendPlan, err error) {
+func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.Time) (p operation.ResendPlan, err error) {
+	defer postgres.Annotate(&err, "plan resend")
 	span, err := spanOf(since, until)
 	if err != nil {
 		return p, err

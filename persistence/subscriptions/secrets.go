@@ -32,14 +32,8 @@ UPDATE destinations
 // are removed immediately. The error is an event.Error of class rejected if there is nothing to rotate.
 func (s *Store) RotateSecret(
 	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
-) error {
-	return postgres.Failure("rotate secret of destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
-		s.rotateSecret(ctx, nameOrID, secret, grace, actor))
-}
-
-func (s *Store) rotateSecret(
-	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
-) error {
+) (err error) {
+	defer postgres.Annotate(&err, "rotate secret of destination "+postgres.Clip(postgres.Clean(nameOrID), 100))
 	var d *destination
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueDestination(b, nameOrID, &d) })
 	if err != nil {

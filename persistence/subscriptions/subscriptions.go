@@ -238,10 +238,7 @@ func (s *Store) deleteSubscription(
 		return gone, c.Commit(ctx, b)
 	}
 	var others []string
-	b.Queue(subscriptionsOf, sub.DestinationID).Query(func(rows pgx.Rows) (err error) {
-		others, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	b.Queue(subscriptionsOf, sub.DestinationID).Query(postgres.Collect(&others, pgx.RowTo[string]))
 	if err := c.Send(ctx, b); err != nil {
 		return gone, err
 	}

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -286,10 +287,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	b.Queue(sql, args...).Query(postgres.Collect(&ids, pgx.RowTo[string]))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return 0, err
@@ -318,4 +316,18 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 		s.purgedTo.Store(&last)
 	}
 	return int64(len(ids)), err
+}
+
+// Store purges and expunges data. It is safe for concurrent use.
+type Store struct {
+	db       *postgres.DB
+	writer   *writer.Store
+	entities *entities.Store
+	// purgedTo is the last event that a purge has removed; nil if the next one begins at the oldest.
+	purgedTo atomic.Pointer[string]
+}
+
+// New makes a Store that writes events with w and folds entities with e.
+func New(db *postgres.DB, w *writer.Store, e *entities.Store) *Store {
+	return &Store{db: db, writer: w, entities: e}
 }

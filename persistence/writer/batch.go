@@ -21,14 +21,8 @@ import (
 // It returns the outcome of each claimed event.
 func (s *Store) ProcessBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
-) ([]event.Batched, error) {
-	events, err := s.processBatch(ctx, limit, run, parse)
-	return events, postgres.Failure("process batch", err)
-}
-
-func (s *Store) processBatch(
-	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) (events []event.Batched, err error) {
+	defer postgres.Annotate(&err, "process batch")
 	var taken []*batched
 	s.subscriptions.EnsureLoaded(ctx)
 	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueClaim(b, limit, &taken) })

@@ -130,20 +130,14 @@ func queueLock(b *pgx.Batch, events []*batched, held map[string]bool) {
 	for i, e := range events {
 		workflowIDs[i], ids[i] = e.workflowID, e.Receipt.ID
 	}
-	b.Queue(lockClaimed, workflowIDs, ids).Query(func(rows pgx.Rows) error {
-		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil })
-		return err
-	})
+	var id string
+	b.Queue(lockClaimed, workflowIDs, ids).Query(postgres.ForEach([]any{&id}, func() { held[id] = true }))
 }
 
 // BatchedBy returns the events that a run has processed in batches, as far as the tables still show them: duplicates and events
 // that left are gone.
 func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error) {
-	rows, err := s.db.Query(ctx, doneByRun, postgres.Clean(run.WorkflowID), postgres.Clean(run.RunID))
-	if err != nil {
-		return nil, postgres.Failure("read batches of a run", err)
-	}
+	rows := s.db.Rows(ctx, doneByRun, postgres.Clean(run.WorkflowID), postgres.Clean(run.RunID))
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Batched, err error) {
 		r := &e.Receipt
 		return e, row.Scan(&r.ID, &r.Provider, &r.Key, &r.ReceivedAt, &e.Type, &e.Outcome)

@@ -119,15 +119,11 @@ func queueImportedClaims(b *pgx.Batch, ws []*write) {
 		byID[w.receipt.ID] = w
 		workflows = append(workflows, postgres.Clean(w.receipt.WorkflowID()))
 	}
-	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(func(rows pgx.Rows) error {
-		var id string
-		var exists bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &exists}, func() error {
-			byID[id].found.claimed, byID[id].found.exists = !exists, exists
-			return nil
-		})
-		return err
-	})
+	var id string
+	var exists bool
+	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(postgres.ForEach([]any{&id, &exists}, func() {
+		byID[id].found.claimed, byID[id].found.exists = !exists, exists
+	}))
 }
 
 // Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together with

@@ -9,6 +9,7 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/names"
+	"holdfast/persistence/postgres"
 )
 
 // naming resolves and merges the names of entities in a transaction whose events have names:
@@ -165,17 +166,13 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 		t.removed = append(t.removed, l.Removed())
 	}
 	columns := t.naming.Columns(refs)
-	b.Queue(moveChanges, columns[:4]...).Query(func(rows pgx.Rows) error {
-		var to event.EntityRef
-		var first event.Order
-		_, err := pgx.ForEachRow(rows, []any{
-			&to.Provider, &to.Kind, &to.ExternalID, &first.Version, &first.OccurredAt, &first.EventID,
-		}, func() error {
-			t.naming.merged[to] = event.Order{Version: first.Version, OccurredAt: first.OccurredAt.UTC(), EventID: first.EventID}
-			return nil
-		})
-		return err
-	})
+	var to event.EntityRef
+	var first event.Order
+	b.Queue(moveChanges, columns[:4]...).Query(postgres.ForEach([]any{
+		&to.Provider, &to.Kind, &to.ExternalID, &first.Version, &first.OccurredAt, &first.EventID,
+	}, func() {
+		t.naming.merged[to] = event.Order{Version: first.Version, OccurredAt: first.OccurredAt.UTC(), EventID: first.EventID}
+	}))
 	b.Queue(moveMentions, columns[:4]...)
 	t.entities.QueueRemoval(b, refs)
 	for _, w := range t.events { // the links of the events have moved

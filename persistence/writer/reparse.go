@@ -30,11 +30,7 @@ func NewReparsed(r event.Receipt, p event.Parsed) (*Reparsed, error) {
 }
 
 func writesOfReparsed(all []*Reparsed) []*write {
-	ws := make([]*write, len(all))
-	for i, r := range all {
-		ws[i] = r.write
-	}
-	return ws
+	return postgres.Column(all, func(r *Reparsed) *write { return r.write })
 }
 
 // ResolveNames gives the changes of events the IDs that their names stand for, according to the table and the events, without

@@ -96,15 +96,12 @@ func (t *writing) queueContents(b *pgx.Batch) {
 		received, floods = append(received, w.receipt.ReceivedAt), append(floods, w.flood())
 	}
 	b.Queue(lockContents, providers, contents)
-	b.Queue(selectContents, ids, providers, contents, received, floods).Query(func(rows pgx.Rows) error {
-		var n int
-		var c content
-		_, err := pgx.ForEachRow(rows, []any{&n, &c.first, &c.count, &c.accepted, &c.compared}, func() error {
-			ws[n-1].content = c
-			return nil
-		})
-		return err
-	})
+	var n int
+	var c content
+	columns := []any{&n, &c.first, &c.count, &c.accepted, &c.compared}
+	b.Queue(selectContents, ids, providers, contents, received, floods).Query(postgres.ForEach(columns, func() {
+		ws[n-1].content = c
+	}))
 }
 
 // content describes the events with the same content.

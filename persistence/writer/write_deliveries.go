@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 	"holdfast/persistence/subscriptions"
 )
 
@@ -103,11 +104,8 @@ func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byt
 	}
 	bodies := map[string][]byte{}
 	b := &pgx.Batch{}
-	b.Queue(bodiesOf, ids).Query(func(rows pgx.Rows) error {
-		var id string
-		var body []byte
-		_, err := pgx.ForEachRow(rows, []any{&id, &body}, func() error { bodies[id] = body; body = nil; return nil })
-		return err
-	})
+	var id string
+	var body []byte
+	b.Queue(bodiesOf, ids).Query(postgres.ForEach([]any{&id, &body}, func() { bodies[id] = body; body = nil }))
 	return bodies, t.Send(ctx, b)
 }

@@ -135,10 +135,7 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 	if len(members) == 0 {
 		return
 	}
-	ws := make([]*write, len(members))
-	for i, m := range members {
-		ws[i] = m.write
-	}
+	ws := postgres.Column(members, func(m *member) *write { return m.write })
 	err := g.writeSafely(ctx, ws)
 	var slow *entities.SlowError
 	if errors.As(err, &slow) {

@@ -104,35 +104,29 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
-	ids, providers, keys := make([]string, len(byKey)), make([]string, len(byKey)), make([]string, len(byKey))
-	for i, w := range byKey {
-		ids[i], providers[i], keys[i] = w.receipt.ID, w.provider(), postgres.Clean(w.receipt.Key)
-	}
+	ids, providers := postgres.Column(byKey, (*write).id), postgres.Column(byKey, (*write).provider)
+	keys := postgres.Column(byKey, func(w *write) string { return postgres.Clean(w.receipt.Key) })
 	b.Queue(lockEvents, ids)
 	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != entitiesOnly }))
 	t.queueContents(b)
-	b.Queue(selectEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
-		var n int
-		var f found
-		var v event.Decision
-		var at pgtype.Timestamptz
-		_, err := pgx.ForEachRow(rows, []any{
-			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
-			&f.ownerWorkflow, &f.ownerWaits,
-			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
-		}, func() error {
-			w := byKey[n-1]
-			f.claimed, f.exists = w.found.claimed, w.found.exists
-			if w.found = f; v.Outcome != "" {
-				passed := v
-				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
-				w.found.decision = &passed
-			}
-			f.ownerReceived = nil
-			return nil
-		})
-		return err
-	})
+	var n int
+	var f found
+	var v event.Decision
+	var at pgtype.Timestamptz
+	b.Queue(selectEvents, ids, providers, keys).Query(postgres.ForEach([]any{
+		&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
+		&f.ownerWorkflow, &f.ownerWaits,
+		&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
+	}, func() {
+		w := byKey[n-1]
+		f.claimed, f.exists = w.found.claimed, w.found.exists
+		if w.found = f; v.Outcome != "" {
+			passed := v
+			passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
+			w.found.decision = &passed
+		}
+		f.ownerReceived = nil
+	}))
 	if t.queueNaming(b); t.naming == nil {
 		t.queueEntityReads(b)
 	}
@@ -184,16 +178,14 @@ func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 }
 
 func columnsOfClaims(ws []*write) []any {
-	var providers, keys, ids, fingerprints []string
-	var seen []time.Time
-	var windows []int64
-	for _, w := range ws {
-		r := &w.receipt
-		providers, keys, ids = append(providers, w.provider()), append(keys, postgres.Clean(r.Key)), append(ids, r.ID)
-		seen, windows = append(seen, r.ReceivedAt), append(windows, time.Duration(r.DedupeWindow).Microseconds())
-		fingerprints = append(fingerprints, postgres.Clean(r.Fingerprint))
+	return []any{
+		postgres.Column(ws, (*write).provider),
+		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.receipt.Key) }),
+		postgres.Column(ws, (*write).id),
+		postgres.Column(ws, func(w *write) time.Time { return w.receipt.ReceivedAt }),
+		postgres.Column(ws, func(w *write) int64 { return time.Duration(w.receipt.DedupeWindow).Microseconds() }),
+		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.receipt.Fingerprint) }),
 	}
-	return []any{providers, keys, ids, seen, windows, fingerprints}
 }
 
 // sameLinks reports whether links and changes are equal. If they only look different, the entities are folded once more, which

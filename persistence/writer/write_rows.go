@@ -102,11 +102,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	}
 	rescued := filter(ws, (*write).resolvesDeadLetter)
 	if len(rescued) > 0 {
-		var ids, runs []string
-		for _, w := range rescued {
-			ids, runs = append(ids, w.receipt.ID), append(runs, postgres.Clean(w.run.RunID))
-		}
-		b.Queue(resolveDeadLetters, ids, runs)
+		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID))
 	}
 	t.queueContentRows(b)
 	for _, w := range ws {
@@ -129,33 +125,31 @@ func (w *write) resolvesDeadLetter() bool {
 }
 
 func columnsOfRows(ws []*write) []any {
-	var (
-		ids, providers, sources, keys, origins, types, statuses, outcomes []string
-		bodies                                                            [][]byte
-		headers, receipts, notes                                          []string
-		payloads                                                          []*string
-		occurred, received                                                []time.Time
-		missing                                                           []bool
-		workflows, runs, requests, correlations, duplicates               []string
-	)
-	for _, w := range ws {
-		r, p := &w.receipt, &w.parsed
-		status, outcome := w.status()
-		ids, providers = append(ids, r.ID), append(providers, postgres.Clean(r.Provider))
-		sources, keys = append(sources, postgres.Clean(r.Source)), append(keys, postgres.Clean(r.Key))
-		origins, types = append(origins, string(r.KeyFrom)), append(types, postgres.Clean(p.Type))
-		statuses, outcomes = append(statuses, string(status)), append(outcomes, string(outcome))
-		bodies, headers, receipts = append(bodies, w.row.body), append(headers, w.row.headers), append(receipts, w.row.receipt)
-		payloads, notes = append(payloads, textOrNull(w.row.payload)), append(notes, w.row.note)
-		occurred, missing = append(occurred, p.OccurredAt), append(missing, p.OccurredAtMissing)
-		received = append(received, r.ReceivedAt)
-		workflows, runs = append(workflows, postgres.Clean(w.run.WorkflowID)), append(runs, postgres.Clean(w.run.RunID))
-		requests, correlations = append(requests, postgres.Clean(r.RequestID)), append(correlations, postgres.Clean(r.CorrelationID))
-		duplicates = append(duplicates, w.PossibleDuplicateOf)
+	receipt := func(of func(*event.Receipt) string) []string {
+		return postgres.Column(ws, func(w *write) string { return postgres.Clean(of(&w.receipt)) })
 	}
 	return []any{
-		ids, providers, sources, keys, origins, types, statuses, outcomes, bodies, headers, receipts, payloads, notes,
-		occurred, missing, received, workflows, runs, requests, correlations, duplicates,
+		postgres.Column(ws, (*write).id),
+		postgres.Column(ws, (*write).provider),
+		receipt(func(r *event.Receipt) string { return r.Source }),
+		receipt(func(r *event.Receipt) string { return r.Key }),
+		receipt(func(r *event.Receipt) string { return string(r.KeyFrom) }),
+		postgres.Column(ws, (*write).eventType),
+		postgres.Column(ws, func(w *write) string { return string(w.status()) }),
+		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),
+		postgres.Column(ws, func(w *write) []byte { return w.row.body }),
+		postgres.Column(ws, func(w *write) string { return w.row.headers }),
+		postgres.Column(ws, func(w *write) string { return w.row.receipt }),
+		postgres.Column(ws, func(w *write) *string { return textOrNull(w.row.payload) }),
+		postgres.Column(ws, func(w *write) string { return w.row.note }),
+		postgres.Column(ws, func(w *write) time.Time { return w.parsed.OccurredAt }),
+		postgres.Column(ws, func(w *write) bool { return w.parsed.OccurredAtMissing }),
+		postgres.Column(ws, func(w *write) time.Time { return w.receipt.ReceivedAt }),
+		postgres.Column(ws, (*write).workflowID),
+		postgres.Column(ws, (*write).runID),
+		receipt(func(r *event.Receipt) string { return r.RequestID }),
+		receipt(func(r *event.Receipt) string { return r.CorrelationID }),
+		postgres.Column(ws, func(w *write) string { return w.PossibleDuplicateOf }),
 	}
 }
 
@@ -168,30 +162,40 @@ func textOrNull(b []byte) *string {
 }
 
 // status returns the status of the event's row after the transaction.
-func (w *write) status() (event.Status, event.Outcome) {
+func (w *write) status() event.Status {
 	switch {
 	case w.finishes():
-		return event.StatusProcessed, outcomeOf(w.parsed)
+		return event.StatusProcessed
 	case w.found.isDead:
-		return event.StatusDead, ""
+		return event.StatusDead
 	default:
-		return event.StatusPersisted, ""
+		return event.StatusPersisted
 	}
 }
 
-func columnsOfDone(ws []*write) []any {
-	var (
-		ids, outcomes, types, workflows, runs []string
-		occurred                              []time.Time
-		missing                               []bool
-	)
-	for _, w := range ws {
-		p := &w.parsed
-		ids, outcomes, types = append(ids, w.receipt.ID), append(outcomes, string(outcomeOf(*p))), append(types, postgres.Clean(p.Type))
-		occurred, missing = append(occurred, p.OccurredAt), append(missing, p.OccurredAtMissing)
-		workflows, runs = append(workflows, postgres.Clean(w.run.WorkflowID)), append(runs, postgres.Clean(w.run.RunID))
+// outcome returns the outcome of the event's row after the transaction; "" if it isn't finished.
+func (w *write) outcome() event.Outcome {
+	if w.finishes() {
+		return outcomeOf(w.parsed)
 	}
-	return []any{ids, outcomes, types, occurred, missing, workflows, runs}
+	return ""
+}
+
+func (w *write) id() string         { return w.receipt.ID }
+func (w *write) eventType() string  { return postgres.Clean(w.parsed.Type) }
+func (w *write) workflowID() string { return postgres.Clean(w.run.WorkflowID) }
+func (w *write) runID() string      { return postgres.Clean(w.run.RunID) }
+
+func columnsOfDone(ws []*write) []any {
+	return []any{
+		postgres.Column(ws, (*write).id),
+		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),
+		postgres.Column(ws, (*write).eventType),
+		postgres.Column(ws, func(w *write) time.Time { return w.parsed.OccurredAt }),
+		postgres.Column(ws, func(w *write) bool { return w.parsed.OccurredAtMissing }),
+		postgres.Column(ws, (*write).workflowID),
+		postgres.Column(ws, (*write).runID),
+	}
 }
 
 // outcomeOf returns the outcome of an event that is finished with p.
