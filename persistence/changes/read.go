@@ -219,9 +219,9 @@ const (
 SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM changes
                   WHERE xid >= pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xid, seq LIMIT 1), 0)`
 
-	// holders are the oldest transactions that write, in any database of the cluster. Processes of other roles are visible; whether
+	// blockers are the oldest transactions that write, in any database of the cluster. Processes of other roles are visible; whether
 	// they write is visible only to a role that may read statistics.
-	holders = `
+	blockers = `
 SELECT pid, coalesce(datname, ''), coalesce(usename, ''), application_name, coalesce(xact_start, now()), ''
   FROM (SELECT * FROM pg_stat_activity WHERE backend_xid IS NOT NULL ORDER BY age(backend_xid) DESC LIMIT 3) AS open
  UNION ALL
@@ -240,6 +240,6 @@ func (s *Store) FeedLag(ctx context.Context) (l feed.Lag, err error) {
 	if l.Behind, err = s.FeedBehind(ctx); err != nil {
 		return l, err
 	}
-	l.Holders, err = pgx.CollectRows(s.db.Rows(ctx, holders), pgx.RowToStructByPos[feed.Holder])
-	return l, postgres.Failure("read who holds changes back", err)
+	l.Blockers, err = pgx.CollectRows(s.db.Rows(ctx, blockers), pgx.RowToStructByPos[feed.Blocker])
+	return l, postgres.Failure("read what blocks the feed", err)
 }
