@@ -37,18 +37,18 @@ func isolation(ctx context.Context, s *suite) (err error) {
 	all := outlet{endpoints: []*lab.Endpoint{well}, each: 1}
 	return s.withOutlet(ctx, "well", customers(0, well, slow), all, func(good *outlet) error {
 		return s.withOutlet(ctx, "troubled", customers(badShare, well, slow), all, func(bad *outlet) error {
-			const sideWell, sideTroubled = "all well", "some in trouble"
-			t, err := s.alternate(ctx, s.isolatedLoad(sideWell, good), s.isolatedLoad(sideTroubled, bad))
+			const sideHealthy, sideFailing = "all healthy", "some failing"
+			t, err := s.alternate(ctx, s.isolatedLoad(sideHealthy, good), s.isolatedLoad(sideFailing, bad))
 			if err != nil {
 				return err
 			}
 			done50, done99 := func(s *slice) float64 { return s.done50 }, func(s *slice) float64 { return s.done99 }
-			s.samples("commit to POST p50 of the well ones, some in trouble / none", "", figures.AtMost(1.25),
-				t.ratios(sideTroubled, sideWell, done50))
-			s.samples("commit to POST p99 of the well ones, some in trouble / none", "", figures.AtMost(1.25),
-				t.ratios(sideTroubled, sideWell, done99))
-			s.samples("commit to POST p99, all well", "ms", nil, t.values(sideWell, done99))
-			s.samples("commit to POST p99, some in trouble", "ms", nil, t.values(sideTroubled, done99))
+			s.samples("commit to POST p50 of healthy endpoints, some failing / none", "", figures.AtMost(1.25),
+				t.ratios(sideFailing, sideHealthy, done50))
+			s.samples("commit to POST p99 of healthy endpoints, some failing / none", "", figures.AtMost(1.25),
+				t.ratios(sideFailing, sideHealthy, done99))
+			s.samples("commit to POST p99, all healthy", "ms", nil, t.values(sideHealthy, done99))
+			s.samples("commit to POST p99, some failing", "ms", nil, t.values(sideFailing, done99))
 			return nil
 		})
 	})

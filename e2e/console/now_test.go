@@ -13,7 +13,7 @@ func TestNowSaysWhetherItIsWell(t *testing.T) {
 	holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")
 	b := newBrowser(t).as(access.RoleViewer)
 	require.Equal(t, 200, b.open("/console"))
-	b.await("#now", "nobody is notified of failures and outages")
+	b.await("#now", "notifications of failures and outages are off")
 	b.await("#now", "purge") // on a slow machine, Temporal answers too late at first
 	page := b.page()
 	for _, shown := range []string{

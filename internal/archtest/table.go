@@ -93,7 +93,8 @@ var Table = []Rule{
 		Libraries: list("github.com/itchyny/gojq"),
 		Never:     never(whyPure, "os", "net")},
 	{Package: "providers/auth/denial",
-		Why: "the reasons for a refusal go to operators and logs, and must not contain parts of the request or secrets"},
+		Why:  "the reasons for a refusal go to operators and logs, and must not contain parts of the request or secrets",
+		Ours: list("internal/word")},
 	{Package: "providers/auth",
 		Why:   "authentication must be small enough to review in one sitting, so it uses only the standard library",
 		Ours:  list("event providers/auth/denial providers/definition providers/decode"),
@@ -107,7 +108,7 @@ var Table = []Rule{
 			"providers/mapping"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "providers/lint", Why: "lint runs definitions through their public API, as users do",
-		Ours: list("event providers providers/definition providers/decode providers/jq providers/auth " +
+		Ours: list("event internal/word providers providers/definition providers/decode providers/jq providers/auth " +
 			"providers/auth/denial providers/mapping"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",

@@ -10,8 +10,8 @@ import (
 	"holdfast/internal/notify"
 )
 
-// outageLook is the pause between two probes of a store.
-const outageLook = 5 * time.Second
+// outageProbe is the pause between two probes of a store.
+const outageProbe = 5 * time.Second
 
 // watchStores sends notifications when Temporal or the database is down. The process sends them directly, because the
 // notifications of events need both stores.
@@ -25,7 +25,7 @@ func (p *process) watchStores(name string) {
 	watch := notify.Watch{
 		Notifier: p.notifier,
 		From:     fmt.Sprintf("holdfast %s on %s", name, host),
-		Every:    min(outageLook, max(p.cfg.Notify.OutageAfter, time.Second)),
+		Every:    min(outageProbe, max(p.cfg.Notify.OutageAfter, time.Second)),
 		After:    p.cfg.Notify.OutageAfter,
 		Repeat:   p.cfg.Notify.OutageRepeat,
 	}

@@ -65,9 +65,9 @@ func (p *process) openSide(ctx context.Context) (side operators.Side, store *per
 		return side, nil, err
 	}
 	p.onStop("operators' database", func(context.Context) error { p.apiStore.Close(); return nil })
-	var closeDesk func()
-	p.api, closeDesk = side.API(p.apiStore)
-	p.onStop("operators' Temporals", func(context.Context) error { closeDesk(); return nil })
+	var closeAdmin func()
+	p.api, closeAdmin = side.API(p.apiStore)
+	p.onStop("operators' Temporals", func(context.Context) error { closeAdmin(); return nil })
 	return side, p.apiStore, nil
 }
 

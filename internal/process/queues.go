@@ -12,8 +12,8 @@ import (
 const (
 	// queuesAge is how long the sizes of task queues are cached.
 	queuesAge = 15 * time.Second
-	// lookLimit bounds a background read.
-	lookLimit = 10 * time.Second
+	// readLimit bounds a background read.
+	readLimit = 10 * time.Second
 )
 
 // observeQueues exports the sizes of the task queues from processes with workers, which exist wherever events are processed.
@@ -52,7 +52,7 @@ func recently[T any](age time.Duration, read func(context.Context) (T, error)) f
 	var last T
 	var failed error
 	refresh := func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 		defer cancel()
 		stats, err := read(ctx)
 		mu.Lock()

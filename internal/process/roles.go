@@ -87,7 +87,7 @@ func (p *process) start(ctx context.Context, name string, roles Roles) error {
 		if err != nil {
 			return err
 		}
-	case <-time.After(patience):
+	case <-time.After(probePause):
 		go p.report(ctx, ready)
 	}
 	return p.startIngress(ctx)

@@ -46,14 +46,14 @@ func (p *process) probeTemporal() func(context.Context) error {
 	}
 }
 
-// patience is the pause between two probes of a dependency.
-const patience = 2 * time.Second
+// probePause is the pause between two probes of a dependency.
+const probePause = 2 * time.Second
 
 // waitFor waits indefinitely for a dependency of a role, because the order in which the parts of an installation start must not
 // matter. It returns only the context's error.
 func waitFor(ctx context.Context, name string, probe func(context.Context) error) error {
 	for {
-		attempt, cancel := context.WithTimeout(ctx, patience)
+		attempt, cancel := context.WithTimeout(ctx, probePause)
 		err := probe(attempt)
 		cancel()
 		if err == nil {
@@ -63,7 +63,7 @@ func waitFor(ctx context.Context, name string, probe func(context.Context) error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(patience):
+		case <-time.After(probePause):
 		}
 	}
 }

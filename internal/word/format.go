@@ -3,13 +3,12 @@ package word
 import (
 	"errors"
 	"fmt"
-
-	// Count formats a number with its noun: "1 event", "2 events".
 	"strconv"
 	"strings"
 	"time"
 )
 
+// Count formats a number with its noun: "1 event", "2 events".
 func Count[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -38,4 +37,15 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, errNoTime
 	}
 	return now.UTC().Add(-ago), nil
+}
+
+// Duration formats a duration without trailing zero units: 5m, not 5m0s.
+func Duration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = strings.TrimSuffix(text, zero[1:])
+		}
+	}
+	return text
 }

@@ -26,7 +26,7 @@ func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths
 // NewOne compiles a single scheme at a field of its own.
 func NewOne(p *definition.Problems, field string, d definition.Scheme, paths []Path) *Authenticator {
 	a := &Authenticator{paths: paths}
-	if s := newScheme(p, field, d); s != nil {
+	if s := newScheme(p, field, d, ""); s != nil {
 		a.schemes = []scheme{s}
 	}
 	return a

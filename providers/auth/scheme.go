@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -31,68 +32,46 @@ func newSchemes(p *definition.Problems, defs []definition.Scheme, secrets string
 	}
 	var schemes []scheme
 	for i, d := range defs {
-		defaultSecrets(&d, secrets)
-		if s := newScheme(p, fmt.Sprintf("auth[%d]", i), d); s != nil {
+		if s := newScheme(p, fmt.Sprintf("auth[%d]", i), d, secrets); s != nil {
 			schemes = append(schemes, s)
 		}
 	}
 	return schemes
 }
 
-func defaultSecrets(d *definition.Scheme, name string) {
-	fill := func(secrets *string) {
-		if *secrets == "" {
-			*secrets = name
-		}
-	}
-	switch {
-	case d.HMAC != nil:
-		fill(&d.HMAC.Secrets)
-	case d.Ed25519 != nil:
-		fill(&d.Ed25519.Secrets)
-	case d.ECDSA != nil:
-		fill(&d.ECDSA.Secrets)
-	case d.RSA != nil:
-		fill(&d.RSA.Secrets)
-	case d.Certificate != nil:
-		fill(&d.Certificate.Secrets)
-	case d.Token != nil:
-		fill(&d.Token.Secrets)
-	case d.Basic != nil:
-		fill(&d.Basic.Secrets)
-	case d.JWT != nil:
-		fill(&d.JWT.Secrets)
-	}
-}
-
-func newScheme(p *definition.Problems, field string, d definition.Scheme) scheme {
+// newScheme compiles the one scheme that is set. Without secrets of its own, it uses the given ones.
+func newScheme(p *definition.Problems, field string, d definition.Scheme, secrets string) scheme {
 	var made []scheme
-	if d.HMAC != nil {
-		made = append(made, newHMAC(p, field+".hmac", d.HMAC))
+	add := func(build func(field string) scheme, name string, own *string) {
+		*own = cmp.Or(*own, secrets)
+		made = append(made, build(field+"."+name))
 	}
-	if d.Ed25519 != nil {
-		made = append(made, newPublicKey(p, field+".ed25519", d.Ed25519, ed25519Keys))
+	if s := d.HMAC; s != nil {
+		add(func(at string) scheme { return newHMAC(p, at, s) }, "hmac", &s.Secrets)
 	}
-	if d.ECDSA != nil {
-		made = append(made, newPublicKey(p, field+".ecdsa", d.ECDSA, ecdsaKeys))
+	if s := d.Ed25519; s != nil {
+		add(func(at string) scheme { return newPublicKey(p, at, s, ed25519Keys) }, "ed25519", &s.Secrets)
 	}
-	if d.RSA != nil {
-		made = append(made, newPublicKey(p, field+".rsa", d.RSA, rsaKeys))
+	if s := d.ECDSA; s != nil {
+		add(func(at string) scheme { return newPublicKey(p, at, s, ecdsaKeys) }, "ecdsa", &s.Secrets)
 	}
-	if d.Certificate != nil {
-		made = append(made, newCertificate(p, field+".certificate", d.Certificate))
+	if s := d.RSA; s != nil {
+		add(func(at string) scheme { return newPublicKey(p, at, s, rsaKeys) }, "rsa", &s.Secrets)
 	}
-	if d.Token != nil {
-		made = append(made, newToken(p, field+".token", d.Token))
+	if s := d.Certificate; s != nil {
+		add(func(at string) scheme { return newCertificate(p, at, s) }, "certificate", &s.Secrets)
 	}
-	if d.Basic != nil {
-		made = append(made, newBasic(p, field+".basic", d.Basic))
+	if s := d.Token; s != nil {
+		add(func(at string) scheme { return newToken(p, at, s) }, "token", &s.Secrets)
 	}
-	if d.JWT != nil {
-		made = append(made, newJWT(p, field+".jwt", d.JWT))
+	if s := d.Basic; s != nil {
+		add(func(at string) scheme { return newBasic(p, at, s) }, "basic", &s.Secrets)
 	}
-	if d.Address != nil {
-		made = append(made, newAddress(p, field+".address", d.Address))
+	if s := d.JWT; s != nil {
+		add(func(at string) scheme { return newJWT(p, at, s) }, "jwt", &s.Secrets)
+	}
+	if s := d.Address; s != nil {
+		made = append(made, newAddress(p, field+".address", s))
 	}
 	if len(made) != 1 {
 		p.Add(field, "want exactly one of hmac, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address")

@@ -87,9 +87,5 @@ func overlaps[T comparable](some, others []T) bool {
 
 // advise reports a problem of a built-in definition, and advice for any other.
 func (l *linter) advise(field string, rule Rule, format string, args ...any) {
-	before := len(l.found)
-	l.add(field, rule, format, args...)
-	for i := before; i < len(l.found); i++ {
-		l.found[i].Advice = l.provider.Origin() != definition.OriginBuiltIn
-	}
+	l.addAdvice(l.provider.Origin() != definition.OriginBuiltIn, field, rule, format, args...)
 }

@@ -120,9 +120,13 @@ func isCounter(field string) bool {
 
 // hint records advice, also for built-in definitions.
 func (l *linter) hint(field string, rule Rule, format string, args ...any) {
+	l.addAdvice(true, field, rule, format, args...)
+}
+
+func (l *linter) addAdvice(isAdvice bool, field string, rule Rule, format string, args ...any) {
 	before := len(l.found)
 	l.add(field, rule, format, args...)
 	for i := before; i < len(l.found); i++ {
-		l.found[i].Advice = true
+		l.found[i].Advice = isAdvice
 	}
 }

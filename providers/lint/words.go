@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
@@ -55,7 +56,7 @@ func lane(l definition.Lane) string {
 
 func window(d event.Duration) string {
 	if d == 0 {
-		return "for ever"
+		return "forever"
 	}
 	return "for " + spell(d)
 }
@@ -66,14 +67,7 @@ func spell(d event.Duration) string {
 	if whole := time.Duration(d); whole >= day && whole%day == 0 {
 		return strconv.Itoa(int(whole/day)) + "d"
 	}
-	s := strings.TrimSuffix(d.String(), "m0s")
-	if s != d.String() {
-		s = strings.TrimSuffix(s+"m", "h0m")
-		if !strings.HasSuffix(s, "m") {
-			s += "h"
-		}
-	}
-	return s
+	return word.Duration(time.Duration(d))
 }
 
 // retries describes the schedule of executions, without jitter.

@@ -59,9 +59,9 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 	return persistence.Open(ctx, c)
 }
 
-// API returns the operator API over a store; closeDesk closes the connections to destinations' Temporals.
-func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
-	outbound, closeDesk := s.outbound(store)
+// API returns the operator API over a store; closeAdmin closes the connections to destinations' Temporals.
+func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
+	outbound, closeAdmin := s.outbound(store)
 	all = &api.API{
 		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
 		Errors: store.Errors, Conflicts: store.Read,
@@ -76,10 +76,10 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 	if web := s.Config.Operator.TemporalWeb; len(web) > 0 {
 		all.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], s.Config.Temporal.Namespace, run) }
 	}
-	return all, closeDesk
+	return all, closeAdmin
 }
 
-func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeDesk func()) {
+func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdmin func()) {
 	samples := admin.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"holdfast/internal/word"
 )
 
 // Cause explains a reason to an operator, and what to do next.
@@ -158,7 +160,7 @@ func (e *Error) Detail() string {
 }
 
 func (e *Error) describeTimestamp() string {
-	amount, allowed := shortDuration(e.Skew.Abs().Round(time.Second)), shortDuration(e.Tolerance)
+	amount, allowed := word.Duration(e.Skew.Abs().Round(time.Second)), word.Duration(e.Tolerance)
 	switch {
 	case *e.Skew > e.Tolerance || e.Reason == Expired:
 		return fmt.Sprintf("timestamp too old (%s behind, %s allowed)", amount, allowed)
@@ -167,16 +169,4 @@ func (e *Error) describeTimestamp() string {
 	default:
 		return fmt.Sprintf("timestamp OK (%s skew, %s allowed)", amount, allowed)
 	}
-}
-
-// shortDuration formats 5m0s as 5m.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
