@@ -91,7 +91,7 @@ func NewImported(item operation.ImportItem, f event.Failure) (*Imported, error) 
 	if err != nil {
 		return nil, err
 	}
-	if t := item.Trouble; t != nil {
+	if t := item.Failure; t != nil {
 		first = t.FirstFailedAt
 		if t.Exhausted {
 			state = event.DeadLetterExhausted

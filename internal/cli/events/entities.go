@@ -187,7 +187,7 @@ func entityListCommand() *cobra.Command {
 				return nil, cli.UsageError(c, errors.New("--kind needs --provider, and --prefix needs --kind"))
 			}
 			found, err := t.Store.Read.EntityList(c.Context(), query)
-			lookedTo = found.LookedTo
+			lookedTo = found.SearchedTo
 			sayWhatIsMissing(c, query, found)
 			return found.Entities, err
 		},

@@ -120,7 +120,7 @@ func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expu
 }
 
 // readHistory reads the effects of archived events on entities.
-func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Keeper, refs []event.EntityRef) (retention.Archived, error) {
+func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Archiver, refs []event.EntityRef) (retention.Archived, error) {
 	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 	if err != nil {
 		return nil, err
