@@ -108,7 +108,7 @@ func TestExplainARequest(t *testing.T) {
 		`authentic +yes, by auth\[0\]: HMAC in webhook-signature, with GOCARDLESS_WEBHOOK_SECRET`, `reply +200 OK`,
 		`event 1 of 2`, `workflow +gocardless:EV1x1`, `key +EV1x1 \(from the parts of the key\)`,
 		`key.parts\[0\] +\.body\.id  gave EV1x1`, `type +payments.confirmed`,
-		`occurred +2025-10-09T08:53:20Z, from \.body\.created_at \(rfc3339\)`, `priority +normal`, `lane +a workflow of its own`, `duplicate +for ever`,
+		`occurred +2025-10-09T08:53:20Z, from \.body\.created_at \(rfc3339\)`, `priority +normal`, `lane +a workflow of its own`, `duplicate +forever`,
 		`retries +4 attempts of 3m each: at once, then after 2m, 4m, 8m \(14m in all, ± 0 %\)`, `patch payment PMSAMPLE .*`, `event 2 of 2`,
 		`workflow +gocardless:EV2x1`,
 	} {
