@@ -22,8 +22,8 @@ type Duplicate struct {
 	At    time.Time
 }
 
-// Conflict is an event with the key of an earlier event but other content. It counts as a duplicate: if a sender reuses keys,
-// Holdfast drops the later events.
+// Conflict is an event with the key of an earlier event but other content. If its key is certain, it is
+// kept as a dead letter under a key of its own (WithConflictKey); otherwise it is dropped and counts as a duplicate.
 type Conflict struct {
 	ID       int64  `json:"id"`
 	Provider string `json:"provider"`

@@ -29,7 +29,7 @@ func DeadLetterID(err error) int64 {
 }
 
 // deadLetter records the dead letter and returns the error that the run fails with. The error is nil if no dead letter was
-// created; recorded has the reason. It uses a disconnected context, so that a canceled run is recorded, too.
+// created; recorded says why. It uses a disconnected context, so that a canceled run is recorded, too.
 func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded activities.Recorded, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

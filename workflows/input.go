@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 )
 
-// input is the event of a run and its arguments for the steps. Steps of a large event read it from the first event of the history
-// instead.
+// input holds the event of a run and builds the arguments of its steps. The steps of a large event read it from the run's first
+// history event instead.
 type input struct {
 	receipt event.Receipt
 	body    converter.RawValue

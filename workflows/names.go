@@ -36,8 +36,8 @@ const (
 	// QueueDeadLetter is a queue of its own, so that events can't delay the recording of failures.
 	QueueDeadLetter = "events-dead-letter"
 
-	// QueueRedrive runs redriven events. It has its own few slots, so that a large redrive doesn't slow down live traffic. A single
-	// replay by hand uses the event's queue.
+	// QueueRedrive runs redriven events. It has a few slots of its own, so that a large redrive doesn't slow down live traffic.
+	// A single replay by hand uses the event's queue.
 	QueueRedrive = "events-redrive"
 
 	// QueueBulk processes batches of the bulk lane, apart from events with their own workflow.
@@ -116,7 +116,7 @@ func AllQueues() []string {
 	return append(Queues(), QueueBulk, QueueRedrive, QueueDeadLetter, QueueOperations)
 }
 
-// destinationPrefix has no colon, so that it never looks like an event.
+// destinationPrefix has no colon, so that it can't be mistaken for an event's workflow ID.
 const destinationPrefix = "destination/"
 
 // IDPrefixes lists the prefixes of the IDs of Holdfast's workflows, except those of events. A scheduled run has the ID of its

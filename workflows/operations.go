@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// operationPages is the max number of pages before continuing as new: about an hour. A long history continues earlier.
+	// operationPages is the max number of pages before a run continues as new, after about an hour. A run with a long history
+	// continues earlier.
 	operationPages = 300
 	// pausedPollInterval is the pause between two reads of a paused operation. A signal ends it early.
 	pausedPollInterval = time.Minute
@@ -48,13 +49,13 @@ type pagedOperation struct {
 	page, cancel any // activities with the ID as their argument
 }
 
-// rest has the result of a page: whether it was the last, and how long to wait before the next.
+// rest says what follows a page: nothing if it was the last, else the pause before the next one.
 type rest struct {
 	ended bool
 	pause time.Duration
 }
 
-// restOf is the rest of an operation that only waits while paused.
+// restOf returns the rest for operations that wait only while they are paused.
 func restOf[T operation.Any](o T) rest {
 	switch state := o.Common().State; {
 	case state.Ended():
@@ -101,8 +102,8 @@ func isLong(ctx workflow.Context, n int) bool {
 	return n >= operationPages || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 }
 
-// continueAsNew returns the error that continues a run as new, or the cancelation of a canceled run: the next run would not be
-// canceled.
+// continueAsNew returns the error that continues a run as new, or the cancellation error if the run was canceled, since the
+// next run would not be canceled.
 func continueAsNew(ctx workflow.Context, workflowType string, arg any) error {
 	if ctx.Err() != nil && isVersioned(ctx, versionKeepCancel) {
 		return ctx.Err()

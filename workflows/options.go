@@ -33,7 +33,7 @@ const deadLetterTimeout = 15 * time.Second
 // operationTimeout bounds a page of an operation.
 const operationTimeout = 5 * time.Minute
 
-// heartbeatTimeout bounds the detection of a dead worker or a lost task.
+// heartbeatTimeout bounds how long it takes to detect a dead worker or a lost task.
 const heartbeatTimeout = 15 * time.Second
 
 // finalErrors lists the error types that end an activity and return to the workflow.
@@ -43,12 +43,12 @@ func finalErrors() []string {
 	}
 }
 
-// startToCloseTimeout is the server's error type for an attempt that timed out. A missing heartbeat is another type, and is
+// startToCloseTimeout is the server's error type for an attempt that timed out. A missed heartbeat has another type, and is
 // always retried.
 const startToCloseTimeout = "TemporalTimeout:StartToClose"
 
-// defaultPolicy is the policy of the parse step, which returns the provider's own policy. A retry of parsing only helps if a
-// worker doesn't have the definition yet, as in a deployment.
+// defaultPolicy is the policy of the parse step, which returns the provider's own policy. Retrying the parse step only helps if
+// a worker doesn't have the definition yet, as during a deployment.
 func defaultPolicy() event.Policy {
 	return event.Policy{
 		Attempts: 3,
@@ -61,7 +61,7 @@ func defaultPolicy() event.Policy {
 // maxSummary is in bytes. Temporal allows 400, encrypted or not.
 const maxSummary = 150
 
-// withLocalOptions sets the options of a local activity, the common case.
+// withLocalOptions sets the options of a local activity, which is how most steps run.
 func withLocalOptions(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: localTimeout,
@@ -101,8 +101,9 @@ func withRetryOptions(ctx workflow.Context, p event.Policy, summary string) work
 	})
 }
 
-// withDeadLetterOptions sets the options of recording a dead letter: a queue of its own and unlimited retries for every error
-// class, because nothing else would save the event. A deployment can fix a bug in it.
+// withDeadLetterOptions sets the options for recording a dead letter: a separate queue, and unlimited retries for every error
+// class, because otherwise the event would be lost. If recording fails because of a bug, the retries succeed once the fix is
+// deployed.
 func withDeadLetterOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:             QueueDeadLetter,

@@ -25,10 +25,10 @@ type ProcessResult struct {
 	Owner string `json:"owner,omitempty"`
 	// CorrelationID is the correlation ID of the request.
 	CorrelationID string `json:"correlation_id,omitempty"`
-	// Decision is set if an operator decided about the event (discarded, replaced or expunged).
+	// Decision is set if an operator made a decision about the event (discarded, replaced or expunged).
 	Decision *event.Decision `json:"verdict,omitempty"`
 
-	rescues bool // the owner isn't being processed, and this is its redelivery
+	rescues bool // the key's owner is dead or unfinished, and this redelivery can continue it
 }
 
 // decided returns the result of a run that an operator's decision ended.
@@ -38,8 +38,8 @@ func (r ProcessResult) decided(v *event.Decision) ProcessResult {
 }
 
 // ProcessEvent processes one event: parse → persist → upsert entities, the last two in one transaction if possible. The history
-// shows all three steps. If the retry policies can't save the event, it records a dead letter and fails, so that
-// ExecutionStatus="Failed" finds the run. If an operator has decided about the event, the run ends with that outcome.
+// shows all three steps. If the retries are exhausted, it records a dead letter and fails, so that ExecutionStatus="Failed"
+// finds the run. If an operator has made a decision about the event, the run ends with that outcome.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)
@@ -99,8 +99,8 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	return result, parsed, failed
 }
 
-// showUpsert adds the upsert step to the history if the persist step has done it. It only shows the entities, so it isn't
-// retried. Workers of earlier releases didn't return entities.
+// showUpsert adds the upsert step to the history if the persist step has done it. It only makes the entities visible, so it
+// isn't retried. Workers of earlier releases didn't return entities.
 func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	if len(persisted.Entities) == 0 {
 		return
@@ -109,7 +109,7 @@ func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	_ = workflow.ExecuteLocalActivity(activityCtx, do.UpsertEntities, in.small(), event.Parsed{}, persisted).Get(ctx, nil)
 }
 
-// parse runs the parse step, and runs it again for a large event if it finds that the changes are large.
+// parse runs the parse step. If the changes turn out to be large, it runs the step again as for a large event.
 func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
 	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID}
 	failed = s.run(ctx, &parsed, in.parse())
@@ -120,8 +120,8 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// takesOver continues the run as the event that owns the key, which is dead or unfinished. The ingress does the same if Temporal
-// still has that event's run.
+// takesOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if
+// Temporal still has that event's run.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
 		return false

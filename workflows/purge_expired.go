@@ -17,8 +17,8 @@ const purgePages = 60
 // upkeep provides the activity names of maintenance.
 var upkeep *operations.Upkeep
 
-// archiveTimeout bounds the retries while the archive isn't writable. The schedule skips runs meanwhile, which also delays data
-// that needs no archive.
+// archiveTimeout bounds the retries while the archive isn't writable. While they continue, the schedule skips runs, which also
+// delays the purge of data that needs no archive.
 const archiveTimeout = 30 * time.Minute
 
 // purgeOrder puts archived kinds last.
@@ -33,8 +33,8 @@ func purgeOrder(ctx workflow.Context) []retention.Kept {
 
 func isArchived(k retention.Kept) bool { return k == retention.Events || k == retention.DeadLetters }
 
-// PurgeExpired deletes expired data, one kind after the other. A schedule starts it. The result counts the deletions. The error
-// is the first one: the other kinds are still purged.
+// PurgeExpired deletes expired data, one kind at a time. A schedule starts it. The result has the number of deletions. It
+// returns the first error, but still purges the other kinds.
 func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, failed error) {
 	removed = map[retention.Kept]int64{}
 	for _, kept := range purgeOrder(ctx) {

@@ -61,7 +61,7 @@ func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
 		if page.Drained {
 			break
 		}
-		if page.Started == 0 { // the max number of runs is open
+		if page.Started == 0 { // the limit on open runs is reached
 			if err := workflow.Sleep(ctx, duePollInterval); err != nil {
 				return result, err
 			}

@@ -10,8 +10,8 @@ import (
 
 const pinned, autoUpgrade = workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
 
-// registered has the workflows by type. With worker versioning, most runs stay on the build that started them. Runs that may last
-// for days move to the next build, so that old builds can stop.
+// registered maps workflow types to their functions and versioning behavior. With worker versioning, most runs stay on the
+// build that started them. Runs that may last for days move to the next build, so that old builds can stop.
 var registered = map[string]struct {
 	definition any
 	build      workflow.VersioningBehavior

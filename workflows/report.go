@@ -9,8 +9,8 @@ import (
 )
 
 // metricEventDuration measures the time from receipt to the end of the run, by provider, type and outcome. Temporal's log and
-// metrics handlers are silent during a replay, so each event counts once. The process's metrics handler merges the types that no
-// definition names.
+// metrics handlers are silent during a replay, so each event counts once. The process's metrics handler merges event types that
+// no definition lists into one label.
 const metricEventDuration = "holdfast_event_duration"
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {

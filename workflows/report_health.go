@@ -13,16 +13,16 @@ const (
 	// sendAttempts is the max number of attempts to send a report, over twelve hours.
 	sendAttempts = 24
 	sendPause    = 30 * time.Minute
-	// countTimeout bounds the attempts to count a report. Their pauses grow, because counting is expensive.
+	// countTimeout bounds the attempts to compile a report. The pauses between them grow, because the queries are expensive.
 	countTimeout = sendAttempts * sendPause
 )
 
-// ReportHealth sends the daily or weekly report. A schedule starts it once a period. It retries until a channel accepts the
+// ReportHealth sends the daily or weekly report. A schedule starts it once per period. It retries until a channel accepts the
 // report. If a worker dies while sending, the report may have arrived and isn't sent again: the run fails, as it does if no
 // channel accepts it.
 func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error) {
 	var text string
-	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "count"), 0) // counting doesn't heartbeat
+	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "compile report"), 0) // the activity doesn't heartbeat
 	activityCtx = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(activityCtx, temporal.RetryPolicy{
 		InitialInterval: transientInterval, BackoffCoefficient: transientCoefficient, MaximumInterval: sendPause,
 	}), countTimeout)
@@ -31,7 +31,7 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 		return sent, err
 	}
 	for range sendAttempts {
-		sent = operations.Notification{} // decoding keeps omitted fields
+		sent = operations.Notification{} // JSON decoding doesn't clear omitted fields
 		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "send"), named(ctx, upkeep.SendReport, former.TellReport), text).
 			Get(ctx, &sent)
 		if err != nil || sent.Channels > 0 {
@@ -41,7 +41,7 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 			return sent, err
 		}
 	}
-	return sent, temporal.NewApplicationError("no channel accepted the report: "+sent.Error, "untold")
+	return sent, temporal.NewApplicationError("no channel accepted the report: "+sent.Error, "ReportNotSent")
 }
 
 // Notify reports new failures to operators. A schedule starts it and skips it while the previous run is open. The activity marks

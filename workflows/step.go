@@ -54,7 +54,7 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 	return nil
 }
 
-// canceled is the failure of a step whose run an operator canceled, whatever the last error was.
+// canceled returns the failure of a step after an operator canceled the run, regardless of the last error.
 func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Failure {
 	f := s.failure(ctx, err, counted)
 	message := "the run was canceled before the event was processed"
@@ -65,11 +65,11 @@ func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Fail
 	return f
 }
 
-// timedOut is the failure of a step whose definition sets FailOnTimeout. It is never retried.
+// timedOut returns the failure of a step that timed out under a policy with FailOnTimeout. It is never retried.
 func (s step) timedOut(ctx workflow.Context, counted int) *event.Failure {
 	return &event.Failure{
 		Step: s.name, Class: event.ClassRejected, Code: "timeout", Attempts: counted + 1, At: workflow.Now(ctx).UTC(),
-		Message: "an execution took longer than " + s.policy.Timeout.String() + ", which the definition treats as final",
+		Message: "timed out after " + s.policy.Timeout.String() + "; the definition sets on_timeout: fail, so it isn't retried",
 	}
 }
 
@@ -89,7 +89,8 @@ func (s step) failure(ctx workflow.Context, err error, counted int) *event.Failu
 	}
 }
 
-// classOf returns the class in the type of an activity's error. A timeout is transient: it says nothing about the event.
+// classOf returns the error class, which activities set as the type of their errors. A timeout is transient: it says nothing
+// about the event.
 func classOf(err error) event.Class {
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		switch class := event.Class(application.Type()); class {

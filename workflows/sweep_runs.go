@@ -25,7 +25,7 @@ const (
 // SweepResult is the result of a sweep. The next one starts where it ended.
 type SweepResult struct {
 	Until time.Time `json:"until"`
-	// DeadLetters counts recorded dead letters of runs that were ended from outside.
+	// DeadLetters counts the dead letters recorded for runs that were terminated or timed out.
 	DeadLetters int `json:"dead_letters"`
 
 	operation.Unswept
@@ -44,7 +44,7 @@ type BegunSweep struct {
 	Result SweepResult         `json:"result"`
 }
 
-// SweepRuns handles runs that can't handle themselves: terminated or timed-out runs without a dead letter, and runs whose
+// SweepRuns handles runs that can't report their own state: terminated or timed-out runs without a dead letter, and runs whose
 // workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, and dead letters of an interrupted
 // replay.
 func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
@@ -79,8 +79,8 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 	return result, err
 }
 
-// sweepSince returns the start of a sweep: before the end of the last one, and early enough for the runs that it skipped, up to a
-// week. Their cause may be fixed by now, for instance a missing payload key.
+// sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one
+// skipped runs, up to a week back. The reason, such as a missing payload key, may have been fixed since.
 func sweepSince(last SweepResult, now time.Time) time.Time {
 	since, first := last.Until.Add(-sweepOverlap), now.Add(-firstSweep)
 	switch {

@@ -2,8 +2,8 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// This file lists the changes of workflow code that open runs may meet. A change that alters the commands of a workflow gets a
-// change ID here, with its reason. The workflow checks it where the change applies:
+// This file lists the changes to workflow code that open runs may replay across. A change that alters the commands of a
+// workflow gets a change ID here, with its reason. The workflow checks it where the change applies:
 //
 //	if !isVersioned(ctx, versionX) { … the old way … }
 //
@@ -14,12 +14,12 @@ import "go.temporal.io/sdk/workflow"
 // workflows/histories replay testdata/histories with the current code; recorded histories are never changed or removed.
 //
 // Some changes need no entry. A new field of a definition reaches a run with the result of its parse step, and is missing in
-// older runs (event.Policy, FailOnTimeout). The same holds for the upsert step after a persist step that has upserted. It depends
-// on the entities in the result of the persist step, and comes last, so that no older worker meets it. Likewise, a run only ends
-// with the outcome of an operator's decision if an activity returned one.
+// older runs (event.Policy, FailOnTimeout). The same goes for the upsert step after a persist step that has already upserted:
+// it depends on the entities in the persist step's result, and it comes last, so no older worker has to replay it. Likewise, a
+// run only ends with the outcome of an operator's decision if an activity returned one.
 
 // versionTakeOver: a run whose key belongs to an event with an open dead letter, or without a run, continues as that event;
-// before, it ended as a duplicate. An older worker ignored that result of the persist step.
+// before, it ended as a duplicate. Older workers ignore this result of the persist step.
 const versionTakeOver = "take-over-dead-owner"
 
 // versionPurgeChanges: a purge also deletes the change feed.
@@ -32,15 +32,16 @@ const versionPurgeArchivedLast = "purge-archived-last"
 // versionLargeEvents: the steps of a large event read it from the first event of the history; before, it was their argument.
 const versionLargeEvents = "large-events"
 
-// versionLargeChanges: the same for events with large changes. Only newer workers return such a result; the version keeps older
-// ones from continuing the run.
+// versionLargeChanges: the same for events with large changes. Only newer workers return such a result; the version stops older
+// workers from continuing the run.
 const versionLargeChanges = "large-changes"
 
 // versionNameDeadLetter: a failing run includes the ID of its dead letter in its error. Runs without this version treat any
 // result of RecordDeadLetter as an operator's decision.
 const versionNameDeadLetter = "name-dead-letter"
 
-// versionKeepCancel: a run that was canceled just before continuing as new ends as canceled. Before, the next run continued.
+// versionKeepCancel: a run that was canceled just before continuing as new ends as canceled. Before, the next run carried on as
+// if nothing had been canceled.
 const versionKeepCancel = "keep-cancel"
 
 // versionContinueSweep: a sweep of many closed runs continues as new.

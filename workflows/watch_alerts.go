@@ -23,7 +23,7 @@ const (
 const (
 	// reminderAfter is when a reminder is sent.
 	reminderAfter = time.Hour
-	// warnBefore is how long before disabling the destination a warning is sent; half of the time if that is shorter.
+	// warnBefore is how long before disabling the destination a warning is sent; half of disableAfter if that is shorter.
 	warnBefore = 24 * time.Hour
 )
 
@@ -69,7 +69,7 @@ func outcomeOf(check operations.DestinationCheck, since time.Time) (outcome stri
 	case c.State == delivery.DestinationDisabled && c.By == operations.SystemActor:
 		return "disabled", alertDisabled, true
 	case c.State == delivery.DestinationDisabled:
-		return "disabled", "", true // the operator who did it knows
+		return "disabled", "", true // an operator disabled it: no alert needed
 	case c.FailingSince != nil:
 		return "", "", false
 	case c.State == delivery.DestinationReady && c.StateAt.After(since):

@@ -46,13 +46,13 @@ const maxUpdateBy, maxUpdateReason = 100, 500
 type watch struct {
 	FailingDestination
 
-	// updated: an update has changed something since the last check.
+	// updated is set by an update since the last check.
 	updated bool
 }
 
-// WatchDestination watches a failing destination. It notifies operators with growing urgency, accepts updates (pause, resume,
-// probe), and sees the destination disabled if it keeps failing. It doesn't deliver anything, and the database has all state: if
-// it is terminated, it is started again within a minute.
+// WatchDestination watches a failing destination. It notifies operators with increasing urgency, accepts updates (pause,
+// resume, probe), and has the destination disabled if it keeps failing. It doesn't deliver anything, and all state is in the
+// database: if the workflow is terminated, it is started again within a minute.
 func WatchDestination(ctx workflow.Context, in FailingDestination) (WatchResult, error) {
 	w := &watch{FailingDestination: in}
 	if err := w.handleUpdates(ctx); err != nil {
@@ -150,7 +150,7 @@ func (w *watch) handleUpdates(ctx workflow.Context) error {
 
 func validateUpdate(u WatchUpdate) error {
 	if u.By == "" || len(u.By) > maxUpdateBy || len(u.Reason) > maxUpdateReason {
-		return temporal.NewApplicationError(`use {"by": "your name", "reason": "…"}, with at most 100 and 500 bytes`, "BadOrder")
+		return temporal.NewApplicationError(`use {"by": "your name", "reason": "…"}; by: 1 to 100 bytes, reason: up to 500`, "InvalidUpdate")
 	}
 	return nil
 }

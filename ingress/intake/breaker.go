@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// tripAfter is how many starts in a row must fail until Temporal counts as down.
+	// tripAfter is how many starts in a row must fail before Temporal is considered down.
 	tripAfter = 5
-	// breakerPause is the time for which no call goes to a store that counts as down.
+	// breakerPause is how long no calls go to a store that is considered down.
 	breakerPause = time.Second
 	// minInboxStarts is how many events from the inbox may start at the same time regardless of live traffic, and inboxStartGrowth
 	// how long the oldest must have waited for each additional one.
@@ -23,7 +23,7 @@ const (
 
 // Breaker limits the starts of one process. While Temporal is down it lets only an occasional probe through. It also bounds the
 // starts in flight, so that work that Temporal can't accept in time doesn't queue up here. The inbox gets the capacity that
-// live traffic leaves, and a share that grows with its age.
+// live traffic leaves free, and at least a share that grows with the age of its oldest event.
 type Breaker struct {
 	max     int
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -52,19 +52,19 @@ func NewBreaker(maxStarts int) *Breaker {
 	return b
 }
 
-// permit allows one start. Its end must be reported once it is known.
+// permit allows one start; call end exactly once, when the start has returned.
 type permit struct {
 	breaker *Breaker
 	since   time.Time
 	report  func(error)
 	once    sync.Once
 	count   *int // the counter that includes this start
-	// probe marks a start that tests whether Temporal, which counts as down, is back.
+	// probe marks a start that tests whether Temporal is back after it was considered down.
 	probe bool
 }
 
-// admit returns a permit, or the reason why there is none. With forced there is no limit on the number: for callers without a
-// usable inbox.
+// admit returns a permit, or the reason why there is none. If forced, the limit on starts in flight doesn't apply: for callers
+// without a usable inbox.
 func (b *Breaker) admit(forced bool) (*permit, start) {
 	b.mu.Lock()
 	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
@@ -87,7 +87,7 @@ func (b *Breaker) admitFromInbox() *permit {
 	return b.newPermit(&b.inbox)
 }
 
-// share is how many starts the inbox may have even if live traffic wants them.
+// share is how many starts are reserved for the inbox.
 func (b *Breaker) share() int { return b.max / 4 }
 
 // newPermit turns a start that is already counted into a permit, or uncounts it and returns nil.
@@ -108,8 +108,8 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// overBudget reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
-// start meanwhile: it is stuck rather than busy.
+// overBudget reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no
+// other start since: it is stuck rather than busy.
 func (p *permit) overBudget() {
 	if p.breaker.confirmedSince(p.since) {
 		return
@@ -138,9 +138,9 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.confirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: as many as
-// live traffic leaves of the half, but at least a few, so that it can't block them forever, and up to a quarter as the wait grows.
-// It is 1 while it isn't known whether Temporal is back, and 0 while it is down.
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: half of max
+// minus the live starts, but always a few, and up to a quarter of max as the wait grows, so that live traffic can't starve the
+// inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:

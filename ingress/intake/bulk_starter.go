@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// busyPoll is the interval at which the bulk lane is polled while other processes fill it, idlePoll the interval while it is
-	// idle.
+	// busyPoll is the interval at which the bulk lane is polled while other processes fill it. idlePoll is the interval while
+	// it is idle.
 	busyPoll = 40 * time.Millisecond
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// spanTimeout bounds a poll: a dead connection never answers.
+	// spanTimeout bounds one poll, since a dead connection never returns.
 	spanTimeout = 2 * time.Second
 	// batchRetry is the pause after a run that failed or could not be started.
 	batchRetry = time.Second
@@ -26,9 +26,10 @@ type BulkQueue interface {
 	BulkSpan(ctx context.Context) (oldest, newest int64, err error)
 }
 
-// Batches starts runs of batches.
+// Batches runs ProcessBatch workflows.
 type Batches interface {
-	// Run starts a run, whose batches have at most limit events each, and waits for its end. taken is the number of its events.
+	// Run starts a workflow whose transactions have at most limit events each, and waits until it ends. taken is the number of
+	// events that it claimed.
 	Run(ctx context.Context, limit int) (taken int, err error)
 }
 
@@ -36,14 +37,14 @@ type Batches interface {
 // Under low load there is one run at a time; each full batch starts one more, up to inFlight. Several processes may serve the
 // same lane.
 //
-// While the lane is behind, it also delays the acknowledgements of new events: see Throttle.
+// While the lane is behind, it also delays the acknowledgments of new events: see Throttle.
 type BulkStarter struct {
 	queue    BulkQueue
 	batches  Batches
 	limit    int
 	inFlight int
-	wakes    chan struct{} // for the first loop
-	calls    chan struct{} // for the others
+	wakes    chan struct{} // signals new events to the first loop
+	calls    chan struct{} // starts more runs when a batch was full
 	throttle throttle
 
 	cancel  context.CancelFunc
@@ -67,7 +68,8 @@ func (b *BulkStarter) Start() {
 	b.running.Go(b.poll)
 }
 
-// Stop starts no more runs and delays no more answers. Runs in flight end, here or in another process.
+// Stop ends the loops: no more runs are started and no more responses delayed. Runs in flight continue, here or in another
+// process.
 func (b *BulkStarter) Stop() {
 	b.cancel()
 	b.running.Wait()
@@ -120,8 +122,8 @@ func (b *BulkStarter) readSpan() (oldest, newest int64, err error) {
 	return b.queue.BulkSpan(ctx)
 }
 
-// poll looks for events of other processes and for those that a dead process has left: an event that the previous poll saw
-// already isn't about to be claimed by a batch in flight.
+// poll looks for events that other processes added, and for those that a dead process left behind. It wakes the starter only
+// for events that the previous poll saw too: a batch in flight is about to claim newer ones.
 func (b *BulkStarter) poll() {
 	var busy time.Time
 	var seen int64

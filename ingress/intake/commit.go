@@ -21,13 +21,13 @@ type arrival struct {
 	slots chan struct{}
 }
 
-// probeGrace is how long a request that probes two stores that count as down waits for them.
+// probeGrace bounds the wait of a request that probes both stores while they are considered down.
 const probeGrace = 100 * time.Millisecond
 
 var (
 	// errNoInbox is reported together with Temporal's error when no database is configured.
-	errNoInbox = errors.New("no database is configured to keep the event in")
-	errDown    = errors.New("temporal counts as down")
+	errNoInbox = errors.New("no database is configured for the inbox")
+	errDown    = errors.New("temporal is considered down")
 )
 
 // commitment is a commit in progress. The rules table determines its next action.
@@ -52,7 +52,7 @@ type commitment struct {
 }
 
 // commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
-// down or is busy. A late start continues, and the first store to commit answers.
+// down or is busy. A late start continues. commit returns after the first store has committed.
 func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: inBudget}
 	if !i.inbox.isConfigured() {
@@ -90,7 +90,7 @@ func (c *commitment) next() action {
 	return decide(at, c.store, c.clock)
 }
 
-// await records whichever result comes first. An event that waits for a slot may ask the breaker once it has one.
+// await records whichever result comes first. An event that was waiting for a slot then asks the breaker for a permit.
 func (c *commitment) await(slots chan<- struct{}) {
 	var startEnds, storeEnds <-chan struct{}
 	if c.start == started || c.start == probing {
@@ -119,7 +119,7 @@ func (c *commitment) await(slots chan<- struct{}) {
 	}
 }
 
-// begin starts the event if the breaker permits it; with forced, also beyond the limit on starts in flight.
+// begin starts the event if the breaker permits it; if forced, even beyond the limit on starts in flight.
 func (c *commitment) begin(forced bool) {
 	if c.permit, c.start = c.Breaker.admit(forced); c.permit == nil {
 		if c.start == down {
@@ -140,7 +140,7 @@ func (c *commitment) endStore(kept runs.Started, err error) {
 	}
 }
 
-// budget fires at the end of the ACK budget, as long as the inbox hasn't been asked.
+// budget returns a channel that fires when the ACK budget is used up; nil once the inbox has been tried.
 func (c *commitment) budget() <-chan time.Time {
 	if c.store != unasked || c.clock != inBudget {
 		return nil
@@ -177,7 +177,8 @@ func (e *ending) end(started runs.Started, err error) {
 	close(e.done)
 }
 
-// startEvent begins a start that continues, up to its own timeout, even if the request has stopped waiting.
+// startEvent starts the event's workflow in the background: the start continues until its own timeout even if the request stops
+// waiting.
 func (i *Intake) startEvent(ctx context.Context, a arrival, permit *permit) *ending {
 	ending := newEnding()
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
@@ -225,8 +226,8 @@ func (i *Intake) spoolAlongside(ctx context.Context, a arrival, starting *ending
 	return writing
 }
 
-// safely turns a panic of call into an error, because a goroutine of our own has no recovering caller. The panic's value is
-// left out: it may contain a piece of a payload.
+// safely turns a panic of call into an error, because nothing else would recover it in our own goroutines. The panic's value is
+// left out: it may contain part of a payload.
 func safely[T any](doing string, call func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -248,13 +249,13 @@ func joinErrors(start, store error) error {
 	}
 }
 
-// bulkTimeout is how long a commit to the bulk lane may take before the event is started as a workflow. It leaves most of a
-// request's time to that.
+// bulkTimeout is how long a commit to the bulk lane may take before the event is started as a workflow. It is short, so that
+// most of the request's time is left for the start.
 const bulkTimeout = time.Second
 
-// commitBulk commits an event to the bulk lane. If that fails, the event is committed like any other under an ID of its own:
-// the first commit may have reached the inbox, and one ID must not be processed in two places. The shared key makes one of the
-// two a duplicate. While the lane is behind, only the answer is delayed: the event is committed by then.
+// commitBulk commits an event to the bulk lane. If that fails, the event is committed like any other, but under a new event ID:
+// the first commit may have reached the inbox, and one ID must not be processed in two places. Since both share a key, one of
+// the two becomes a duplicate. While the lane is behind, only the response is delayed; the event is already committed.
 func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error) {
 	limited, cancel := runs.WithTimeout(ctx, bulkTimeout)
 	defer cancel()

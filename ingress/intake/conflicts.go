@@ -16,9 +16,9 @@ type ConflictStore interface {
 }
 
 // conflicts reports events whose key belongs to another event.
-type conflicts struct{ store ConflictStore } // nil where no database is configured
+type conflicts struct{ store ConflictStore } // nil if no database is configured
 
-// recordTimeout bounds the write of a conflict: the sender waits for it, and the log has the conflict in any case.
+// recordTimeout bounds the write of a conflict: the sender waits for it, and the conflict is logged anyway.
 const recordTimeout = 200 * time.Millisecond
 
 // resolveConflict starts an event. If its certain key belongs to an event with other content, it gets a separate key.
@@ -52,7 +52,7 @@ func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 		"fingerprint", found.Fingerprint, "owner_fingerprint", found.OwnerFingerprint, "error", unrecorded)
 }
 
-// countRedelivery counts a redelivered event. If it turns out to be a different event, it is a conflict and stored as one.
+// countRedelivery counts a redelivered event. Conflicts aren't counted: they are stored as conflicts.
 func countRedelivery(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
 	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
 		return

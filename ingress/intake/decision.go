@@ -11,12 +11,12 @@ type (
 )
 
 const (
-	queued    start = 1 << iota // the request has as many starts under way as it may
-	down                        // not begun: Temporal counts as down
-	busy                        // not begun: too many starts are in flight
-	probing                     // in flight, to test whether Temporal is back; the inbox counts as down or isn't configured
+	queued    start = 1 << iota // waiting: the request has reached maxConcurrentStarts
+	down                        // not started: Temporal is considered down
+	busy                        // not started: too many starts are in flight
+	probing                     // in flight, to test whether Temporal is back; the inbox is considered down or isn't configured
 	started                     // in flight
-	stuck                       // in flight and late, and Temporal now counts as down
+	stuck                       // in flight and late, and Temporal is now considered down
 	confirmed                   // the event is in Temporal
 	failed                      // Temporal has refused the event or failed
 	anyStart  = 1<<iota - 1
@@ -32,8 +32,8 @@ const (
 
 const (
 	inBudget   clock = 1 << iota
-	overBudget       // the ACK budget is used up; not counted without an inbox
-	timedOut         // the request no longer waits
+	overBudget       // the ACK budget is used up; never set without an inbox
+	timedOut         // the request's deadline has passed, or it was canceled
 	anyTime    = 1<<iota - 1
 )
 
@@ -43,7 +43,7 @@ type action string
 const (
 	awaitSlot      action = "await a slot"    // or the end of the ACK budget
 	await          action = "await"           // the first result in flight, or the end of the time
-	forceStart     action = "force start"     // start despite too many starts in flight
+	forceStart     action = "force start"     // start although too many starts are in flight
 	spool          action = "spool"           // commit to the inbox; the drain starts the event
 	spoolAlongside action = "spool alongside" // also spool; the drain skips the row until the start has ended
 	answerStart    action = "answer with the start"
@@ -51,14 +51,14 @@ const (
 	giveUp         action = "give up"
 )
 
-// rules are matched from the top; the first match applies. Each store is asked at most once.
+// rules are matched from the top; the first match applies. Each store is tried at most once.
 var rules = []struct {
 	start start
 	store store
 	clock clock
 	do    action
 }{
-	// The first store to commit answers.
+	// Respond after the first commit.
 	{confirmed, anyStore, anyTime, answerStart},
 	{anyStart, stored, anyTime, answerStore},
 	{anyStart, anyStore, timedOut, giveUp},

@@ -8,7 +8,7 @@
 // The next action is looked up in a table (decision.go) by three states: of the start in Temporal, of the commit to the inbox,
 // and of the request's remaining time.
 //
-//	queued ─▶ asks the breaker ─┬─ let through ─▶ started ─┬─ confirmed ─▶ 2xx
+//	queued ─▶ check the breaker ┬─ permitted ───▶ started ─┬─ confirmed ─▶ 2xx
 //	  │                         ├─ busy ─┐           ▲     ├─ late ──┐
 //	  │ late, in a large batch  └─ down ─┤           │     └─ fails ─┤
 //	  ▼                                  ▼           │               ▼
@@ -18,15 +18,15 @@
 //	                ├─ a start is in flight: wait for it
 //	                └─ else ─▶ 503
 //
-// Each store is asked once. The first to commit answers, and there is no 2xx before that. A start continues after its request
-// has stopped waiting; if it is confirmed after the inbox has the event, the row is removed. If both remain, the workflow ID
-// makes one of them a duplicate.
+// Each store is tried once. The response is sent after the first commit, never before. A start continues after its request has
+// stopped waiting; if it is confirmed after the inbox has the event, the row is removed. If both remain, the workflow ID makes
+// one of them a duplicate.
 //
-// If both stores count as down, an occasional request probes them at once and waits only for a moment. A late start is stuck if
-// Temporal counts as down by then: with the inbox exhausted as well, its request stops waiting.
+// If both stores are considered down, an occasional request probes both at the same time and waits only briefly. A late start
+// is stuck if Temporal is considered down by then; if the inbox is exhausted as well, the request stops waiting.
 //
 // # The lanes of the inbox
 //
-// The overflow lane has the events that Temporal couldn't accept: the drain starts one workflow for each, alongside live
-// traffic. The bulk lane is filled deliberately: the bulk starter starts workflows that process many events at once.
+// The overflow lane holds events that Temporal couldn't accept: the drain starts one workflow for each, alongside live traffic.
+// Bulk events go to the bulk lane directly: the bulk starter starts workflows that process many events at once.
 package intake

@@ -27,10 +27,11 @@ const (
 	// The bounds of the pause before an event that couldn't be started is retried. The pause doubles each time.
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
-	// The event itself is at fault if Temporal has refused it buryAfter times, which takes a minute, and has accepted another
-	// event between the last two refusals. If Temporal accepts no event, its setup may be at fault, which an operator fixes.
+	// An event is dead-lettered once Temporal has refused it buryAfter times, which takes a minute, and has accepted another
+	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator
+	// must fix that.
 	buryAfter = 8
-	// acceptedWithin is how recently Temporal must have accepted another event: the pause before the last refusal.
+	// acceptedWithin is how recently Temporal must have accepted another event: within the pause before the last refusal.
 	acceptedWithin = maxPostpone
 	// refusedPrefix marks the last error of a row as a refusal.
 	refusedPrefix = "Temporal refuses it: "
@@ -56,7 +57,7 @@ type Drain struct {
 	breaker *Breaker
 	limit   time.Duration // for one start
 	drained drainedCounter
-	// conflicts reports events that were acknowledged before their key turned out to be another event's.
+	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
 
@@ -77,7 +78,7 @@ func NewDrain(
 	return d
 }
 
-// drainedCounter counts the results for the events of the inbox.
+// drainedCounter counts the events taken from the inbox, by result.
 type drainedCounter struct{ metric.Int64Counter }
 
 func newDrainedCounter() (c drainedCounter) {
@@ -109,7 +110,7 @@ func (d *Drain) Stop(ctx context.Context) error {
 	}
 }
 
-// rest waits for d, the signal (may be nil) or the end of the context.
+// rest waits for the duration d, the signal (may be nil) or the end of the context, whichever comes first.
 func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	if d <= 0 {
 		return
@@ -176,7 +177,7 @@ func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) 
 func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
 	permit := d.breaker.admitFromInbox()
 	if permit == nil {
-		return s // Temporal has gone down meanwhile
+		return s // Temporal has gone down in the meantime
 	}
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
@@ -213,7 +214,7 @@ func (d *Drain) isAtFault(row event.Waiting) bool {
 		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
-// reportRefused reports, once per event, an event that Temporal refuses while it answers. If Temporal's setup is at fault, this
+// reportRefused reports an event, once, that Temporal refuses although it is reachable. If Temporal's setup is at fault, this
 // is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != buryAfter {

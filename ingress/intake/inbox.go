@@ -12,17 +12,17 @@ import (
 )
 
 // Spooler stores acknowledged events until they are processed. A nil error means that the event is committed. stored is false
-// if an event with the same workflow ID already waits: this one is its duplicate. An *event.ConflictError means that the
+// if an event with the same workflow ID is already waiting: this one is its duplicate. An *event.ConflictError means that the
 // waiting event is a different one.
 type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
-	// SpoolLate is Spool to the overflow lane for an event whose start is in flight: the drain skips it for a while.
+	// SpoolLate commits an event whose start is in flight to the overflow lane. The drain skips it for the duration leave.
 	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
 }
 
 // inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
 type inbox struct {
-	spooler Spooler // nil where there is none
+	spooler Spooler // nil if not configured
 	breaker *gobreaker.CircuitBreaker[bool]
 }
 
@@ -39,7 +39,7 @@ func newInbox(s Spooler) *inbox {
 // isConfigured reports whether an inbox is configured.
 func (b *inbox) isConfigured() bool { return b.spooler != nil }
 
-// isDown reports whether there is no inbox or its database counts as down.
+// isDown reports whether there is no inbox or its database is considered down.
 func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.

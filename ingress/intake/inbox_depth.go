@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// depthAge is how long a count of the inbox is cached, and depthLimit how long one may take.
+	// depthAge is how long a count of the inbox is cached. depthLimit is how long a count may take.
 	depthAge   = 5 * time.Second
 	depthLimit = 2 * time.Second
 )

@@ -30,8 +30,8 @@ type Options struct {
 	Breaker *Breaker
 	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
 	BulkStarter *BulkStarter
-	// Budget bounds the commit of a request's events, StartTimeout one start. Events that Temporal hasn't confirmed within
-	// AckBudget go to the inbox as well.
+	// Budget bounds the commit of a request's events. StartTimeout bounds one start. Events that Temporal hasn't confirmed
+	// within AckBudget go to the inbox as well.
 	Budget       time.Duration
 	StartTimeout time.Duration
 	AckBudget    time.Duration
@@ -70,11 +70,11 @@ func New(o Options) *Intake {
 		Options: o, inbox: newInbox(o.Inbox), late: newLateConfirmations(o.Remover), conflicts: conflicts{o.Conflicts},
 	}
 	i.spools, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
-		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
+		metric.WithDescription("Events committed to the inbox because Temporal was down, busy or slow, or failed, by provider and reason."))
 	return i
 }
 
-// Close waits until late confirmed events have left the inbox.
+// Close waits until events whose starts were confirmed late are removed from the inbox.
 func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
 
 func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
@@ -91,22 +91,22 @@ func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpoo
 type Event struct {
 	Receipt event.Receipt
 	Body    []byte
-	// Reject makes a redelivery a duplicate even if the event has failed.
+	// Reject treats a redelivery as a duplicate even if the event has failed, instead of running the event again.
 	Reject bool
 	// Bulk sends the event to the bulk lane, if there is an inbox.
 	Bulk bool
 }
 
 const (
-	// maxConcurrentStarts bounds the concurrent starts of one batch, and maxConcurrentCommits its concurrent commits to either
-	// store.
+	// maxConcurrentStarts bounds the concurrent starts of one request. maxConcurrentCommits bounds its concurrent commits to
+	// either store.
 	maxConcurrentStarts  = 16
 	maxConcurrentCommits = 256
 )
 
 // Commit commits every event of a request, or fails as a whole: the sender then retries the whole request, and the events
 // already committed count as duplicates. Events of a large batch that can't be started within the ACK budget go to the inbox,
-// by the hundred.
+// many at a time.
 func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
 	started, err := i.commitAll(ctx, events)
 	if err != nil {
@@ -119,7 +119,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	return started, nil
 }
 
-// commitAll starts no goroutine for a single event, which would be a tenth of its cost.
+// commitAll commits the events concurrently. A single event gets no goroutine of its own, which would add a tenth to its cost.
 func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
 	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
 	defer cancel()
@@ -142,8 +142,8 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 	return started, group.Wait()
 }
 
-// commitOnce commits an event. If its certain key belongs to an event with other content, it gets a separate key, and its run
-// makes it a dead letter.
+// commitOnce commits an event. If its key is certain and belongs to an event with different content, the event gets a separate
+// key and becomes a dead letter.
 func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
 	return resolveConflict(a.Receipt, func(r event.Receipt) (runs.Started, error) {
 		a.Receipt = r
@@ -151,8 +151,8 @@ func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error
 	})
 }
 
-// commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, and
-// a storm of them costs a store one call.
+// commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, so a
+// burst of them costs each store one call.
 func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, error) {
 	first := false
 	id := a.Receipt.WorkflowID()

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// removePause lets confirmations gather, so that they share one statement. No request waits for it, and the drain skips their
-	// rows for longer.
+	// removePause is how long confirmations are collected before one statement removes their rows. No request waits for it, and
+	// the drain skips the rows for longer than that.
 	removePause = 100 * time.Millisecond
-	// removeLimit bounds one statement, and maxLate the events queued for the next.
+	// removeLimit bounds the duration of one statement. maxLate bounds the events queued for the next.
 	removeLimit = 2 * time.Second
 	maxLate     = 1000
 )
@@ -26,8 +26,8 @@ type InboxRemover interface {
 }
 
 // lateConfirmations removes events from the inbox whose start was confirmed after they were stored there. The drain would find
-// that they are duplicates, but with a start and a read of the run for each: 5 ms of CPU on a Temporal that is already slow,
-// which would slow it further. The drain alone would lose no event.
+// that they are duplicates, but at the cost of a start and a read of the run for each: 5 ms of CPU on a Temporal server that is
+// already slow. This only saves work: without it, no event would be lost.
 type lateConfirmations struct {
 	store   InboxRemover
 	drained drainedCounter
@@ -90,7 +90,7 @@ func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
 	return err
 }
 
-// close accepts no more events and waits until the queued ones are removed.
+// close stops accepting events and waits until the queued ones are removed.
 func (l *lateConfirmations) close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.stopped {

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// throttleShare is the fraction of the lane's delay that a sender waits: one eighth. With 32 senders in a closed loop some
-	// then wait for a few milliseconds. A larger fraction would oscillate, because the delay that a batch reports is as old as
-	// the batch.
+	// throttleShare divides the lane's delay: a sender waits for one eighth of it. With 32 senders in a closed loop, some then
+	// wait for a few milliseconds. A larger fraction would oscillate, because a batch reports its delay only when it ends.
 	throttleShare = 8
-	// maxThrottle bounds a wait. It is a part of a sender's timeout and of the ACK budget, which bounds it as well.
+	// maxThrottle bounds one wait. It is a small part of a sender's timeout. The ACK budget also bounds the wait.
 	maxThrottle = 100 * time.Millisecond
 	// delayValidFor is how long the delay that a batch reports stays valid.
 	delayValidFor = time.Second
 )
 
-// throttle holds the bulk lane's delay as reported by the last batch. An ACK costs less than processing: without a throttle,
-// senders in a closed loop let the queue grow without end, and the time from ACK to processed reaches seconds within one run of
-// the benchmark, whose goal is 60 ms.
+// throttle holds the bulk lane's delay as reported by the last batch. An ACK is cheaper than processing: without a throttle,
+// senders in a closed loop make the queue grow without bound, and the time from ACK to processed reaches seconds within one run
+// of the benchmark, whose goal is 60 ms.
 type throttle struct {
 	mu    sync.Mutex
 	delay time.Duration
@@ -52,8 +51,8 @@ func (t *throttle) pause() time.Duration {
 }
 
 // Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a
-// closed loop send no faster than events are processed. Other senders lose nothing. The wait ends at until at the latest, and
-// when the starter stops. It may be called on a nil starter, which doesn't delay.
+// closed loop send no faster than events are processed. Other senders' throughput isn't affected. The wait ends at the time
+// until at the latest, or when the starter stops. A nil starter doesn't delay.
 func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return

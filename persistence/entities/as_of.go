@@ -10,7 +10,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// lifeAndCheckpoint reads an entity, and its last checkpoint that covers no event which occurred after the given time.
+// lifeOfEntity reads an entity. lastCheckpointUntil reads its last checkpoint that covers only events that had occurred by the
+// given time.
 const (
 	lifeOfEntity = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
@@ -23,18 +24,19 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 	oneSnapshot = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`
 )
 
-// EntityAsOf returns the state that an entity had at a point in time: the fold of the events that had occurred by then, as stored
-// and parsed today. Event.ErrNotFound: none had occurred. A *event.CollapsedError: some of them were removed.
+// EntityAsOf returns the state that an entity had at a point in time: the fold of the events that had occurred by then, as
+// stored and parsed today. It returns event.ErrNotFound if none had occurred, and an *event.CollapsedError if some were
+// removed.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	named, others, err := Named(ctx, s.db, ref)
 	if err != nil {
-		return event.Entity{}, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
+		return event.Entity{}, postgres.Failure("read "+NameOf(ref)+" at a point in time", err)
 	}
 	e, err := s.entityAsOf(ctx, named, at)
 	if err == nil {
 		e.Names = others
 	}
-	return e, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
+	return e, postgres.Failure("read "+NameOf(ref)+" at a point in time", err)
 }
 
 func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {

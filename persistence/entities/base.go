@@ -14,9 +14,9 @@ import (
 // is never invalidated: a change at or before it has no effect, and every fold begins there or later.
 
 const (
-	// linksPerPage bounds the links that one transaction adds to a base, linksPerRemoval the out-of-order links that it removes in
-	// addition, and pagesPerCollapse the transactions for one entity in a batch of a purge; the next batch that touches the entity
-	// continues.
+	// linksPerPage bounds the links that one transaction adds to a base. linksPerRemoval bounds the out-of-order links that it
+	// also removes. pagesPerCollapse bounds the transactions for one entity in one batch of a purge; the next batch that
+	// touches the entity continues.
 	linksPerPage     = 1000
 	linksPerRemoval  = 20_000
 	pagesPerCollapse = 20
@@ -27,16 +27,15 @@ const (
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_bases
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-	// IsWithoutEffect is the condition that a link l has no effect: the base was there before the change, or the change would be
-	// removed.
+	// IsWithoutEffect is the condition that a link l has no effect: its change is at or before its entity's base.
 	IsWithoutEffect = IsChange + ` AND EXISTS (
        SELECT FROM entities AS b
         WHERE b.provider = l.provider AND b.kind = l.kind AND b.external_id = l.external_id AND b.base_id IS NOT NULL
           AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id)
            <= (coalesce(b.base_version::numeric, '-Infinity'), b.base_at, b.base_id))`
 
-	// collapsible selects the entities of purged events with enough changes or mentions, by any event. It reads no more than that
-	// many.
+	// collapsible selects the entities that purged events touched and that have at least $2 changes or $2 mentions, by any
+	// event. It stops counting at $2.
 	collapsible = `
 SELECT provider, kind, external_id FROM (
        SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id = ANY ($1::uuid[])) AS e
@@ -75,7 +74,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $11, $1
        first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id),
        collapsed_at = excluded.collapsed_at`
 
-	// moveToBase moves the entity onto the new base, without changing its state. A reset covered by the base isn't needed any more.
+	// moveToBase sets the entity's new base, without changing its state. A reset covered by the base isn't needed any more.
 	moveToBase = `
 UPDATE entities
    SET base_version = $4, base_at = $5, base_id = $6::uuid, lost_version = $8, lost_at = $9, lost_id = $10,
@@ -158,7 +157,7 @@ func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string)
 }
 
 // Collapse moves the changes of purged events into the bases of their entities, in one transaction for each page of an entity.
-// The given events have just been purged; bound is the first ID that is too young.
+// The given events have just been purged; bound is the first event ID that is too recent to be purged.
 func (s *Store) Collapse(ctx context.Context, purged []string, bound string) error {
 	if len(purged) == 0 {
 		return nil
@@ -264,8 +263,8 @@ func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
 	})
 }
 
-// collapse folds the page onto the base, and reports whether to store the base. An entity with fewer changes than a checkpoint
-// interval keeps them, since removing them would save nothing.
+// collapse folds the page onto the base, and reports whether to store the base. If there are fewer changes than a checkpoint
+// interval, they stay, since removing them would save nothing.
 func (c *collapsing) collapse(every int64) (bool, error) {
 	if !c.isLast { // the last event may continue on the next page
 		last := c.page[len(c.page)-1].Order
@@ -286,11 +285,11 @@ func (c *collapsing) collapse(every int64) (bool, error) {
 	if err := c.apply(c.page); err != nil {
 		return false, err
 	}
-	return checkSize(c.Entity) == nil, nil // while a change was missing, the entity may have exceeded the limit
+	return checkSize(c.Entity) == nil, nil // an out-of-order change can make an intermediate state too large
 }
 
-// settleLost marks what the base lacks. A base that contains a snapshot or a delete after the lost changes is complete. Any other
-// base lacks them, and so does every state folded onto it.
+// settleLost records which changes the base is missing. A base that contains a snapshot or a delete after the lost changes is
+// complete. Any other base is missing them, and so is every state folded from it.
 func (c *collapsing) settleLost() {
 	switch {
 	case c.lost.EventID == "":

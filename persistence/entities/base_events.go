@@ -9,8 +9,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// knownChanges is for how many changes of a base the events are listed: 1.6 MB per entity. Of older ones, only the base's first
-// and last event ID are known.
+// knownChanges is the max number of a base's changes whose event IDs are stored: 1.6 MB per entity. For older changes, only the
+// base's first and last event ID are known.
 const knownChanges = 100_000
 
 const (
@@ -61,7 +61,7 @@ func queueBaseEvents(b *pgx.Batch, ref event.EntityRef, all []event.OrderedChang
 	}
 }
 
-// QueueCovering finds the entities of a provider whose base covers an event, or may.
+// QueueCovering finds the entities of a provider whose base covers, or may cover, an event.
 func QueueCovering(b *pgx.Batch, provider, eventID string, into *[]event.EntityRef) {
 	b.Queue(coveringBases, provider, eventID).Query(postgres.Collect(into, ScanRef))
 }

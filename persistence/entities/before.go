@@ -23,7 +23,8 @@ SELECT op <> 'patch', version, occurred_at, event_id::text, position FROM event_
        event_entities.event_id DESC, position DESC
  LIMIT $9`
 
-	// checkpointBefore selects the last checkpoint before an order that covers no event which occurred after the given time.
+	// checkpointBefore selects the last checkpoint before a position, among those that cover only events that had occurred by
+	// the given time.
 	checkpointBefore = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND latest_at <= $7
@@ -35,7 +36,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 // maxBefore is how many changes are folded for the state before a position; with more changes the state is unknown.
 const maxBefore = 1000
 
-// before holds what the state of an entity before a position is folded from.
+// before folds the state of an entity before a position.
 type before struct {
 	refold // starts at a checkpoint, at the base, or at the beginning
 
@@ -70,7 +71,7 @@ func StateBefore(
 	}
 	defer tx.Rollback(ctx)
 	n, known := f.begin()
-	known = known && f.purged.Compare(f.after) <= 0 // changes in between are removed
+	known = known && f.purged.Compare(f.after) <= 0 // changes in between were removed
 	if !known || n == 0 {
 		return f.Entity, known, nil
 	}

@@ -56,7 +56,7 @@ func FindWrongCheckpoints(
 	return nil
 }
 
-// recount counts the changes of an entity from its history.
+// recount counts an entity's changes again, from its history.
 func recount(h *History) *Life { return h.countedUntil(len(h.Changes)) }
 
 func (h *History) countedUntil(end int) *Life {
@@ -77,7 +77,7 @@ func (l *Life) counts(other *Life) bool {
 	return l.links == other.links && l.reset.Compare(other.reset) == 0 && l.latest.Equal(other.latest)
 }
 
-// agreesWith reports whether the checkpoint is the plain fold of the changes up to it, and not from before the last reset.
+// agreesWith reports whether the checkpoint equals a plain fold of the changes up to it, and is not from before the last reset.
 func (c checkpoint) agreesWith(h *History, reset event.Order) bool {
 	end := slices.IndexFunc(h.Changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
 	if end < 0 {

@@ -9,8 +9,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// linksPerCheckpoint is the number of changes between two checkpoints of an entity. A change that is slightly out of order reads
-// at most twice as many.
+// linksPerCheckpoint is the number of changes between two checkpoints of an entity. Folding a change that is slightly out of
+// order reads at most twice that many.
 const linksPerCheckpoint = 64
 
 const (
@@ -43,7 +43,7 @@ func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
 	return err
 }
 
-// queueCheckpoints removes and writes checkpoints of entities that have grown.
+// queueCheckpoints removes and writes checkpoints of entities that were folded.
 func queueCheckpoints(b *pgx.Batch, lives []*Life, every int64) {
 	var dropped []event.EntityRef
 	var above, newest []int64

@@ -24,7 +24,7 @@ func SortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 // Touch lists the links that a transaction adds to and removes from an entity.
 type Touch struct {
 	Come, Gone []event.OrderedChange
-	// Moved is the first change moved here from a merged entity; zero: none.
+	// Moved is the position of the first change moved here from a merged entity; zero if none.
 	Moved event.Order
 	// Merged lists the entities that were merged into this one.
 	Merged []*Life
@@ -32,14 +32,14 @@ type Touch struct {
 	IsPurged bool
 	// InBase means that the base contains, or may contain, what an expunged event did.
 	InBase bool
-	// Again means that the base was replaced, so that the entity must be folded again.
+	// Again means that the base was replaced: the entity must be folded again.
 	Again bool
 
 	// IsIncomplete is set by Fold.
 	IsIncomplete bool
 }
 
-// lose records what is lost with the removed links.
+// lose records what the entity loses with the removed links.
 func (t *Touch) lose(l *Life) {
 	for _, m := range t.Merged {
 		l.absorb(m)
@@ -55,7 +55,7 @@ func (t *Touch) lose(l *Life) {
 // Touches maps entities to their touches.
 type Touches map[event.EntityRef]*Touch
 
-// Of returns the touch of an entity, and adds one if there is none.
+// Of returns an entity's Touch, and adds it if there is none.
 func (t Touches) Of(ref event.EntityRef) *Touch {
 	if t[ref] == nil {
 		t[ref] = &Touch{}
@@ -63,8 +63,8 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 	return t[ref]
 }
 
-// Fold updates entities whose rows are locked, and returns their change events. New entities begin with the given revision. If
-// the fold needs more than their rows, b is sent. A fold that still needs another page of changes after until ends with a
+// Fold updates entities whose rows are locked, and returns their change events. New entities begin with the given revision. It
+// sends b if the fold needs more than their rows. If a fold still needs another page of changes at the time until, it returns a
 // *SlowError; a zero until means no limit.
 func (s *Store) Fold(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, locked map[event.EntityRef]*Life, revision int64,
@@ -113,8 +113,8 @@ func (s *Store) Fold(
 	return queueEntities(b, folded, locked), nil
 }
 
-// shows returns the added changes that have an effect on the entity, in fold order, and the least order of all that are added or
-// removed. It is zero if nothing has an effect.
+// shows returns the added changes that have an effect on the entity, in fold order, and the first position at which a change
+// with an effect is added or removed; zero if there is none.
 func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 	for i, c := range slices.Concat(t.Come, t.Gone) {
 		if c.Change.Mentions() || l.ignores(c.Order) {
@@ -140,8 +140,8 @@ func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 }
 
 // mustRefold reports whether the entity must be folded again, because a change is removed, or added before one that is already
-// folded. If no change is left, even a removed mention may have been the last link of the entity, and releases without counts
-// treated it as a change.
+// folded. A removed mention also counts if the entity has no changes, since it may have been its last link, or if the row has
+// no counts, since releases without counts treated mentions as changes.
 func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
@@ -151,7 +151,8 @@ func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 	})
 }
 
-// maxEntity is the maximum size of an entity's state in bytes, with its numbers written out: a patch must read all of it.
+// maxEntity is the maximum size of an entity's state in bytes, with its numbers written out without exponents. A patch reads
+// all of it.
 const maxEntity = 8 << 20
 
 // checkSize refuses a change that would make an entity too large, as an error of the event: the entity stays as it is.
@@ -160,7 +161,7 @@ func checkSize(e event.Entity) error {
 		return nil
 	}
 	kind := postgres.Clip(postgres.Clean(e.Kind), 100)
-	return event.Rejectf("entity_too_large", "an entity of kind %q would take more than %d bytes", kind, maxEntity)
+	return event.Rejectf("entity_too_large", "an entity of kind %q would exceed %d bytes", kind, maxEntity)
 }
 
 func fits(e event.Entity) bool {
@@ -170,7 +171,7 @@ func fits(e event.Entity) bool {
 // SlowError reports that out-of-order events took too long to fold.
 type SlowError struct{ events []string }
 
-// errSlow is not an error of the event: on its own it has more time.
+// errSlow isn't the event's fault: outside a group, the fold has more time.
 var errSlow = &event.Error{
 	Class: event.ClassTransient, Code: "slow_fold", Text: "an event is so far out of order that folding its entity takes too long for a group",
 }
@@ -181,7 +182,7 @@ func (*SlowError) Error() string { return errSlow.Error() }
 // Unwrap returns the class and the code.
 func (*SlowError) Unwrap() error { return errSlow }
 
-// IsOf reports whether an event is one of the out-of-order ones. If those aren't known, every event may be.
+// IsOf reports whether an event is one of those that were out of order. It is true for every event if they aren't known.
 func (e *SlowError) IsOf(eventID string) bool {
 	return len(e.events) == 0 || slices.Contains(e.events, eventID)
 }
@@ -204,7 +205,7 @@ func (t Touches) slowError(slow []*refold, locked map[event.EntityRef]*Life) *Sl
 	return e
 }
 
-// Config says how entities are folded. The zero value is the production setting.
+// Config configures how entities are folded. The zero value is the default.
 type Config struct {
 	// LinksPerCheckpoint is the number of changes between two checkpoints of an entity; 0 means 64.
 	LinksPerCheckpoint int64
@@ -217,7 +218,7 @@ type Store struct {
 	every int64
 }
 
-// New makes one on a database.
+// New returns a Store that uses db.
 func New(db *postgres.DB, cfg Config) *Store {
 	return &Store{db: db, every: cmp.Or(cfg.LinksPerCheckpoint, linksPerCheckpoint)}
 }

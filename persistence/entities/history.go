@@ -29,7 +29,7 @@ type History struct {
 	Changes []event.OrderedChange
 }
 
-// Histories are those of entities.
+// Histories maps entities to their histories.
 type Histories map[event.EntityRef]*History
 
 // ReadHistories reads complete histories.
@@ -92,7 +92,7 @@ func (of Histories) readBases(ctx context.Context, tx pgx.Tx, refs []event.Entit
 	return rows.Err()
 }
 
-// Fold folds the entity with the model specified in package fold.
+// Fold folds the entity with the reference implementation in package fold.
 func (h *History) Fold(ref event.EntityRef) (event.Entity, error) {
 	if h.base == nil {
 		return fold.Of(ref, h.Changes)

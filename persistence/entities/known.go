@@ -7,12 +7,12 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// A purge removes the changes before a purged snapshot or delete, and keeps that one. Its row then shows what isn't known any
-// more: every state that begins before it. The row of an imported snapshot does the same, since the entity's earlier states are
-// not stored.
+// When a purge reaches a snapshot or delete, it removes the changes before it and keeps the snapshot or delete itself. Earlier
+// states of the entity can then no longer be computed. The same goes for an imported snapshot, since the entity's earlier
+// states aren't stored.
 const (
-	// PurgedReset selects the last snapshot or delete of an entity whose event is purged. It starts at the last reset of all, which
-	// the row has, unless a release without counts wrote it.
+	// PurgedReset selects the last snapshot or delete of an entity whose event is purged. The search starts at the entity's
+	// last reset, if the row has it; rows without counts don't.
 	PurgedReset = `
 SELECT last.version, last.occurred_at, last.event_id::text
   FROM entities AS e CROSS JOIN LATERAL (
@@ -45,7 +45,7 @@ func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event
 	}))
 }
 
-// markLost records that changes between the start of the fold and a purged reset that had not occurred are removed.
+// markLost records that changes were removed, if a purged reset lies after the start of the fold and occurred after until.
 func (a *refold) markLost(purged event.Order) {
 	if purged.Compare(a.after) > 0 && purged.OccurredAt.After(a.until) && purged.OccurredAt.After(a.lostBefore) {
 		a.lostBefore = purged.OccurredAt

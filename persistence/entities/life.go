@@ -13,32 +13,34 @@ import (
 // Life is an entity with the counts of the changes that it is folded from. A new change is one of these:
 //
 //	a mention               inserts the entity if it is new, and otherwise changes nothing
-//	up to the base          is linked, without an effect: retention has collapsed the changes around it
+//	up to the base          is linked, without an effect: retention has collapsed this part of the history
 //	before the last reset   is linked, without an effect: a later snapshot or delete replaces it
 //	after the last change   is applied to the state
 //	between the two         is out of order: the entity is folded from the last checkpoint before it, or from the reset
 //
-// Removing a change also counts as out of order. A checkpoint is the state at some change since the reset. An out-of-order change
-// removes the checkpoints after it, and the fold makes them again, so that each is always what its entity was.
+// Removing a change also counts as out of order. A checkpoint is the state at some change since the reset. An out-of-order
+// change removes the checkpoints after it, and the fold recreates them, so that each always matches the entity's state at that
+// position.
 type Life struct {
 	event.Entity
 
-	// isKnown means that a release with counts wrote the row. The following fields count the changes from the last reset on, without
-	// those that its own event made before it: retention removes them.
+	// isKnown means that the row has counts, which releases before migration 0026 didn't write. The fields below count the
+	// changes from the last reset on. They leave out changes that the reset's own event made before the reset, since retention
+	// removes those.
 	isKnown bool
 	links   int64
 	reset   event.Order // zero: there is none
-	base    event.Order // position up to which changes are collapsed; zero: none are. There is no reset at or before it
-	lost    event.Order // position before which changes were lost that no base contains; zero: none were. See IsIncomplete
+	base    event.Order // position up to which changes are collapsed; zero if none are. The reset, if any, is after it
+	lost    event.Order // changes before this position were removed and aren't in a base; zero if none. See IsIncomplete
 	purged  purged
-	latest  time.Time // when the latest of them occurred; it need not be the last in order
+	latest  time.Time // latest occurrence time of the counted changes; not necessarily that of the last in order
 
 	at      event.Order // position of the last counted change
 	covered int64       // links when the last checkpoint was due
 	before  int64       // links in the row
 
 	made []checkpoint
-	// above invalidates the checkpoints of the entity that cover more links.
+	// above invalidates the entity's checkpoints that cover more links than this.
 	above  int64
 	isGone bool
 
@@ -47,7 +49,7 @@ type Life struct {
 	row      *Life
 }
 
-// checkpoint is the state of an entity when it covered so many links.
+// checkpoint is the state of an entity after a number of links.
 type checkpoint struct {
 	event.Entity
 
@@ -76,7 +78,7 @@ func (l *Life) Covers(o event.Order) bool { return l.IsCollapsed() && o.Compare(
 // appends reports whether a position is after all changes.
 func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }
 
-// grow applies changes in fold order, and makes a checkpoint each time the links exceed another interval.
+// grow applies changes in fold order, and makes a checkpoint for every interval of links.
 func (l *Life) grow(changes []event.OrderedChange, every int64) error {
 	next := 0
 	for i, c := range changes {
@@ -95,7 +97,7 @@ func (l *Life) grow(changes []event.OrderedChange, every int64) error {
 	return l.apply(changes[next:])
 }
 
-// end makes the last checkpoint.
+// end makes the last checkpoint if it is due.
 func (l *Life) end(every int64) {
 	if l.isDue(every) {
 		l.keep(every)
@@ -121,8 +123,8 @@ func (l *Life) count(c event.OrderedChange) {
 
 func (l *Life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
 
-// keep makes a checkpoint, and drops those that are now too close to each other. It skips one that would be too large: while a
-// change was missing, the entity may have exceeded the limit.
+// keep makes a checkpoint, and drops those that are now too close to each other. It skips one that would be too large: an
+// out-of-order change can make an intermediate state exceed the limit.
 func (l *Life) keep(every int64) {
 	l.covered = l.links
 	if checkSize(l.Entity) != nil {
@@ -132,12 +134,12 @@ func (l *Life) keep(every int64) {
 	l.made = append(l.made, checkpoint{Entity: l.Entity, links: l.links, latest: l.latest})
 }
 
-// isKept reports whether the nth checkpoint still exists when the newest is made. It exists for twice as long as the greatest
-// power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes at
-// most one. The statement dropCheckpoints implements the same rule.
+// isKept reports whether the nth checkpoint still exists when the newest is made. It is kept until 2p newer ones exist, where p
+// is the greatest power of two that divides n. So for every distance d, a checkpoint exists between d and 3d before the newest,
+// and each new checkpoint removes at most one. The statement dropCheckpoints implements the same rule.
 func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
 
-// isAs reports whether the row stays the same. It compares the state last, since that is the most expensive part.
+// isAs reports whether l equals the stored row. It compares the state last, since that is the most expensive part.
 func (l *Life) isAs(row *Life) bool {
 	return l.Deleted == row.Deleted && l.Last.Compare(row.Last) == 0 && l.reset.Compare(row.reset) == 0 &&
 		l.isKnown == row.isKnown && l.links == row.links && l.latest.Equal(row.latest) &&

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// IsIncomplete is the SQL condition for what Life.isIncomplete reports.
+	// IsIncomplete is Life.isIncomplete as an SQL condition.
 	IsIncomplete = `(lost_id IS NOT NULL AND links IS NOT NULL AND (reset_id IS NULL
         OR (coalesce(reset_version::numeric, '-Infinity'), reset_at, reset_id)
          < (coalesce(lost_version::numeric, '-Infinity'), lost_at, lost_id)))`
 
-	// SumOfEvents sums the column event_id of rows like purged.sum; null if there are none.
+	// SumOfEvents computes purged.sum for rows with an event_id; null if there are none.
 	SumOfEvents = `bit_xor(DISTINCT ('x' || right(event_id::text, 12))::bit(48)::bigint)`
 )
 
@@ -21,7 +21,7 @@ const (
 type purged struct {
 	// events counts the events whose changes were removed; nil: unknown, since a release without counts removed them.
 	events   *int64
-	sum      int64 // exclusive or of tailOf their IDs
+	sum      int64 // XOR of tailOf of their IDs
 	mentions bool  // some mentions were removed
 }
 
@@ -71,7 +71,7 @@ func (l *Life) isIncomplete() bool {
 	return l.lost.EventID != "" && l.isKnown && (l.reset.EventID == "" || l.reset.Compare(l.lost) < 0)
 }
 
-// hasLost reports whether more was lost or removed than the row says.
+// hasLost reports whether lost or purged differ from the stored row.
 func (l *Life) hasLost() bool { return l.lost.Compare(l.row.lost) != 0 || !l.purged.isAs(l.row.purged) }
 
 // lose records that changes before an order are lost.
@@ -89,8 +89,8 @@ func (l *Life) absorb(other *Life) {
 	l.purged = l.purged.and(other.purged)
 }
 
-// mayHaveLost records what may be lost with the removed changes of a purged event. For entities older than the count, it isn't
-// known what was removed before such a change.
+// mayHaveLost records what may be lost when the changes of a purged event are removed. It matters only for entities without a
+// count of purged events: for those, it isn't known what was removed before such a change.
 func (l *Life) mayHaveLost(gone []event.OrderedChange) {
 	if l.purged.events != nil {
 		return
@@ -102,7 +102,7 @@ func (l *Life) mayHaveLost(gone []event.OrderedChange) {
 	}
 }
 
-// stays reports whether an entity without links remains, because purged events have touched it, too.
+// stays reports whether an entity without links remains, because purged events also touched it.
 func (l *Life) stays() bool {
 	return l.lost.EventID != "" || l.purged.mentions || l.purged.events != nil && *l.purged.events > 0
 }

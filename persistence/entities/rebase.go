@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Archived holds the changes of entities from the archive, each event's in their order.
+// Archived holds the changes of entities from the archive, in order within each event.
 type Archived map[event.EntityRef][]event.OrderedChange
 
 const (
@@ -47,10 +47,10 @@ type rebasing struct {
 	folded []event.OrderedChange
 }
 
-// Rebase replaces the base of an entity, whose row is locked, with one built from its history without an event, and reports
-// whether it did. The history may still contain that event. It is used only if it has exactly the events whose changes purges
-// have removed. Otherwise some were purged without the archive, or today's definition parses them differently, and nothing is
-// changed. The caller folds the entity again.
+// Rebase replaces the base of an entity with one built from its archived history without the expunged event, and reports
+// whether it did. The entity's row must be locked, and the caller folds the entity again. The archived history may still
+// contain the expunged event. It is used only if its events are exactly those whose changes purges removed. Otherwise, events
+// were purged without being archived, or today's definition parses them differently, and Rebase changes nothing.
 func (s *Store) Rebase(
 	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
 ) (bool, error) {
@@ -85,8 +85,8 @@ func (s *Store) Rebase(
 	return true, t.Send(ctx, b)
 }
 
-// makeStored gives the changes of a history the states with which they were stored. A change that can't have been stored belongs
-// to another history.
+// makeStored converts the states of a history's changes to their stored form. It returns false if a state can't be stored: then
+// this isn't the history that was purged.
 func makeStored(history []event.OrderedChange) bool {
 	for i, c := range history {
 		state, err := postgres.StateColumn(c.Change)
@@ -114,7 +114,7 @@ func eventsOf(all []event.OrderedChange) []string {
 }
 
 // removed returns the history's events whose changes are not linked any more, if they are those that purges have removed. The
-// expunged one may be missing in the archive already, or have been linked until it was expunged.
+// expunged event may already be missing from the archive, or its changes may have been linked until it was expunged.
 func (r *rebasing) removed() (ids map[string]bool, ok bool) {
 	ids = map[string]bool{}
 	for _, c := range r.archived {
@@ -137,7 +137,7 @@ func (r *rebasing) removed() (ids map[string]bool, ok bool) {
 	return ids, sumOf(ids).isOf(r.purged)
 }
 
-// fold builds the base from the removed changes, and the linked ones between them.
+// fold builds the base from the removed changes and the linked changes between them.
 func (r *rebasing) fold(removed map[string]bool) {
 	r.base = newLife(r.EntityRef)
 	for _, c := range r.archived {

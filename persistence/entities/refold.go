@@ -24,7 +24,7 @@ SELECT version, occurred_at, event_id::text FROM event_entities
        event_entities.event_id DESC, position DESC
  LIMIT 1`
 
-	// nextChanges selects a page of changes to fold. The expression over version is that of the index.
+	// nextChanges selects a page of changes to fold. The expression on version matches the index.
 	nextChanges = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, position FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
@@ -48,7 +48,7 @@ type refold struct {
 	from  event.Order // the first change that differs
 	until time.Time   // later changes don't count; zero: all count
 
-	// lostBefore is set if until precedes it and the earlier states are collapsed; zero otherwise.
+	// lostBefore is the time before which states are collapsed, if until is earlier; zero otherwise.
 	lostBefore time.Time
 
 	// after is the position of the last folded change; position 0 precedes all changes of an event.
@@ -143,7 +143,7 @@ func (a *refold) bound() pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: a.until, Valid: true}
 }
 
-// growFrom folds rows as they arrive, in parts.
+// growFrom folds rows in chunks as they arrive.
 func (a *refold) growFrom(rows pgx.Rows, every int64) error {
 	a.read = 0
 	some := make([]event.OrderedChange, 0, linksPerCheckpoint)
@@ -167,8 +167,8 @@ func (a *refold) growFrom(rows pgx.Rows, every int64) error {
 	return a.grow(some, every)
 }
 
-// refoldAll sends b, and folds entities again. It returns those that need another page of changes after until as slow, and then
-// folds none; a zero until means no limit.
+// refoldAll sends b, and folds entities again. If some still need another page of changes at the time until, it returns those
+// as slow and folds none; a zero until means no limit.
 func refoldAll(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*refold, every int64, until time.Time,
 ) (slow []*refold, err error) {

@@ -11,11 +11,10 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Existing rows are locked in one order. New rows are inserted in that order, too, once all locks are held: so no two
-// transactions deadlock.
+// All transactions lock existing rows in the same order, then insert new rows in that order, so that they can't deadlock.
 const (
-	// lockEntities locks what the given changes touch, and the entities to which an earlier parse linked the given events:
-	// completely if they may be removed, against other changes if they change, and against removal if they are only mentioned.
+	// lockEntities locks the entities that the given changes touch, and those to which an earlier parse linked the given
+	// events: FOR UPDATE if an entity may be removed, FOR NO KEY UPDATE if it changes, FOR KEY SHARE if it is only mentioned.
 	lockEntities = `
 SELECT e.* FROM (
        SELECT provider, kind, external_id, max(need) AS need FROM (
@@ -92,13 +91,14 @@ UPDATE entities AS e
                reset_version, reset_at, reset_id, links, latest_at, revision,
                lost_version, lost_at, lost_id, purged_events, purged_sum, purged_mentions)`
 
-	// removeEntities deletes entities without links, as if they had never existed.
+	// removeEntities deletes entities that have no links left.
 	removeEntities = `
 DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS gone (provider, kind, external_id)
  WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
 )
 
-// QueueLocks locks what a transaction needs, and the entities that the given events are linked to, and returns those that exist.
+// QueueLocks queues a statement that locks what a transaction needs and the entities that the given events are linked to. It
+// stores those that exist in into.
 func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef]*Life) {
 	b.Queue(lockEntities, n.providers, n.kinds, n.ids, n.needs, events).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -112,20 +112,20 @@ func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef
 	})
 }
 
-// What an event needs of an entity, in the terms of lockEntities.
+// The lock that an event needs on an entity, as numbered in lockEntities.
 const (
 	toMention int32 = iota
 	toChange
 	toRemove
 )
 
-// Needs lists the entities that events touch, possibly more than once, and for what.
+// Needs lists the entities to lock, possibly with repeats, and how strongly.
 type Needs struct {
 	providers, kinds, ids []string
 	needs                 []int32
 }
 
-// Add adds what a change needs of its entity.
+// Add adds the lock that a change needs on its entity.
 func (n *Needs) Add(ref event.EntityRef, c event.Change) {
 	need := toChange
 	if c.Mentions() && len(c.Names) == 0 { // a name may cause a merge
@@ -168,7 +168,7 @@ func QueueLocked(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 	}))
 }
 
-// ScanEntity scans EntityColumns, and more.
+// ScanEntity scans EntityColumns into e, and any further columns into more.
 func ScanEntity(row pgx.Row, e *event.Entity, more ...any) error {
 	var occurredAt *time.Time
 	columns := []any{&e.Kind, &e.ExternalID, &e.State, &e.Deleted, &e.Last.Version, &occurredAt, &e.Last.EventID}
@@ -290,5 +290,5 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// NameOf names an entity in an error: without its ID, which may be personal (an address, a number).
+// NameOf describes an entity in an error without its ID, which may be personal data (an email address, a phone number).
 func NameOf(ref event.EntityRef) string { return "entity of kind " + postgres.Clean(ref.Kind) }

@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 // Problems collects the errors of one file, so that all are reported together.
 type Problems struct {
 	File string
-	// Place returns the place of a field; nil if unknown.
+	// Place returns the place of a field, usually File.Place; nil if places aren't needed.
 	Place  func(field string) Place
 	errs   []error
 	fields map[string]bool

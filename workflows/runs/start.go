@@ -51,7 +51,8 @@ type Started struct {
 	DeadLetterID int64
 	// Fingerprint is the fingerprint of the event that owns the key, if known.
 	Fingerprint string
-	// Conflict is set if the event was dropped although it isn't a duplicate of the owner of its key.
+	// Conflict is set if the owner of the key has other content. The event wasn't started; the caller may start it under
+	// another key.
 	Conflict *event.Conflict
 }
 
@@ -76,7 +77,7 @@ const maxStarts = 3
 // Start starts the workflow of an event, or finds an earlier run.
 //   - A redelivery of a failed event runs it again under its first ID, unless reject is set.
 //   - An event that is at least a dedupe window away from the earlier one is a new event.
-//   - An event with the same key but other content is dropped as a conflict; it never runs in place of a failed event.
+//   - An event with the same key but other content isn't started, and Conflict is set; it never runs in place of a failed event.
 //   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
 //
 // The error is an *IDTakenError if the workflow isn't an event's.

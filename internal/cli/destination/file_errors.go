@@ -10,7 +10,8 @@ import (
 	"holdfast/delivery"
 )
 
-// allErrors returns the first error of every entry; parsing stops at the first one of the file.
+// allErrors returns the first error of every entry; parsing stops at the first one of the file. What only a check finds
+// gets its place in file.go.
 func allErrors(data []byte, first error) (all []error) {
 	for _, kind := range entriesOf(bodyOf(data)) {
 		for _, entry := range entriesOf(kind.Value) {
