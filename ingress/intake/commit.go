@@ -199,7 +199,7 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 	if err != nil {
 		return started, err
 	}
-	i.countSpooled(ctx, a.Receipt.Provider, reason)
+	i.countSpooled(ctx, a.Receipt.Provider, started, reason)
 	if reason != down.reason() { // when Temporal is back, the breaker wakes the drain
 		i.Breaker.wake()
 	}
@@ -213,7 +213,7 @@ func (i *Intake) spoolAlongside(ctx context.Context, a arrival, starting *ending
 	go func() {
 		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
 		if err == nil {
-			i.countSpooled(ctx, a.Receipt.Provider, reason)
+			i.countSpooled(ctx, a.Receipt.Provider, kept, reason)
 		}
 		writing.end(kept, err)
 		if err == nil && kept.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {

@@ -77,7 +77,11 @@ func New(o Options) *Intake {
 // Close waits until events whose starts were confirmed late are removed from the inbox.
 func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
 
-func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
+// countSpooled counts the event unless the inbox has found a duplicate or a conflict, which it doesn't store.
+func (i *Intake) countSpooled(ctx context.Context, provider string, kept runs.Started, reason string) {
+	if kept.State != StateSpooled {
+		return
+	}
 	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
 }
 
