@@ -97,7 +97,7 @@ chaos: server ## Make every fault while events come in, and check that none is l
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
 
 .PHONY: lint
-lint: bin/golangci-lint ## Check style and likely mistakes
+lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \
 		echo "$$unformatted"; exit 1; }
 	bin/golangci-lint run ./...

@@ -159,8 +159,8 @@ func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	return s.refuse(c, codeUnavailable)
 }
 
-// refuseUnauthenticated gives the reason to operators only. All senders get the same answer, so that nobody can find out how close a
-// forged signature is.
+// refuseUnauthenticated gives the reason to operators only. All senders get the same answer, so that an attacker can't find out
+// how close a forged signature is.
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
