@@ -408,7 +408,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,
-		Ours: list("delivery event event/fold event/operation internal/cli internal/cli/deadletter " +
+		Ours: list("event event/fold event/operation internal/cli internal/cli/deadletter " +
 			"internal/cli/destination operator/api operator/api/deliveryapi operator/httpapi providers operator/redrive"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
