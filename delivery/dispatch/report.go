@@ -55,7 +55,7 @@ type failureLog struct {
 }
 
 type lastLine struct {
-	at      time.Time
+	at         time.Time
 	suppressed int
 }
 
