@@ -101,7 +101,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 
 	out, err = i.run(t, "purge", "--expunge", "acme:evt1", "--reason", "INC-1")
 	require.NoError(t, err, out)
-	require.Contains(t, out, "file(s) of the archive were looked through")
+	require.Contains(t, out, "file(s) of the archive for it")
 	require.Equal(t, files, filesBelow(t, archive))
 	out, err = newInstallation(t, definitions...).run(t, "import", "file://"+archive, "--dry-run", "--json")
 	require.NoError(t, err, out)

@@ -57,7 +57,7 @@ func TestADeveloperListensToRealEvents(t *testing.T) {
 	require.Contains(t, out.String(), "operator")
 	refused, out = listen("nonsense")
 	require.Error(t, refused.Wait())
-	require.Contains(t, out.String(), "the token is wrong")
+	require.Contains(t, out.String(), "the token is invalid")
 
 	command, out := listen(crew.tokens["operator"])
 	second := customerUpdated(uniqueID("evt"), uniqueID("cus"), "Grace", time.Now())

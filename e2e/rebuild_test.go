@@ -104,6 +104,6 @@ func TestABadDefinitionIsRepaired(t *testing.T) {
 	require.Contains(t, out, slow.ID)
 	out, err = i.run(t, "rebuild", "diff", "unknown")
 	require.Error(t, err)
-	require.Contains(t, out+err.Error(), "only the latest rebuild has one")
+	require.Contains(t, out+err.Error(), "Only the latest rebuild has one")
 	require.Equal(t, 7, i.count(t, "SELECT count(*) FROM audit_log WHERE action LIKE 'rebuild.%'"))
 }

@@ -112,7 +112,7 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.Contains(t, out, "--all", "everything has to be asked for")
 	out, err = i.run(t, "dlq", "redrive", "--all", "--provider", "stripe", "--yes")
 	require.Error(t, err)
-	require.Contains(t, out, "contradict")
+	require.Contains(t, out, "not both")
 	out, err = i.run(t, "dlq", "redrive", "--all")
 	require.Error(t, err)
 	require.Contains(t, out, "--yes")

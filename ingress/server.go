@@ -117,8 +117,9 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headerCache: headerCache,
-		now: time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies,
+		headerCache: headerCache,
+		now:         time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
 	}
 	if s.Refusals == nil {
 		s.Refusals = NewRefusals()

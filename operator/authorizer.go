@@ -56,7 +56,8 @@ func (g *authorizer) guard(needed access.Role, isPage bool) fiber.Handler {
 		case needed == access.Anyone && !isPage:
 			return c.Next()
 		}
-		if err := refuseForeignPage(c, withoutTokens, g.allowedOrigins(c)); err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
+		err := refuseForeignPage(c, withoutTokens, g.allowedOrigins(c))
+		if err != nil && (!isPage || !isFollowedLink(c, withoutTokens)) {
 			return err
 		}
 		if needed == access.Anyone {

@@ -47,8 +47,8 @@ func (g *authorizer) allowedOrigins(c *fiber.Ctx) []string {
 	return nil
 }
 
-// isCrossOrigin reports whether a page of another origin makes the request. A browser sends our cookie along from a page of the same
-// site, and with a WebSocket always, so allowedOrigins can't use sessions.
+// isCrossOrigin reports whether a page of another origin makes the request. A browser sends our cookie along from a page of
+// the same site, and with a WebSocket always, so allowedOrigins can't use sessions.
 func (g *authorizer) isCrossOrigin(c *fiber.Ctx) bool {
 	origin := c.Get(fiber.HeaderOrigin)
 	return slices.Contains(g.allowedOrigins(c), origin) && !isOurOrigin(c, origin)

@@ -8,9 +8,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxIdleConnections bounds open connections without a request in progress. Beyond it the oldest one is closed: a client that opens
-// connections and sends little or nothing must not lock out probes and operators. Clients can't be told apart by address, since
-// behind a proxy they share one.
+// maxIdleConnections bounds open connections without a request in progress. Beyond it the oldest one is closed: a client that
+// opens connections and sends little or nothing must not lock out probes and operators. Clients can't be told apart by
+// address, since behind a proxy they share one.
 const maxIdleConnections = 128
 
 // idleConnections lists the connections without a request in progress, oldest first.

@@ -11,9 +11,10 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// refuseForeignPage refuses requests that another site's script makes a browser send. Browsers never send a token automatically,
-// but a server without tokens accepts every client that reaches it, including a browser on the same machine. Such a server also
-// requires an IP address or localhost as its host, against DNS rebinding. Pages of allowedOrigins, which are origins, may call as well.
+// refuseForeignPage refuses requests that another site's script makes a browser send. Browsers never send a token
+// automatically, but a server without tokens accepts every client that reaches it, including a browser on the same machine.
+// Such a server also requires an IP address or localhost as its host, against DNS rebinding. Pages of allowedOrigins, which
+// are origins, may call as well.
 func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, allowedOrigins []string) error {
 	host := string(c.Request().Host())
 	if withoutTokens && !isLocalName(host) {

@@ -147,8 +147,8 @@ func (g *authorizer) setSession(c *fiber.Ctx, value string, until time.Time) {
 // IsHTTPS reports whether the browser uses HTTPS with the proxy.
 func IsHTTPS(c *fiber.Ctx) bool { return c.Get(fiber.HeaderXForwardedProto) == "https" }
 
-// callerOfSession returns the holder of a cookie's session, or event.ErrNotFound if it is invalid. While the store doesn't answer,
-// recently seen sessions are accepted, so that their holders can see what is down.
+// callerOfSession returns the holder of a cookie's session, or event.ErrNotFound if it is invalid. While the store doesn't
+// answer, recently seen sessions are accepted, so that their holders can see what is down.
 func (g *authorizer) callerOfSession(ctx context.Context, secret string) (who access.Caller, err error) {
 	id, ok := access.SessionID(secret)
 	if !ok || g.sessions == nil {

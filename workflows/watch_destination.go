@@ -150,7 +150,8 @@ func (w *watch) handleUpdates(ctx workflow.Context) error {
 
 func validateUpdate(u WatchUpdate) error {
 	if u.By == "" || len(u.By) > maxUpdateBy || len(u.Reason) > maxUpdateReason {
-		return temporal.NewApplicationError(`use {"by": "your name", "reason": "…"}; by: 1 to 100 bytes, reason: up to 500`, "InvalidUpdate")
+		return temporal.NewApplicationError(
+			`use {"by": "your name", "reason": "…"}; by: 1 to 100 bytes, reason: up to 500`, "InvalidUpdate")
 	}
 	return nil
 }

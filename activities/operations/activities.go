@@ -1,5 +1,5 @@
-// Package operations holds the activities that belong to no single event, one noun per file: redrives, rebuilds, sweeps, retention
-// and messages to operators. Their workflows use a task queue without events.
+// Package operations holds the activities that belong to no single event, one noun per file: redrives, rebuilds, sweeps,
+// retention and messages to operators. Their workflows use a task queue without events.
 //
 // It must not depend on SQL, HTTP or how a step of an event is done: events are processed again by runs of their own.
 package operations

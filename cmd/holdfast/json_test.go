@@ -208,7 +208,7 @@ func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	install(t)
 	out := must(t, "dlq show 1")
 	require.Regexp(t, `(?m)^rule +entities\[0\]\.state$`, out)
-	require.Contains(t, out, "A replay alone fails again")
+	require.Contains(t, out, "A replay alone would fail again")
 	require.Contains(t, out, "holdfast dlq edit 1 --file FILE")
 	require.Contains(t, out, "holdfast dlq discard 1 --reason WHY")
 	require.Contains(t, must(t, "dlq causes"), "entities[0].state")

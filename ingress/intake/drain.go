@@ -71,8 +71,9 @@ func NewDrain(
 	queue InboxQueue, starter EventStarter, store ConflictStore, breaker *Breaker, startTimeout time.Duration,
 ) *Drain {
 	d := &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(), conflicts: conflicts{store},
-		stopped: make(chan struct{}),
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(),
+		conflicts: conflicts{store},
+		stopped:   make(chan struct{}),
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d

@@ -70,7 +70,8 @@ func New(o Options) *Intake {
 		Options: o, inbox: newInbox(o.Inbox), late: newLateConfirmations(o.Remover), conflicts: conflicts{o.Conflicts},
 	}
 	i.spools, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
-		metric.WithDescription("Events committed to the inbox because Temporal was down, busy or slow, or failed, by provider and reason."))
+		metric.WithDescription("Events committed to the inbox because Temporal was down, busy or slow, or failed, "+
+			"by provider and reason."))
 	return i
 }
 

@@ -30,8 +30,8 @@ func Bar(share float64) string {
 	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
 }
 
-// ConfirmPlan prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false. Otherwise
-// JSON is reserved for the result of the action.
+// ConfirmPlan prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false.
+// Otherwise JSON is reserved for the result of the action.
 func ConfirmPlan(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
 	if !WantsJSON(c) || only {
 		if err := Print(c, plan, text); err != nil || only {

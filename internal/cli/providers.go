@@ -22,8 +22,8 @@ func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string)
 	return nil, UsageError(c, fmt.Errorf("no provider %q; known providers: %s", name, strings.Join(catalogue.Names(), ", ")))
 }
 
-// WarnUnknownProvider notes, next to an empty result, that no definition has the requested name. That isn't an error: received events
-// outlive their definition.
+// WarnUnknownProvider notes, next to an empty result, that no definition has the requested name. That isn't an error:
+// received events outlive their definition.
 func WarnUnknownProvider(c *cobra.Command, cfg config.Config, name string, found int) {
 	if name == "" || found > 0 {
 		return

@@ -129,8 +129,8 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 	return devstack.StartTemporal(ctx, options)
 }
 
-// sqliteTimeouts give a Temporal with SQLite more time, so that duplicates are recognized in responses even on a busy machine. The
-// variables depend on each other and are set together.
+// sqliteTimeouts give a Temporal with SQLite more time, so that duplicates are recognized in responses even on a busy
+// machine. The variables depend on each other and are set together.
 var sqliteTimeouts = map[string]string{
 	"HOLDFAST_INGRESS_ACK_BUDGET": "4s", "HOLDFAST_INGRESS_START_TIMEOUT": "6s", "HOLDFAST_INGRESS_HANDLER_BUDGET": "8s",
 	"HOLDFAST_INGRESS_SHUTDOWN_GRACE": "10s",

@@ -103,8 +103,8 @@ func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) 
 	d.reportNotifications(f, last)
 }
 
-// reportNotifications fails only for notifications that were tried. If a channel has just been configured, old failures wait for the
-// next round.
+// reportNotifications fails only for notifications that were tried. If a channel has just been configured, old failures wait
+// for the next round.
 func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {

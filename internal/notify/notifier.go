@@ -62,8 +62,8 @@ func New(urls ...string) (*Notifier, error) {
 // Enabled reports whether there are any channels.
 func (n *Notifier) Enabled() bool { return n != nil && len(n.channels) > 0 }
 
-// Send sends to all channels concurrently. accepted counts the channels that accepted the message; the error joins the others'. It
-// returns when the slowest channel has responded or timed out, or ctx ends.
+// Send sends to all channels concurrently. accepted counts the channels that accepted the message; the error joins the
+// others'. It returns when the slowest channel has responded or timed out, or ctx ends.
 func (n *Notifier) Send(ctx context.Context, text string) (accepted int, err error) {
 	if !n.Enabled() {
 		return 0, nil

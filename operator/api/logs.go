@@ -119,5 +119,6 @@ func (a *API) listConflicts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, httpapi.Identity, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+	cursor := func(e event.Conflict) rowCursor { return rowCursor{e.ID} }
+	return c.JSON(httpapi.NewPage(rows, wanted.Limit-1, httpapi.Identity, cursor))
 }

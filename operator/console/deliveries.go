@@ -186,10 +186,12 @@ func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 	back := deliveriesPath + "?" + filter.Encode()
 	switch {
 	case err != nil:
-		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled, then the database failed. Cancel again for "+
+		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled, then the database "+
+			"failed. Cancel again for "+
 			"the rest.", canceled, counted))
 	case canceled < counted:
-		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since "+
+		return c.RedirectFailed(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended "+
+			"or are under way since "+
 			"they were counted.", canceled, counted))
 	}
 	return c.Done(ctx, back, "Canceled "+countOf(int(canceled), "delivery", "deliveries")+".")

@@ -140,7 +140,8 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
 			frame.ShortDuration(deliveryapi.DefaultGrace) + ": give it to the endpoint until then.",
 		Facts:  []frame.Fact{{"Destination", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
-		Action: destinationPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: destinationPath(page.Name),
+		Action: destinationPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional",
+		Back: destinationPath(page.Name),
 	})
 }
 
@@ -192,7 +193,8 @@ func (c *Console) testSubscription(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Show(ctx, "trial", frame.Page{Title: "Test of " + subscription, Section: destinations, Data: trialPage{
-		Destination: destination, Subscription: subscription, Trial: result, Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
+		Destination: destination, Subscription: subscription, Trial: result,
+		Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
 	}})
 }
 

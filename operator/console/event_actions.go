@@ -186,7 +186,8 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 		return err
 	}
 	if len(all) == 0 {
-		return c.RedirectFailed(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. A resend also sends "+
+		return c.RedirectFailed(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. "+
+			"A resend also sends "+
 			"what matches a subscription now.")
 	}
 	q := frame.Confirm{

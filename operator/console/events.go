@@ -182,8 +182,8 @@ func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 	return c.Stream(ctx, changed, background, func(ctx context.Context) ([]byte, error) { return c.eventRows(ctx, wanted) })
 }
 
-// followFeed follows the change feed for a provider's events and signals each change on changed. It returns immediately if the feed
-// has too many followers or can't be read; the page then polls.
+// followFeed follows the change feed for a provider's events and signals each change on changed. It returns immediately if
+// the feed has too many followers or can't be read; the page then polls.
 func (c *Console) followFeed(ctx context.Context, provider string, changed chan<- struct{}) {
 	now, err := c.API.Changes.Now(ctx)
 	if err != nil {

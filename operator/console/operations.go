@@ -150,7 +150,8 @@ func ofRedrive(r operation.Redrive) operationView {
 		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
 		count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
 	}
-	o.Links = []routeLink{{"Dead letters of this filter", deadLetterListPath + "?" + filterValues(r.Filter).Encode(), deadLetterListPath}}
+	list := deadLetterListPath + "?" + filterValues(r.Filter).Encode()
+	o.Links = []routeLink{{"Dead letters of this filter", list, deadLetterListPath}}
 	return o
 }
 

@@ -162,7 +162,9 @@ func (c *Console) saveSubscription(ctx *fiber.Ctx) error {
 	return c.showMade(ctx, madePage{What: "Subscription " + made.Name, Name: to.Name, Warnings: made.Warnings})
 }
 
-func (c *Console) applySubscription(ctx *fiber.Ctx, wanted deliveryapi.SubscriptionRequest) (deliveryapi.SubscriptionView, error) {
+func (c *Console) applySubscription(
+	ctx *fiber.Ctx, wanted deliveryapi.SubscriptionRequest,
+) (deliveryapi.SubscriptionView, error) {
 	if wanted.ID == 0 {
 		return c.API.Outbound.CreateSubscription(ctx, wanted)
 	}

@@ -17,8 +17,8 @@ type List[T any] struct {
 	Note string `json:"note,omitempty"`
 }
 
-// NewPage makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a position
-// in the list's order rather than a row count, so new rows shift nothing.
+// NewPage makes a page of limit rows. Pass one more row if there is one: it shows that there is a next page. A cursor is a
+// position in the list's order rather than a row count, so new rows shift nothing.
 func NewPage[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
 	p := List[V]{Items: make([]V, 0, len(rows))}
 	if len(rows) > limit {

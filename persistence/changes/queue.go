@@ -26,8 +26,9 @@ func Queue(b *pgx.Batch, reported []feed.Change) {
 // subscription_id, action and code. It counts them.
 const ReportDeliveries = `
 INSERT INTO changes (n, items)
-SELECT count(*), json_agg(json_build_object('subject', 'delivery', 'action', reported.action, 'provider', coalesce(e.provider, ''),
-       'kind', coalesce(e.type, ''), 'id', reported.event_id || '/' || reported.subscription_id, 'event_id', reported.event_id,
+SELECT count(*), json_agg(json_build_object('subject', 'delivery', 'action', reported.action,
+       'provider', coalesce(e.provider, ''), 'kind', coalesce(e.type, ''),
+       'id', reported.event_id || '/' || reported.subscription_id, 'event_id', reported.event_id,
        'subscription_id', reported.subscription_id, 'code', reported.code))
   FROM reported LEFT JOIN events AS e ON e.id = reported.event_id
 HAVING count(*) > 0`

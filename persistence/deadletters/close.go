@@ -165,7 +165,9 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 }
 
 // giveUp stores a decision about the event of a dead letter, and closes the dead letter.
-func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter, v event.Decision) (writer.Effects, error) {
+func (s *Store) giveUp(
+	ctx context.Context, t *postgres.Transaction, h lockedDeadLetter, v event.Decision,
+) (writer.Effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return writer.Effects{}, fmt.Errorf("decode receipt: %w", err)

@@ -62,8 +62,8 @@ func (s *Redrives) ClaimPage(ctx context.Context, id string, n, inFlight int) (_
 	return r.RedrivePage, tx.Commit(ctx, last)
 }
 
-// claimNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the cursor
-// moves behind them as well.
+// claimNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the
+// cursor moves behind them as well.
 func claimNext(ctx context.Context, t *postgres.Transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
 	var ids []int64
 	list := postgres.NewList(`SELECT id FROM dead_letters`)

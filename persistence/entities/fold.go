@@ -173,7 +173,8 @@ type SlowError struct{ events []string }
 
 // errSlow isn't the event's fault: outside a group, the fold has more time.
 var errSlow = &event.Error{
-	Class: event.ClassTransient, Code: "slow_fold", Text: "an event is so far out of order that folding its entity takes too long for a group",
+	Class: event.ClassTransient, Code: "slow_fold",
+	Text: "an event is so far out of order that folding its entity takes too long for a group",
 }
 
 // Error implements error.

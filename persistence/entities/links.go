@@ -33,7 +33,8 @@ func RefColumns(r *event.EntityRef) []any { return []any{&r.Provider, &r.Kind, &
 
 // ScanRef scans a reference.
 func ScanRef(row pgx.CollectableRow) (r event.EntityRef, err error) {
-	return r, row.Scan(RefColumns(&r)...)
+	err = row.Scan(RefColumns(&r)...)
+	return r, err
 }
 
 // ScanOrdered scans a link as a change with its place in the order of its entity.

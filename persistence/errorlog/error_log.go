@@ -48,7 +48,9 @@ func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) e
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clean(e.Provider) }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.KnownClass(e.Class) }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clean(e.Code) }),
-		postgres.Column(entries, func(e oversight.ErrorEntry) string { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) string {
+			return postgres.Clip(postgres.Clean(e.Message), maxLogMessage)
+		}),
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return e.EventID }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) int64 { return max(e.Count, 1) }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return metaColumn(e.Meta) }),

@@ -74,10 +74,11 @@ func why(r delivery.Result) string {
 	return cmp.Or(r.Code, "error") + ": " + r.Error
 }
 
-// after returns the breaker after a batch. It opens after the configured number of consecutive failures, or one failed probe, and
-// closes after the configured number of successful probes. Each transition except closing begins an epoch, and outcomes of leases
-// from other epochs are ignored: a batch that was in flight when the breaker opened neither opens it again nor closes it. Failed connections
-// of a process that is offline arrive as delivery.Ours (checkReach in package dispatch) and don't count.
+// after returns the breaker after a batch. It opens after the configured number of consecutive failures, or one failed probe,
+// and closes after the configured number of successful probes. Each transition except closing begins an epoch, and outcomes
+// of leases from other epochs are ignored: a batch that was in flight when the breaker opened neither opens it again nor
+// closes it. Failed connections of a process that is offline arrive as delivery.Ours (checkReach in package dispatch) and
+// don't count.
 func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	b = b.paused(t, now)
 	if t.ok+t.bad == 0 {

@@ -93,11 +93,11 @@ UPDATE delivery_queue AS q
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at, p.waits_until, q.own_id`
 
-// scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate (tokens_at
-// is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if there was a
-// delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was already full. No due
-// delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm finds those that are
-// committed much later.
+// scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate
+// (tokens_at is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if
+// there was a delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was
+// already full. No due delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm
+// finds those that are committed much later.
 const scheduleNext = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.transitions THEN 'half_open' ELSE s.breaker END,
@@ -171,7 +171,9 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {
 	s.releaseLost(ctx)
 	want.Limit = max(want.Limit, 1)
-	round := leaseRound{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
+	round := leaseRound{
+		want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit),
+	}
 	jobs, err = s.lease(ctx, &round)
 	if err != nil {
 		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)

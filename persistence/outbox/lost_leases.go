@@ -17,8 +17,8 @@ SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
 // releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free.
-// Deliveries that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at them. Locked rows
-// are skipped, so that no other transaction waits meanwhile.
+// Deliveries that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at
+// them. Locked rows are skipped, so that no other transaction waits meanwhile.
 const releaseLeases = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue
@@ -86,8 +86,8 @@ func (s *Store) releaseLost(ctx context.Context) {
 	}
 }
 
-// releaseLeases makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database can't be
-// queried, which the following lease will report.
+// releaseLeases makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database
+// can't be queried, which the following lease will report.
 func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLease) {
 	var free, passed []int64
 	b := &pgx.Batch{}

@@ -68,9 +68,9 @@ func (s *Store) beginBatch(ctx context.Context, p timeouts, hold func(*pgx.Batch
 // searchTime bounds the search for events that block others. Events not checked by then stay for the next batch.
 const searchTime = time.Second
 
-// processClaimed processes events whose rows t holds, and commits. If the failure may be the fault of one event, the events blocked
-// by other transactions leave together, and the rest are halved until the failing event is alone, and leaves. Each half starts a
-// new transaction, so that no event waits for a lock that another one needs.
+// processClaimed processes events whose rows t holds, and commits. If the failure may be the fault of one event, the events
+// blocked by other transactions leave together, and the rest are halved until the failing event is alone, and leaves. Each
+// half starts a new transaction, so that no event waits for a lock that another one needs.
 //
 // A failure with a single event that has already left the batch is the database's, whatever it looks like.
 func (s *Store) processClaimed(ctx context.Context, t *writing, events []*batched, until time.Time) error {

@@ -92,8 +92,8 @@ func DecisionBy(by oversight.Actor, eventID string, outcome event.Outcome) event
 	}
 }
 
-// Decide stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction holds the
-// event's lock. Like writers, it locks keys before entities.
+// Decide stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction
+// holds the event's lock. Like writers, it locks keys before entities.
 func Decide(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
 ) (taken Effects, err error) {
@@ -103,8 +103,8 @@ func Decide(
 	return s.undo(ctx, t, &undoing{eventID: v.EventID})
 }
 
-// DecideExpunged is Decide for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or if it
-// can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
+// DecideExpunged is Decide for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or
+// if it can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
 func DecideExpunged(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
 	receipts ...event.Receipt,
@@ -126,8 +126,8 @@ func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decisio
 	return t.Send(ctx, b)
 }
 
-// EnforceDecisions undoes what events with a decision still have on entities, and returns how many there were. Such decisions were
-// stored by a release that did not undo events.
+// EnforceDecisions undoes what events with a decision still have on entities, and returns how many there were. Such decisions
+// were stored by a release that did not undo events.
 func (s *Store) EnforceDecisions(ctx context.Context) (n int, err error) {
 	const doing = "enforce decisions"
 	ids, err := pgx.CollectRows(s.db.Rows(ctx, decidedWithLinks), pgx.RowTo[string])

@@ -25,8 +25,8 @@
 //
 // Writing change events (package changes) locks nothing.
 //
-// If an event has names, the read step takes one more round trip: resolving the names decides which entities to lock. Undoing an event
-// while a merge moves its links takes locks twice; PostgreSQL breaks the deadlock that this can cause.
+// If an event has names, the read step takes one more round trip: resolving the names decides which entities to lock. Undoing
+// an event while a merge moves its links takes locks twice; PostgreSQL breaks the deadlock that this can cause.
 //
 // Data of a single event (its row, links, decision and dead letters) has no place in this order: transactions that change it
 // together with anything else hold the event's lock.

@@ -126,10 +126,12 @@ func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	}))
 }
 
-// Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together with
-// what last queues. By then the caller can ask each record whether it is new. A trial does everything but commit. Import queues no
-// deliveries: the previous system already delivered these events.
-func (s *Store) Import(ctx context.Context, tx *postgres.Transaction, all []*Imported, isTrial bool, last func(*pgx.Batch)) error {
+// Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together
+// with what last queues. By then the caller can ask each record whether it is new. A trial does everything but commit. Import
+// queues no deliveries: the previous system already delivered these events.
+func (s *Store) Import(
+	ctx context.Context, tx *postgres.Transaction, all []*Imported, isTrial bool, last func(*pgx.Batch),
+) error {
 	t := &writing{
 		Transaction: tx, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, isTrial: isTrial,
 		events: make([]*write, len(all)),

@@ -173,7 +173,8 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, fold
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
 	t := &writing{
-		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions, foldFor: foldFor,
+		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions,
+		foldFor: foldFor,
 	}
 	b := &pgx.Batch{}
 	queueSettings(b, p)

@@ -171,7 +171,8 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 			case strings.TrimSpace(s) == "":
 				problems = append(problems, fmt.Sprintf("the secret %s is empty or cannot be read: every request is refused", name))
 			case isPlaceholder(s):
-				problems = append(problems, fmt.Sprintf("the secret %s is a placeholder that anyone can look up: every request is refused", name))
+				problems = append(problems,
+					fmt.Sprintf("the secret %s is a placeholder that anyone can look up: every request is refused", name))
 			case isShortSecret(s) && !a.isNetwork(name):
 				problems = append(problems,
 					fmt.Sprintf("the secret %s has fewer than %d characters: every request is refused", name, minSecret))

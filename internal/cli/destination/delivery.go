@@ -199,7 +199,8 @@ func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDeliv
 			if err != nil {
 				return err
 			}
-			return done(c, deliveryapi.WholeDelivery(d), "the delivery of %s to %s %s: it is %s", d.EventID, d.Subscription, what, d.Status)
+			return done(c, deliveryapi.WholeDelivery(d),
+				"the delivery of %s to %s %s: it is %s", d.EventID, d.Subscription, what, d.Status)
 		}),
 	}
 	cli.AddReasonFlag(command)

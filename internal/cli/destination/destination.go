@@ -236,7 +236,8 @@ func rotateCommand(kind string) *cobra.Command {
 				return err
 			}
 			if grace < 0 || grace > admin.MaxGrace {
-				return cli.UsageError(c, fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
+				return cli.UsageError(c,
+					fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
 			}
 			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
 			if err != nil {

@@ -12,8 +12,8 @@ import (
 	"holdfast/operator/importer"
 )
 
-// ApplyImported creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a notion of
-// destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
+// ApplyImported creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a
+// notion of destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
 func ApplyImported(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isDryRun bool) error {
 	if len(all) == 0 {
 		return nil

@@ -147,7 +147,8 @@ func deleteSubscriptionCommand() *cobra.Command {
 				delivery.Removed
 			}{name, gone}, "deleted subscription %s%s: %d deliveries were canceled", name, its, gone.Canceled)
 		})
-	command.Long = "Delete a subscription. Its waiting deliveries are canceled, and a destination with the\nsame name is deleted too."
+	command.Long = "Delete a subscription. Its waiting deliveries are canceled, and a destination with the\n" +
+		"same name is deleted too."
 	cli.AddReasonFlag(command)
 	return command
 }

@@ -59,7 +59,8 @@ func diffCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
 			if errors.Is(err, event.ErrNotFound) {
-				return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: see `holdfast rebuild list`",
+				return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: "+
+					"see `holdfast rebuild list`",
 					args[0])
 			}
 			if err != nil {

@@ -112,5 +112,6 @@ func textOf(d operation.ImportDifference) string {
 	case operation.DiffersExtra:
 		return fmt.Sprintf("%s is missing from the file (%s)", name, d.EventID)
 	}
-	return fmt.Sprintf("line %d: %s: %s: imported %s, stored %s", d.Line, name, d.Field, cli.ValueText(d.There), cli.ValueText(d.Here))
+	return fmt.Sprintf("line %d: %s: %s: imported %s, stored %s",
+		d.Line, name, d.Field, cli.ValueText(d.There), cli.ValueText(d.Here))
 }

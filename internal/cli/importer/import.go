@@ -134,7 +134,8 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 		return cli.UsageError(c, err)
 	}
 	if file == "-" && !o.dryRun && !cli.IsConfirmed(c) {
-		return cli.UsageError(c, errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
+		return cli.UsageError(c,
+			errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
 	}
 	if o.dryRun {
 		return o.try(c, t, file)

@@ -246,7 +246,8 @@ func parseMix(c *cobra.Command, catalogue *providers.Catalogue, words []string) 
 		what, weight, given := strings.Cut(word, "=")
 		if given {
 			if share.Weight, err = strconv.ParseFloat(weight, 64); err != nil || !(share.Weight > 0) {
-				return nil, fmt.Errorf("invalid argument %q: use PROVIDER, PROVIDER:TYPE or PROVIDER:TYPE=WEIGHT, with a weight above 0", word)
+				return nil, fmt.Errorf(
+					"invalid argument %q: use PROVIDER, PROVIDER:TYPE or PROVIDER:TYPE=WEIGHT, with a weight above 0", word)
 			}
 		}
 		name, eventType, _ := strings.Cut(what, ":")
