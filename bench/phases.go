@@ -19,7 +19,7 @@ func phases() []phase {
 	return []phase{
 		{"throughput", "Full load, alternating between bare steps, events, empty workflows, the mix of the catalogue, bulk events.",
 			false, throughput},
-		{"latency", "A quarter of the engine's maximum, alternating between events, empty workflows, bulk events; and events at full load.",
+		{"latency", "A quarter of the engine's maximum, alternating between events, empty workflows and bulk events; then full load.",
 			false, latency},
 		{"storm", "Requests with invalid signatures at full speed: none may reach a store.", false, storm},
 		{"ack", "Temporal is down: the inbox, compared with a minimal handler with group commit.", false, ack},

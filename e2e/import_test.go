@@ -89,7 +89,7 @@ func TestACompanyMovesIn(t *testing.T) {
 	write(lines[0], lines[1], lines[3], lines[4])
 	out, err = i.run(t, "compare", file, "--default-provider", "acme")
 	require.Error(t, err, "the file does not name it")
-	require.Contains(t, out, "event acme dead is only here")
+	require.Contains(t, out, "event acme dead is missing from the file")
 	require.Contains(t, out, "0 to create, 0 to change")
 
 	slow := i.imports(t, file, "--rate", "1/s", "--detach")

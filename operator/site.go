@@ -73,7 +73,7 @@ func (s *Site) fail(c *fiber.Ctx, f httpapi.Failure) (err error) {
 // pageMessages has messages for pages where the table's are meant for programs.
 var pageMessages = map[httpapi.Code]string{
 	httpapi.CodeUnauthenticated: "You are not logged in.",
-	httpapi.CodeNotFound:        "There is no such page.",
+	httpapi.CodeNotFound:        "Page not found.",
 }
 
 // FailureOf converts an error for pages.

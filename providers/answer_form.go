@@ -32,7 +32,7 @@ func (c *compiler) newForm(at string, value *jq.Expression, contentType string) 
 	media, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case err != nil || !strings.Contains(media, "/"):
-		c.Add(at, "%q is no media type: write application/json, text/plain or text/xml, for example", contentType)
+		c.Add(at, "invalid media type %q: use application/json, text/plain or text/xml, for example", contentType)
 	case media == "text/html":
 		c.Add(at, "must not be HTML: an answer may repeat what was sent")
 	}
@@ -40,9 +40,9 @@ func (c *compiler) newForm(at string, value *jq.Expression, contentType string) 
 }
 
 var (
-	errNoText  = errors.New("is no text, which every type but JSON needs")
+	errNoText  = errors.New("isn't text, which every type except JSON needs")
 	errTooLong = errors.New("is too long")
-	errNotXML  = errors.New("is no well-formed XML")
+	errNotXML  = errors.New("isn't well-formed XML")
 )
 
 // write returns the body of an answer, which may be empty.

@@ -76,7 +76,7 @@ func (c *compiler) checkChallenge(at string, d definition.Challenge, ch *challen
 		ch.readHeaders = append(ch.readHeaders, x.Dependencies.Headers...)
 		ch.query = append(ch.query, x.Dependencies.Query...)
 		if x.Dependencies.Body && (ch.open || ch.method != http.MethodPost) {
-			c.Add(at, "may read headers and query alone: nobody has vouched for the body, or there is none")
+			c.Add(at, "can only read headers and query: the body isn't authenticated, or there is none")
 		}
 	}
 	if ch.open && (d.Auth != nil || d.HMAC != "") {

@@ -23,7 +23,7 @@ const maxBodyLimit = 32 << 20
 func (c *compiler) compile(d *definition.Definition) *Provider {
 	p := &Provider{name: d.Name, written: d}
 	if !namePattern.MatchString(d.Name) {
-		c.Add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
+		c.Add("name", "invalid name %q: use up to 40 lower-case letters, digits and dashes", d.Name)
 	}
 	if d.Name+".yaml" != c.File && d.Name+".yml" != c.File {
 		c.Add("name", "%q must be the name of the file", d.Name)
@@ -72,7 +72,7 @@ func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.sourceRate = c.newRate("source_rate", d.SourceRate)
 	if d.SourceRate != nil && d.Source == "" {
-		c.Add("source_rate", "there is no source to tell senders apart by")
+		c.Add("source_rate", "needs a source, which identifies the senders")
 	}
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)

@@ -123,8 +123,8 @@ func TestATokenOfAHandshakeIsNotKept(t *testing.T) {
 func TestOpenHandshakesAreBounded(t *testing.T) {
 	t.Parallel()
 	for challenge, says := range map[string]string{
-		`{open: why, when: '.body.x == 1', reply: .body.x}`:                  "headers and query alone",
-		`{method: GET, when: .body.x}`:                                       "headers and query alone",
+		`{open: why, when: '.body.x == 1', reply: .body.x}`:                  "can only read headers and query",
+		`{method: GET, when: .body.x}`:                                       "can only read headers and query",
 		`{open: why, when: "true", hmac: '.query["x"]', reply: .hmac}`:       "anybody could have anything signed",
 		`{open: why, when: "true", auth: {token: {secrets: X, in: bearer}}}`: "has neither auth nor hmac",
 		`{method: PUT, when: "true"}`:                                        "want one of POST, GET, HEAD",

@@ -57,7 +57,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, field, reason string }{
 		"unknown field":         {"type:", "tpye: .x\ntype:", "tpye", "is not a field"},
 		"unknown nested field":  {"secrets:", "secret: X\n      secrets:", "auth[0].hmac.secret", "is not a field"},
-		"no name":               {"name: acme", "", "name", "is no name"},
+		"no name":               {"name: acme", "", "name", "invalid name"},
 		"name of another file":  {"name: acme", "name: other", "name", "name of the file"},
 		"no auth":               {"auth:", "auth: []\nignored:", "auth", "no request could be authenticated"},
 		"two schemes in one":    {"  - hmac:", "  - basic: {secrets: A, user: u}\n    hmac:", "auth[0]", "exactly one of"},
@@ -115,7 +115,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 		"refusal of none": {"type:", "replies: {accepted: 500}\ntype:", "replies.accepted", "send again"},
 		"path with query": {"type:", "paths: ['/x?y']\ntype:", "paths[0]", "want a path"},
 		"path taken":      {"type:", "paths: [/webhooks/stripe]\ntype:", "paths", "also a path of"},
-		"extends nothing": {"type:", "extends: nobody\ntype:", "extends", "is no definition"},
+		"extends nothing": {"type:", "extends: nobody\ntype:", "extends", "isn't a definition"},
 		"wrong kind":      {"type: .body.type", "type: [a]", "type", "want text"},
 		"not a list":      {"auth:", "paths: /x\nauth:", "paths", "want a list"},
 		"redaction":       {"type:", "redact: ['.body |']\ntype:", "redact[0]", "is not jq"},

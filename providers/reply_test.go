@@ -78,7 +78,7 @@ func TestARateForAllProviders(t *testing.T) {
 		require.NoError(t, live.Reload(func(_, _ *Catalogue) error { return nil }))
 	}
 	for definition, mistake := range map[string]string{
-		minimal + "source_rate: {requests: 1, per: 1s}\n": "there is no source",
+		minimal + "source_rate: {requests: 1, per: 1s}\n": "needs a source",
 		minimal + "rate: off\n":                           "want a map",
 		minimal + "rate: {requests: 0, per: 1s}\n":        "want at least 1",
 	} {
@@ -111,15 +111,15 @@ func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 	}
 	for replies, reason := range map[string]string{
 		`{body: '.events[0].outcome | ascii_upcase'}`:             "ascii_upcase cannot be applied to: null",
-		`{body: '{a: 1}', content_type: text/plain}`:              "is no text",
-		`{body: '"<Response>"', content_type: text/xml}`:          "is no well-formed XML",
-		`{body: '"hello"', content_type: text/xml}`:               "is no well-formed XML",
+		`{body: '{a: 1}', content_type: text/plain}`:              "isn't text",
+		`{body: '"<Response>"', content_type: text/xml}`:          "isn't well-formed XML",
+		`{body: '"hello"', content_type: text/xml}`:               "isn't well-formed XML",
 		`{body: '"<p/>"', content_type: text/html}`:               "must not be HTML",
-		`{body: '"x"', content_type: xml}`:                        "is no media type",
+		`{body: '"x"', content_type: xml}`:                        "invalid media type",
 		`{content_type: text/xml}`:                                "needs replies.body",
 		`{accepted: 204, body: '"x"', content_type: text/plain}`:  "gives a body",
 		`{body: '"x" * 300000'}`:                                  "is too long",
-		`{accepted: 200, body: '.', content_type: "text/plain;"}`: "is no text",
+		`{accepted: 200, body: '.', content_type: "text/plain;"}`: "isn't text",
 	} {
 		_, err := loadOne(t, minimal+"\nreplies: "+replies+"\n")
 		require.ErrorContains(t, err, reason, replies)

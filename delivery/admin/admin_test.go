@@ -331,7 +331,7 @@ func TestACheckOfTypesWithoutSamples(t *testing.T) {
 	_, err = trials.Check(t.Context(), "invoices", body(`{}`))
 	require.ErrorContains(t, err, "name the provider of this event")
 	s.sub.Events.Providers = []string{"event"}
-	require.Equal(t, delivery.Finding{About: "events", Text: "there is no provider event: check its spelling"}, first(Choice{}))
+	require.Equal(t, delivery.Finding{About: "events", Text: "unknown provider event: check its spelling"}, first(Choice{}))
 }
 
 // Every sample of the catalogue can be sent.

@@ -80,7 +80,7 @@ func (s Samples) none(e delivery.Events) delivery.Finding {
 	for _, name := range e.Providers {
 		p, ok := s.Lookup(name)
 		if !ok {
-			return delivery.Finding{About: "events", Text: "there is no provider " + name + ": check its spelling"}
+			return delivery.Finding{About: "events", Text: "unknown provider " + name + ": check its spelling"}
 		}
 		open = open || p.Name() == ownEvents || p.Extends() == ownEvents || len(p.SampleTypes()) == 0
 	}

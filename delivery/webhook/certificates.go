@@ -151,7 +151,7 @@ func (c *Certificates) fetch(at auth.CertificateAt) (*x509.Certificate, error) {
 	}
 	chain := readCertificates(text)
 	if len(chain) == 0 {
-		return nil, unavailable("there is no certificate at its URL")
+		return nil, unavailable("its URL returned no certificate")
 	}
 	leaf := chain[0]
 	if err := c.checkLeaf(leaf, at.Names); err != nil {

@@ -67,7 +67,7 @@ func TestACertificateMustBeTheSenders(t *testing.T) {
 		"a name that only ends alike":         {file: pemOf(above.signer(at("http://crt.r2m01.amazontrust.com.example.com/r2m01.cer"))), reason: denial.NoCertificate},
 		"another port":                        {file: pemOf(above.signer(at("http://" + issuerHost + ":8080/r2m01.cer"))), reason: denial.NoCertificate},
 		"another scheme":                      {file: pemOf(above.signer(at("ldap://" + issuerHost + "/r2m01.cer"))), reason: denial.NoCertificate},
-		"no certificate":                      {file: "hello", reason: denial.NoCertificate, found: "no certificate at its URL"},
+		"no certificate":                      {file: "hello", reason: denial.NoCertificate, found: "its URL returned no certificate"},
 		"a file that is too long":             {file: strings.Repeat(" ", 70<<10) + pemOf(root.signer(nil)), reason: denial.NoCertificate},
 		"another name":                        {file: pemOf(root.signer(func(c *x509.Certificate) { c.DNSNames = []string{"sns.example.com"} })), reason: denial.WrongCertificate, found: "another name"},
 		"a wildcard":                          {file: pemOf(root.signer(func(c *x509.Certificate) { c.DNSNames = []string{"*.amazonaws.com"} })), reason: denial.WrongCertificate},

@@ -41,7 +41,7 @@ func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 		require.Equal(t, "homemade · Holdfast", b.title())
 		page := b.page()
 		for _, shown := range []string{"secret configured", "malformed_header", "compare the sender's documentation", "webhook-signature",
-			"1 that nobody knows", "HMAC in webhook-signature", "STANDARD_WEBHOOKS_SECRET", "extends"} {
+			"1 with unknown names", "HMAC in webhook-signature", "STANDARD_WEBHOOKS_SECRET", "extends"} {
 			require.Contains(t, page, shown)
 		}
 		require.NotContains(t, strings.ToLower(page), strings.ToLower(secretOfSender))

@@ -71,7 +71,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 		require.Contains(t, b.page(), r.eventType)
 
 		b.submit(`a[href="` + r.path() + `/pause"]`)
-		require.Contains(t, b.page(), "Nothing is sent until somebody resumes it")
+		require.Contains(t, b.page(), "Nothing is sent until it is resumed")
 		b.fill("#reason", "they deploy")
 		b.submit("form.confirm button")
 		require.Equal(t, r.path(), b.path(), "one lands on the result")

@@ -35,7 +35,7 @@ func WarnUnknownProvider(c *cobra.Command, cfg config.Config, name string, found
 	if _, known := catalogue.Lookup(name); known {
 		return
 	}
-	doubt := fmt.Sprintf("holdfast: there is no definition named %q", name)
+	doubt := fmt.Sprintf("holdfast: no definition is named %q", name)
 	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		doubt += "; did you mean " + near + "?"
 	}

@@ -15,8 +15,8 @@ import (
 func TestAProviderIsDoubted(t *testing.T) {
 	t.Parallel()
 	for name, doubt := range map[string]string{
-		"strpe":  "holdfast: there is no definition named \"strpe\"; did you mean stripe?\n",
-		"xyzzy":  "holdfast: there is no definition named \"xyzzy\"\n",
+		"strpe":  "holdfast: no definition is named \"strpe\"; did you mean stripe?\n",
+		"xyzzy":  "holdfast: no definition is named \"xyzzy\"\n",
 		"stripe": "", "": "",
 	} {
 		var said bytes.Buffer

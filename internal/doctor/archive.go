@@ -43,7 +43,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	case stats.Due > 0 && time.Since(stats.OldestDue) > longDue:
 		d.found(check, resultWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
 			stats.OldestDue.Format(time.RFC3339)),
-			"see that purges end: `holdfast purge` does one at once, and names files that it cannot clean")
+			"make sure that purges complete: `holdfast purge` runs one now, and names files that it can't clean")
 	default:
 		d.found(check, resultOK, detail, "")
 	}

@@ -54,7 +54,7 @@ func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
 	switch {
 	case err != nil && serverOf(err) == "":
-		d.found("migrations", resultFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
+		d.found("migrations", resultFail, "can't be read", "give the user of DATABASE_URL the right to read goose_db_version")
 		return false
 	case err != nil:
 		d.outage(database, "migrations", err)

@@ -75,7 +75,7 @@ func (d *doctor) examineSubscriptions(ctx context.Context) {
 		return
 	}
 	if len(names) > 0 {
-		d.found("subscriptions", resultFail, "cannot be read, so nothing is delivered for them: "+strings.Join(names, ", "),
+		d.found("subscriptions", resultFail, "can't be read, so nothing is delivered for them: "+strings.Join(names, ", "),
 			"`holdfast subscription apply` them again, then `holdfast resend plan NAME --since …` for the time between")
 	}
 }
@@ -91,7 +91,7 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 		d.failed("deliveries", err, "run `holdfast migrate`")
 		return
 	}
-	detail := fmt.Sprintf("%d open, %d given up", open, stats.DeadLetters)
+	detail := fmt.Sprintf("%d open, %d failed", open, stats.DeadLetters)
 	if overdue > 0 {
 		detail += fmt.Sprintf("; one has been due for %s", overdue.Round(time.Second))
 	}

@@ -85,10 +85,10 @@ func TestWhatIsNoLedger(t *testing.T) {
 	const run, sent = `{"run":"r"}` + "\n", `{"seq":1,"at":"2025-11-21T12:00:00Z","kind":"event","provider":"p","key":"k","sha256":"`
 	sum := strings.Repeat("ab", 32)
 	for text, wanted := range map[string]string{
-		"":                                "begins with no run",
-		"once upon a time\n":              "this is no ledger",
+		"":                                "doesn't begin with a run",
+		"once upon a time\n":              "this isn't a ledger",
 		`{"seq":1,"status":202}` + "\n\n": "before any run",
-		run + "garbage\n" + sent + sum:    "line 2 is no line of a ledger",
+		run + "garbage\n" + sent + sum:    "line 2 isn't a ledger line",
 		run + sent + sum + "00\"}\n" + sent + sum + "\"}\n": "no SHA-256",
 		run + `{"seq":9,"status":202}` + "\n{}\n":           "request 9 was not sent",
 		run + `{"seq":9}` + "\n{}\n":                        "names no event",

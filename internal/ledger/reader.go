@@ -60,14 +60,14 @@ func Read(r io.Reader) (Ledger, error) {
 			cut = reader.add(l)
 		}
 		if cut != nil {
-			cut = fmt.Errorf("line %d is no line of a ledger: %w", number, cut)
+			cut = fmt.Errorf("line %d isn't a ledger line: %w", number, cut)
 		}
 	}
 	if err := in.Err(); err != nil {
 		return Ledger{}, err
 	}
 	if len(reader.Runs) == 0 {
-		return Ledger{}, errors.New("it begins with no run: this is no ledger")
+		return Ledger{}, errors.New("this isn't a ledger: it doesn't begin with a run")
 	}
 	return reader.Ledger, nil
 }

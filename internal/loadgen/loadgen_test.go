@@ -245,21 +245,21 @@ func TestBatches(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	r := newReceiver(t)
 	for wanted, change := range map[string]func(*loadgen.Options){
-		"no provider of the mix has batches":   func(o *loadgen.Options) { o.Batch = 2 },
-		"want a duration or a count":           func(o *loadgen.Options) { o.Count = 0 },
-		"needs one to begin with":              func(o *loadgen.Options) { o.RateTo = 5 },
-		"the mix is empty":                     func(o *loadgen.Options) { o.Mix = nil },
-		"together at most 1":                   func(o *loadgen.Options) { o.Duplicates, o.BadSignatures = 0.6, 0.6 },
-		"is no address":                        func(o *loadgen.Options) { o.Targets = []string{"ftp://x"} },
-		"has no sample":                        func(o *loadgen.Options) { o.Mix[0].Type = "nothing" },
-		"want at most 16 of a-z":               func(o *loadgen.Options) { o.Run = "R" },
-		"a weight of the mix":                  func(o *loadgen.Options) { o.Mix[0].Weight = -1 },
-		"connections: want":                    func(o *loadgen.Options) { o.Connections = 1 << 20 },
-		"is STRIPE_WEBHOOK_SECRET set?":        func(o *loadgen.Options) { o.Mix[0].Provider = withoutSecret(t) },
-		"spread: want":                         func(o *loadgen.Options) { o.Spread = time.Hour },
-		"must not be negative":                 func(o *loadgen.Options) { o.BodySize = -1 },
-		"rate: want":                           func(o *loadgen.Options) { o.Rate = -1 },
-		"that is no JSON object cannot be pad": func(o *loadgen.Options) { o.Mix[0], o.BodySize = loadgen.Share{Provider: r.provider(t, "twilio")}, 900 },
+		"no provider of the mix has batches":  func(o *loadgen.Options) { o.Batch = 2 },
+		"want a duration or a count":          func(o *loadgen.Options) { o.Count = 0 },
+		"needs one to begin with":             func(o *loadgen.Options) { o.RateTo = 5 },
+		"the mix is empty":                    func(o *loadgen.Options) { o.Mix = nil },
+		"together at most 1":                  func(o *loadgen.Options) { o.Duplicates, o.BadSignatures = 0.6, 0.6 },
+		"invalid address":                     func(o *loadgen.Options) { o.Targets = []string{"ftp://x"} },
+		"has no sample":                       func(o *loadgen.Options) { o.Mix[0].Type = "nothing" },
+		"want at most 16 of a-z":              func(o *loadgen.Options) { o.Run = "R" },
+		"a weight of the mix":                 func(o *loadgen.Options) { o.Mix[0].Weight = -1 },
+		"connections: want":                   func(o *loadgen.Options) { o.Connections = 1 << 20 },
+		"is STRIPE_WEBHOOK_SECRET set?":       func(o *loadgen.Options) { o.Mix[0].Provider = withoutSecret(t) },
+		"spread: want":                        func(o *loadgen.Options) { o.Spread = time.Hour },
+		"must not be negative":                func(o *loadgen.Options) { o.BodySize = -1 },
+		"rate: want":                          func(o *loadgen.Options) { o.Rate = -1 },
+		"that is a JSON object can be padded": func(o *loadgen.Options) { o.Mix[0], o.BodySize = loadgen.Share{Provider: r.provider(t, "twilio")}, 900 },
 	} {
 		o := r.options(t)
 		change(&o)

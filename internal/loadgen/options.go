@@ -149,12 +149,12 @@ func (o Options) checkShares() error {
 
 func (o Options) checkTargets() error {
 	if len(o.Targets) == 0 {
-		return errors.New("there is no address to send to")
+		return errors.New("no address to send to")
 	}
 	for _, target := range o.Targets {
 		u, err := url.Parse(target)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("%q is no address to send to: want http://host or http://host/path", target)
+			return fmt.Errorf("invalid address %q: use http://host or http://host/path", target)
 		}
 	}
 	return nil

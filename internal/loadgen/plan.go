@@ -58,7 +58,7 @@ func (p *plan) newKind(share Share) (*kindOfEvent, error) {
 			return nil, err
 		}
 		if p.options.Batch > 0 && s.isBatch && !s.exact {
-			return nil, fmt.Errorf("the sample %s of %s cannot be made into a batch", share.Type, share.Provider.Name())
+			return nil, fmt.Errorf("the sample %s of %s can't be sent as a batch", share.Type, share.Provider.Name())
 		}
 		k.shapes = append(k.shapes, s)
 	}

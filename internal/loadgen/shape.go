@@ -88,7 +88,7 @@ func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, er
 		return nil, nil, fmt.Errorf("sign: %w: is %s set?", err, strings.Join(s.provider.SecretNames(), " or "))
 	}
 	if !bytes.Equal(signed.Body, r.Body) {
-		return nil, nil, errors.New("its signature stands in the body, which a ledger of bodies cannot foretell")
+		return nil, nil, errors.New("its signature is in the body, so a ledger can't record the body in advance")
 	}
 	// A request refused here for its address or its secret may be accepted by the target.
 	_ = s.provider.Authenticate(&signed, time.Now())
@@ -231,7 +231,7 @@ func pad(body []byte, length int) ([]byte, error) {
 		return body, nil
 	}
 	if len(body) < 2 || body[0] != '{' {
-		return nil, errors.New("a body that is no JSON object cannot be padded")
+		return nil, errors.New("only a body that is a JSON object can be padded")
 	}
 	padded := make([]byte, 0, len(body)+len(paddingField)+length)
 	padded = append(padded, `{"padding":"`...)

@@ -24,7 +24,7 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // NewKey generates a random key.
 func NewKey(id string) (Key, error) {
 	if !keyID.MatchString(id) {
-		return Key{}, fmt.Errorf("%q is no id for a key: up to 64 letters, digits and . _ -", id)
+		return Key{}, fmt.Errorf("invalid key id %q: use up to 64 letters, digits and . _ -", id)
 	}
 	k := Key{ID: id}
 	_, _ = rand.Read(k.secret[:]) // never fails

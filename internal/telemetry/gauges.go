@@ -84,7 +84,7 @@ func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]i
 // ObserveFeed exports the lag of the change feed.
 func (t *Telemetry) ObserveFeed(behind func(context.Context) (time.Duration, error)) error {
 	lag, err := t.meter().Float64ObservableGauge("holdfast_feed_lag_seconds", metric.WithUnit("s"),
-		metric.WithDescription("How long the first change waits that the feed cannot show yet, since an older transaction is open."))
+		metric.WithDescription("Age of the first change that the feed can't show yet because an older transaction is open."))
 	return t.registerStore("the change feed", err, func(ctx context.Context, o metric.Observer) error {
 		d, err := behind(ctx)
 		if err == nil {

@@ -39,10 +39,10 @@ var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$`)
 // NewToken makes a token of 256 random bits and returns its text, which is shown only once.
 func NewToken(name string, role Role) (text string, token Token, err error) {
 	if !tokenName.MatchString(name) {
-		return "", Token{}, fmt.Errorf("%q is no name for a token: up to 100 letters, digits and . _ @ -", name)
+		return "", Token{}, fmt.Errorf("invalid token name %q: use up to 100 letters, digits and . _ @ -", name)
 	}
 	if !role.known() {
-		return "", Token{}, fmt.Errorf("%q is no role: want %s", role, word.Alternatives(Roles()))
+		return "", Token{}, fmt.Errorf("unknown role %q: use %s", role, word.Alternatives(Roles()))
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

@@ -173,7 +173,7 @@ func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, writeTimeo
 	return conn.WriteControl(websocket.PingMessage, nil, deadline)
 }
 
-var errGone = errors.New("nobody reads any more")
+var errGone = errors.New("the client has stopped reading")
 
 // listenTo reads incoming frames, replies to pings, and calls gone when the client disconnects. stop waits until it has ended,
 // since the connection is then reused.

@@ -49,7 +49,7 @@ func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
 
 func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
 	return c.confirmDeadLetter(ctx, frame.Confirm{
-		Title: "Discard", Question: "The event is given up: no attempt processes it, and what it did to entities is taken back. " +
+		Title: "Discard", Question: "The event won't be processed, and its effects on entities are undone. " +
 			"The dead letter stays, with your reason.",
 		Button: "Discard the event", Reason: "required", Destroys: true,
 	}, "/discard")
@@ -57,7 +57,7 @@ func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
 
 func (c *Console) confirmReopen(ctx *fiber.Ctx) error {
 	return c.confirmDeadLetter(ctx, frame.Confirm{
-		Title: "Reopen", Question: "The discard is taken back: the dead letter waits again.",
+		Title: "Reopen", Question: "This undoes the discard: the dead letter is open again.",
 		Button: "Reopen it", Reason: "optional",
 	}, "/reopen")
 }
@@ -98,7 +98,7 @@ func (c *Console) changeDeadLetter(
 
 func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
 	return c.confirmDeadLetter(ctx, frame.Confirm{
-		Title: "Remove", Question: "The dead letter and its body are gone for good. What was decided about its event stays.",
+		Title: "Remove", Question: "The dead letter and its body are deleted permanently. The decision about its event stays.",
 		Button: "Remove it", Reason: "optional", Destroys: true,
 	}, "/delete")
 }
@@ -139,7 +139,7 @@ func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
 	text := ctx.FormValue("older_than")
 	return c.Ask(ctx, frame.Confirm{
 		Section: deadLetters, Title: "Remove closed dead letters",
-		Question: "Dead letters that were resolved or discarded before that time are gone for good, with their bodies. " +
+		Question: "Dead letters that were resolved or discarded before that time are deleted permanently, with their bodies. " +
 			"What waits stays.",
 		Facts: []frame.Fact{
 			{"Closed before", time.Now().Add(-age).UTC().Format(time.RFC3339)}, {"Provider", of},

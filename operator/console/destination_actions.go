@@ -28,11 +28,11 @@ type stateVerb struct {
 var stateVerbs = map[string]stateVerb{
 	"pause": {
 		to: delivery.DestinationPaused, title: "Pause", button: "Pause it", done: "It is paused.",
-		question: "Nothing is sent until somebody resumes it. What comes is kept and waits.",
+		question: "Nothing is sent until it is resumed. Matching events are queued.",
 	},
 	"disable": {
 		to: delivery.DestinationDisabled, title: "Disable", button: "Disable it", done: "It is disabled.", destroys: true,
-		question: "Nothing is sent until somebody resumes it. What comes is kept and waits until it expires.",
+		question: "Nothing is sent until it is resumed. Matching events are queued until they expire.",
 	},
 	"resume": {
 		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "It goes on: what waits is sent now.",

@@ -66,7 +66,7 @@ func TestAPageThatIsNotThereSaysSoToPeople(t *testing.T) {
 	t.Parallel()
 	res, page := newVisitor(t).get(start(t, "", false).url + "/console/nothing")
 	require.Equal(t, 404, res.StatusCode)
-	require.Contains(t, page, "There is no such page.")
+	require.Contains(t, page, "Page not found.")
 	require.NotContains(t, page, "GET /")
 	res, answer := newVisitor(t).get(start(t, "", false).url + "/nothing")
 	require.Equal(t, 404, res.StatusCode)

@@ -85,7 +85,7 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 	switch s.Do {
 	case "discard":
 		q.Title, q.Button, q.Reason, q.Destroys = "Discard "+of, "Discard "+of, "required", true
-		q.Question = "Each of these events is given up: no attempt processes it, and what it did to entities is taken back."
+		q.Question = "None of these events will be processed, and their effects on entities are undone."
 	default:
 		q.Title, q.Button, q.Reason = "Replay "+of, "Replay "+of, "optional"
 		q.Question = "Each of these events is run again."

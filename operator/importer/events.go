@@ -132,7 +132,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 	case p == nil || len(of.problems) > 0:
 		return nil
 	case !hasBody && key == "":
-		of.wrong("key", "is missing, and there is no body to find it in")
+		of.wrong("key", "is missing, and without a body it can't be computed")
 		return nil
 	case !hasBody:
 		return []found{{Receipt: event.Receipt{

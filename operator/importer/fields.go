@@ -102,7 +102,7 @@ func (r *record) past(name string, isNeeded bool) time.Time {
 	case at.IsZero() && isNeeded:
 		r.wrong(name, "is missing")
 	case isFuture(at):
-		r.wrong(name, "lies in the future")
+		r.wrong(name, "is in the future")
 	}
 	return at
 }

@@ -112,7 +112,7 @@ func (r *Reader) provider(of *record) (*providers.Provider, bool) {
 	}
 	p, ok := r.Lookup(name)
 	if !ok {
-		of.wrong("provider", "there is no definition of this name")
+		of.wrong("provider", "unknown provider: no definition has this name")
 	}
 	return p, ok
 }

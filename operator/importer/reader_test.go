@@ -164,12 +164,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		"line 1: first_seen: is missing",
 		"line 3: is no JSON object",
 		"line 4: record: want one of key, event, dead_letter, entity or subscription",
-		"line 5: provider: there is no definition of this name",
+		"line 5: provider: unknown provider: no definition has this name",
 		"line 5: received_at: want a time with its zone such as 2026-11-22T10:00:00Z, or seconds since 1970",
 		"line 5: attempts: want a whole number from 0",
 		"line 5: body: is missing",
-		"line 5: s3cret_field: is no field of this record",
-		"line 6: received_at: lies in the future",
+		"line 5: s3cret_field: is unknown: this record has no such field",
+		"line 6: received_at: is in the future",
 		"line 6: status: want one of processed, pending, processing, failed, permanently_failed",
 		"line 7: body: the key of this event is the hash of its bytes, and JSON is not what was sent: give them as a text, or give a key",
 		"line 8: state: want an object of JSON",
@@ -354,7 +354,7 @@ func TestAFieldStandsThereOnce(t *testing.T) {
 	r.Format, r.Record, r.Provider = importer.FormatCSV, operation.ImportKey, "stripe"
 	err := r.Each(strings.NewReader("key,first_seen,key\nevt_1,1763620000,evt_2\n"), func(importer.Line) error { return nil })
 	require.EqualError(t, err, `read the heading: columns 1 and 3 are both "key": leave one out`)
-	require.Equal(t, []string{"line 1: key: stands there twice"}, problems(read(t, reader(t),
+	require.Equal(t, []string{"line 1: key: is repeated"}, problems(read(t, reader(t),
 		`{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"key":"evt_2"}`)))
 }
 

@@ -134,7 +134,7 @@ func (r *record) checkRepeats(text []byte) {
 			return // it was read before
 		}
 		if seen[name] {
-			r.wrong(shown(name), "stands there twice")
+			r.wrong(shown(name), "is repeated")
 		}
 		seen[name] = true
 	}
@@ -265,7 +265,7 @@ func (r *record) take(name string) json.RawMessage {
 func (r *record) finish() {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		if !r.used[name] {
-			r.wrong(shown(name), "is no field of this record")
+			r.wrong(shown(name), "is unknown: this record has no such field")
 		}
 	}
 }

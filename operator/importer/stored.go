@@ -70,7 +70,7 @@ func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 		of.wrong("stored", "its numbers are none that an archive holds")
 	}
 	if _, ok := r.Lookup(receipt.Provider); !ok {
-		of.wrong("stored", "there is no definition of its provider")
+		of.wrong("stored", "its provider has no definition")
 	}
 }
 

@@ -37,7 +37,7 @@ func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 	}
 	if d.MaxAge != nil {
 		if s.maxAge = time.Duration(*d.MaxAge); s.maxAge > 24*time.Hour || s.maxAge == 0 && s.bodyHash == "" {
-			p.Add(field+".max_age", "want more than 0 and at most 24h; or, beside body_hash, forever")
+			p.Add(field+".max_age", "use more than 0 and up to 24h, or forever together with body_hash")
 		}
 		s.timeless = s.maxAge == 0
 	}

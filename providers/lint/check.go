@@ -49,7 +49,7 @@ func CheckPath(path string, s auth.Secrets) (Checked, error) {
 			return f.Origin != definition.OriginBuiltIn && f.Name == filepath.Base(path)
 		}
 		if !definition.IsFile(info.Name()) {
-			return Checked{}, fmt.Errorf("%s is no definition: want NAME.yaml", path)
+			return Checked{}, fmt.Errorf("%s isn't a definition: use NAME.yaml", path)
 		}
 	}
 	return check(dir, s, wanted)

@@ -50,7 +50,7 @@ func readHTTP(text string) (p Pasted, err error) {
 	head, body, _ := strings.Cut("\n"+text, "\n\n")
 	lines, err := textproto.NewReader(bufio.NewReader(strings.NewReader(strings.TrimPrefix(head, "\n") + "\n\n"))).ReadMIMEHeader()
 	if err != nil {
-		return p, errors.New("its headers cannot be read: want one 'Name: value' a line, a blank line, and the body")
+		return p, errors.New("its headers can't be read: use one 'Name: value' per line, a blank line, then the body")
 	}
 	for name, values := range lines {
 		p.Header[strings.ToLower(name)] = values
@@ -121,7 +121,7 @@ func (c *curl) apply(option, value string) error {
 		c.add(name, strings.TrimSpace(text))
 	case "-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json":
 		if strings.HasPrefix(value, "@") && option != "--data-raw" {
-			return errors.New("the body stands in a file, which cannot be read from here: paste it")
+			return errors.New("the body is in a file, which can't be read from here: paste it")
 		}
 		if option == "--json" {
 			c.add("content-type", "application/json")
@@ -165,7 +165,7 @@ func (p Pasted) Request(catalogue *providers.Catalogue, of *providers.Provider, 
 	}
 	u, err := url.Parse(p.URL)
 	if err != nil {
-		return nil, errors.New("its URL cannot be read")
+		return nil, errors.New("its URL can't be parsed")
 	}
 	if u.Host == "" {
 		r.URL = publicURL + p.URL

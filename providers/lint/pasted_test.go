@@ -44,9 +44,9 @@ func TestPastedRequestsAreRead(t *testing.T) {
 func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{
-		" \n": "there is nothing in it", "hello": "its headers cannot be read", "curl 'x": "is not closed",
-		"curl x -d @body.json": "stands in a file", "curl x --proxy y": "--proxy of curl is not known here", "curl x -H": "lacks its value",
-		"curl x -H nothing": "'Name: value'", "curl x -d $'\\": "is not closed", "A: b\n c: d\x00\n\n{}": "its headers cannot be read",
+		" \n": "there is nothing in it", "hello": "its headers can't be read", "curl 'x": "is not closed",
+		"curl x -d @body.json": "the body is in a file", "curl x --proxy y": "--proxy of curl is not known here", "curl x -H": "lacks its value",
+		"curl x -H nothing": "'Name: value'", "curl x -d $'\\": "is not closed", "A: b\n c: d\x00\n\n{}": "its headers can't be read",
 	} {
 		_, err := ReadPasted(text)
 		require.ErrorContains(t, err, why, text)
@@ -57,7 +57,7 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 	require.NoError(t, err, "a proxy may have rewritten the path")
 	require.Contains(t, Explain(stripe, elsewhere, time.Now()).Elsewhere, "is none of stripe, which has: /webhooks/stripe;")
 	_, err = Pasted{URL: "http://[x"}.Request(catalogue, stripe, "")
-	require.ErrorContains(t, err, "its URL cannot be read")
+	require.ErrorContains(t, err, "its URL can't be parsed")
 }
 
 // A form changes line ends. A body that is authentic with other line ends is authentic.

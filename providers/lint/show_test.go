@@ -58,5 +58,5 @@ func TestSkeletonPassesTheCheck(t *testing.T) {
 		require.Equal(t, []string{name}, checked.Names)
 	}
 	_, err := providers.Skeleton("../acme")
-	require.ErrorContains(t, err, "is no name")
+	require.ErrorContains(t, err, "invalid name")
 }

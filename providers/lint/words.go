@@ -17,11 +17,11 @@ import (
 func keyOrigin(e *ExplainedEvent) string {
 	switch {
 	case e.OfValue:
-		return "from the SHA-256 of the JSON value of the body, alone or beside the parts of the key"
+		return "from the SHA-256 of the JSON value of the body, alone or with the parts of the key"
 	case e.KeyFrom == event.KeyFromBody:
-		return "from the SHA-256 of the body, alone or beside the parts of the key"
+		return "from the SHA-256 of the body, alone or with the parts of the key"
 	case e.KeyFrom == event.KeyFromNothing:
-		return "from nothing: the parts gave nothing and there is no fallback"
+		return "nothing: the parts gave no value, and there is no fallback"
 	default:
 		return "from the parts of the key"
 	}
@@ -141,5 +141,5 @@ func RedriveOf(p *providers.Provider) string {
 	if len(r.Classes) > 0 {
 		classes = fmt.Sprintf(", if it was one of %v", r.Classes)
 	}
-	return fmt.Sprintf("by itself after %s, then after twice as long each, at most %s times%s", base, attempts, classes)
+	return fmt.Sprintf("automatically after %s, then each time after twice as long, up to %s times%s", base, attempts, classes)
 }

@@ -42,7 +42,7 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 	case k.guessed && k.repeats == nil:
 		c.Add(field+".in_doubt", "is missing: a guessed key needs accept or hold")
 	case !says && k.repeats != nil:
-		c.Add(field+".certainty", "is missing: say certain or guessed beside in_doubt")
+		c.Add(field+".certainty", "is missing: in_doubt needs certain or guessed")
 	case k.certain && k.repeats != nil && d.Fallback == "":
 		c.Add(field+".in_doubt", "has no effect: every key of this definition is certain")
 	}
@@ -92,7 +92,7 @@ func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule)
 	}
 	for _, path := range d.Varies {
 		if path == everything && k.guessed {
-			c.Add(field+".varies", "cannot be * in a guessed key: nothing of the body would be left to tell events apart")
+			c.Add(field+".varies", "can't be * in a guessed key: no part of the body would be left to distinguish events")
 		}
 	}
 	if d.Delivery != "" && d.Unsigned == "" && !c.Coverage.All {

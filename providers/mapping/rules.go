@@ -53,7 +53,7 @@ func (c *Compiler) Compile(d *definition.Definition) (m Set) {
 		},
 	}
 	if d.Key == nil {
-		c.Add("key", "is missing: an event that cannot be identified cannot be deduplicated")
+		c.Add("key", "is missing: without a key, an event can't be deduplicated")
 	}
 	m.base = c.change("", base, definition.Override{
 		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities,

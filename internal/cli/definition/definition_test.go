@@ -33,7 +33,7 @@ func TestWriteADefinition(t *testing.T) {
 	_, err = run(t, "", "provider", "new", "acme", "--dir", dir)
 	require.ErrorIs(t, err, os.ErrExist)
 	_, err = run(t, "", "provider", "new", "Acme!")
-	require.ErrorContains(t, err, "is no name")
+	require.ErrorContains(t, err, "invalid name")
 
 	out, err := run(t, "", "provider", "check", file)
 	require.NoError(t, err)
@@ -133,11 +133,11 @@ func TestLimitsAndRedriveAreStated(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"stripe": {
 			"2000 requests in 1m",
-			"by itself after HOLDFAST_REDRIVE_BASE, then after twice as long each, at most HOLDFAST_REDRIVE_ATTEMPTS times",
+			"automatically after HOLDFAST_REDRIVE_BASE, then each time after twice as long, up to HOLDFAST_REDRIVE_ATTEMPTS times",
 		},
 		"rentprog": {
 			"30 requests in 1s from one address to one process",
-			"by itself after 1m, then after twice as long each, at most 3 times",
+			"automatically after 1m, then each time after twice as long, up to 3 times",
 		},
 		"gocardless": {"100 requests in 1m", ""},
 		"github":     {"none", ""},

@@ -164,7 +164,7 @@ func (f file) check(stored stored, checkSignature func(json.RawMessage) error) e
 			to, declared = stored.destinations[s.To]
 		}
 		if s.To != "" && !declared {
-			add("subscriptions", name, "to", fmt.Errorf("to: there is no destination %q", s.To))
+			add("subscriptions", name, "to", fmt.Errorf("to: unknown destination %q", s.To))
 			continue
 		}
 		add("subscriptions", name, "", s.CheckFor(to))

@@ -103,7 +103,7 @@ subscriptions:
 	for _, wanted := range []string{
 		"[2:16] destinations.crm: http.url must be a URL with http or https",
 		"[3:46] destinations.own: http.signature",
-		`[6:7] subscriptions.a: to: there is no destination "nowhere"`,
+		`[6:7] subscriptions.a: to: unknown destination "nowhere"`,
 		"[7:3] subscriptions.b: start or signal or signal_with_start is missing: queue is a task queue",
 		"[8:27] subscriptions.c: events.filter",
 	} {

@@ -98,7 +98,7 @@ func TestBenchRefusals(t *testing.T) {
 		"STRIPE_WEBHOOK_SECRET set":   {"stripe"},
 		"known providers: adyen":      {"nobody"},
 		"has no sample of":            {"stripe:nothing", "--secret", "s"},
-		"is no address to send to":    {"stripe", "--url", "ftp://x", "--secret", "s"},
+		"invalid address":             {"stripe", "--url", "ftp://x", "--secret", "s"},
 		"connections: want":           {"stripe", "--connections", "5000", "--secret", "s"},
 		`invalid --rate "fast"`:       {"stripe", "--rate", "fast"},
 		`invalid --ramp "1/d"`:        {"stripe", "--ramp", "1/d"},

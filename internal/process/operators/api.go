@@ -44,7 +44,7 @@ func Tokens(cfg config.Operator) (access.Tokens, error) {
 		return nil, fmt.Errorf("HOLDFAST_OPERATOR_ADDR: %w", err)
 	}
 	if len(tokens) == 0 {
-		slog.Info("operator.open", "reason", "no tokens are configured: whoever is on this machine may do everything",
+		slog.Info("operator.open", "reason", "no tokens are configured: every user of this machine has full access",
 			"address", cfg.Addr)
 	}
 	return tokens, nil

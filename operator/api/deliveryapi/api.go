@@ -114,7 +114,7 @@ func (o *API) destinationRoutes() []httpapi.Route {
 		httpapi.Post("/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)),
 		httpapi.Post("/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)),
 		httpapi.Post("/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)),
-		httpapi.Post("/destinations/:name/disable", "keep what comes, until somebody resumes it",
+		httpapi.Post("/destinations/:name/disable", "stop sending and keep matching events until it is resumed",
 			o.setState(itself, delivery.DestinationDisabled)),
 	}
 }

@@ -98,12 +98,12 @@ var causes = map[Reason]Cause{
 		"copy it from the sender again; during a rotation configure both",
 	},
 	BadSignature: {
-		"no configured secret gives this signature: the secret is wrong, or the body was changed on its way",
+		"no configured secret gives this signature: the secret is wrong, or the body was changed in transit",
 		"copy the secret of this endpoint again (each endpoint, and test mode, has its own); during a rotation configure both; " +
 			"then check whether a proxy changes bodies",
 	},
 	ModifiedBody: {
-		"the secret is right, and the body was changed on its way",
+		"the secret is right, and the body was changed in transit",
 		"find the proxy, gateway or middleware that rewrites bodies, and have it pass the bytes unchanged",
 	},
 	OtherURL: {
