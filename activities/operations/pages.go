@@ -128,7 +128,8 @@ func logRebuild(ctx context.Context, r operation.Rebuild) {
 func logImport(ctx context.Context, i operation.Import) {
 	sum := i.Counts.Sum()
 	slog.InfoContext(ctx, "import.ended", "import_id", i.ID, "outcome", string(i.State), "read", i.Read, "new", sum.New,
-		"existing", sum.There, "unreadable", sum.Unreadable, "failed", sum.Failed, "duration_ms", time.Since(i.StartedAt).Milliseconds())
+		"existing", sum.There, "unreadable", sum.Unreadable, "failed", sum.Failed,
+		"duration_ms", time.Since(i.StartedAt).Milliseconds())
 }
 
 func logResend(ctx context.Context, r operation.Resend) {
