@@ -212,7 +212,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 		near.passes(1, step)
 	}
 	span := steps*step + time.Since(began)
-	require.Greater(t, leased, int(span/(110*time.Millisecond))*8/10)
+	require.Greater(t, leased, int(span/(110*time.Millisecond))*7/10) // a busy machine loses some start times of its own
 }
 
 // A process dies between its commit and the wake; another one between the lease and the outcome.
