@@ -176,7 +176,7 @@ func TestCheckOneFile(t *testing.T) {
 	_, err = CheckPath(t.TempDir(), nil)
 	require.ErrorContains(t, err, "has no definition")
 	_, err = CheckPath(filepath.Join(dir, "notes.txt"), nil)
-	require.ErrorContains(t, err, "want NAME.yaml")
+	require.ErrorContains(t, err, "use NAME.yaml")
 	_, err = CheckPath(filepath.Join(dir, "nowhere.yaml"), nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
