@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"time"
 
 	"holdfast/delivery"
 )
@@ -13,14 +14,35 @@ type FormerNames struct {
 	Upkeep     *Upkeep
 }
 
+// FormerCondition also has the names by which the workflow code of older workers reads two fields.
+type FormerCondition struct {
+	delivery.Condition
+
+	TroubleSince *time.Time `json:"trouble_since,omitempty"`
+	Trouble      string     `json:"trouble,omitempty"`
+}
+
+func formerly(c delivery.Condition) FormerCondition {
+	return FormerCondition{c, c.FailingSince, c.Failure}
+}
+
+// FormerCheck is a DestinationCheck for older workers.
+type FormerCheck struct {
+	DestinationCheck
+
+	Condition FormerCondition `json:"condition"`
+}
+
 // LookAtReceiver is CheckDestination.
-func (f *FormerNames) LookAtReceiver(ctx context.Context, destinationID int64) (DestinationCheck, error) {
-	return f.Activities.CheckDestination(ctx, destinationID)
+func (f *FormerNames) LookAtReceiver(ctx context.Context, destinationID int64) (FormerCheck, error) {
+	check, err := f.Activities.CheckDestination(ctx, destinationID)
+	return FormerCheck{check, formerly(check.Condition)}, err
 }
 
 // ChangeReceiver is UpdateDestination.
-func (f *FormerNames) ChangeReceiver(ctx context.Context, u DestinationUpdate) (delivery.Condition, error) {
-	return f.Activities.UpdateDestination(ctx, u)
+func (f *FormerNames) ChangeReceiver(ctx context.Context, u DestinationUpdate) (FormerCondition, error) {
+	condition, err := f.Activities.UpdateDestination(ctx, u)
+	return formerly(condition), err
 }
 
 // TellOfReceiver is NotifyAboutDestination.

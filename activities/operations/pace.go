@@ -44,7 +44,7 @@ const (
 	fullPause = 250 * time.Millisecond
 )
 
-// inFlight is how many runs of a redrive may be open at the same time: some seconds' worth, so that it can't flood the queue if
+// inFlight limits the open runs of a redrive to what it starts in four seconds, so that it can't flood the queue if
 // workers or Temporal are slower than its rate, or the cause isn't fixed.
 func inFlight(rate float64) int { return min(max(int(4*rate), 20), 500) }
 

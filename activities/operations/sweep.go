@@ -153,7 +153,7 @@ var sweepCounters = sync.OnceValue(func() (m struct{ deadLetters, stuck metric.I
 	m.deadLetters, _ = meter.Int64Counter("holdfast_sweep_dead_letters_total",
 		metric.WithDescription("Dead letters that a sweep has recorded for a run that could not, by the status of the run."))
 	m.stuck, _ = meter.Int64Counter("holdfast_sweep_stuck_runs_total",
-		metric.WithDescription("Open runs of events that a sweep found in trouble, by reason; a run counts in each sweep."))
+		metric.WithDescription("Open runs of events that a sweep found stuck, by reason; a run counts in each sweep."))
 	return m
 })
 
