@@ -1,8 +1,8 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -58,9 +58,9 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
  UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + ` WHERE q.event_id = $1::uuid AND ` + endedAlone + `
  ORDER BY 2`
 
-	openOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + `
- WHERE q.event_id = $1::uuid AND q.subscription_id = $2`
-	endedOfKey = endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
+	deliveryOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + `
+ WHERE q.event_id = $1::uuid AND q.subscription_id = $2
+ UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
 
 	// attemptsOf combines attempts with their own rows, and first successes, which are stored in the delivery's row.
@@ -137,76 +137,75 @@ func EventsWith(status delivery.Status) (sql string, args []any) {
 	return sql, args
 }
 
-// Delivery returns one delivery. Event.ErrNotFound: there is none.
+// Delivery returns one delivery. It returns event.ErrNotFound if there is none.
 func (s *Store) Delivery(ctx context.Context, k delivery.Key) (delivery.Delivery, error) {
-	const doing = "read delivery"
-	for _, sql := range []string{openOfKey, endedOfKey} {
-		found, err := pgx.CollectRows(s.db.Rows(ctx, sql, postgres.Clean(k.EventID), k.SubscriptionID), scanDelivery)
-		if err != nil {
-			return delivery.Delivery{}, postgres.Failure(doing, err)
-		}
-		if len(found) == 1 {
-			return found[0], nil
-		}
+	found, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, deliveryOfKey, postgres.Clean(k.EventID), k.SubscriptionID), scanDelivery)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = event.ErrNotFound
 	}
-	return delivery.Delivery{}, postgres.Failure(doing, event.ErrNotFound)
+	return found, postgres.Failure("read delivery", err)
 }
 
 // Deliveries returns a page of deliveries, newest event first.
-func (s *Store) Deliveries(ctx context.Context, q delivery.Query) (page []delivery.Delivery, err error) {
+func (s *Store) Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error) {
 	if q.Limit <= 0 || q.Limit > event.MaxPage {
 		q.Limit = event.MaxPage
 	}
-	for _, part := range []listPart{openPart(q), endedPart(q)} {
-		if !part.wanted {
-			continue
-		}
-		found, err := pgx.CollectRows(s.db.Rows(ctx, part.sql, part.args...), scanDelivery)
-		if err != nil {
-			return nil, postgres.Failure("list deliveries", err)
-		}
-		page = append(page, found...)
+	sql, args := selectDeliveries(q)
+	if sql == "" {
+		return nil, nil
 	}
-	slices.SortFunc(page, func(a, b delivery.Delivery) int {
-		return cmp.Or(cmp.Compare(b.EventID, a.EventID), cmp.Compare(b.SubscriptionID, a.SubscriptionID))
-	})
-	return page[:min(len(page), q.Limit)], nil
+	page, err := pgx.CollectRows(s.db.Rows(ctx, sql, args...), scanDelivery)
+	return page, postgres.Failure("list deliveries", err)
 }
 
-// listPart is the page of one of the two tables.
-type listPart struct {
-	wanted bool
-	sql    string
-	args   []any
+// selectDeliveries returns one statement, also if it needs both tables: deliveries move between them. It is empty if no delivery
+// can match.
+func selectDeliveries(q delivery.Query) (sql string, args []any) {
+	var parts []string
+	if open := openList(q); open != nil {
+		sql, args = pageOf(open, q, openColumns, namesOfQ+statesOfQ+lastOfQ)
+		parts = append(parts, sql)
+	}
+	if ended := endedList(q, args); ended != nil {
+		sql, args = pageOf(ended, q, endedColumns, namesOfQ+lastOfQ)
+		parts = append(parts, sql)
+	}
+	if len(parts) == 2 {
+		sql = `(` + parts[0] + `) UNION ALL (` + parts[1] + `) ORDER BY 1 DESC, 2 DESC LIMIT ` + strconv.Itoa(q.Limit)
+	}
+	return sql, args
 }
 
-func openPart(q delivery.Query) (p listPart) {
-	open := []delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}
-	p.wanted = slices.Contains(open, q.Status)
+// openList selects deliveries in the queue. It is nil if the query is about ended ones.
+func openList(q delivery.Query) *postgres.List {
+	if !slices.Contains([]delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}, q.Status) {
+		return nil
+	}
 	list := postgres.NewList(`SELECT * FROM delivery_queue AS q`)
 	if q.Status != "" {
 		list.Where(openStatus+` = %s`, string(q.Status))
 	}
-	p.sql, p.args = pageOf(list, q, openColumns, namesOfQ+statesOfQ+lastOfQ)
-	return p
+	return list
 }
 
-func endedPart(q delivery.Query) (p listPart) {
-	list := postgres.NewList(`SELECT * FROM deliveries AS q`)
-	p.wanted = !q.Open
+// endedList selects ended deliveries; args are the arguments before its own. It is nil if the query is about open ones.
+func endedList(q delivery.Query, args []any) *postgres.List {
+	list := &postgres.List{Selection: `SELECT * FROM deliveries AS q`, Args: args}
 	switch {
+	case q.Open:
+		return nil
 	case q.Undelivered:
 		list.Where(`status <> 'delivered' AND status = 'failed'`)
 	case q.Status == delivery.Failed || q.Status == delivery.Canceled:
 		list.Where(`status <> 'delivered' AND status = %s`, string(q.Status))
 	case q.Status == delivery.Delivered:
 		list.Where(`status = 'delivered'`)
-	default:
-		p.wanted = p.wanted && q.Status == ""
+	case q.Status != "":
+		return nil
 	}
 	list.Where(endedAlone)
-	p.sql, p.args = pageOf(list, q, endedColumns, namesOfQ+lastOfQ)
-	return p
+	return list
 }
 
 // pageOf returns the statement of a page: of one subscription, of each of a destination, or of all, in the order of an index.
