@@ -20,6 +20,13 @@ type waitingWorld struct {
 	rows, runs []string
 	isCut      bool
 	down       error
+	afterRead  func() // what happens after each read of a list; may be nil
+}
+
+func (w *waitingWorld) goOn() {
+	if w.afterRead != nil {
+		w.afterRead()
+	}
 }
 
 func recordsOf(ids []string, status event.Status, q event.RecordQuery) (all []event.Record) {
@@ -32,6 +39,7 @@ func recordsOf(ids []string, status event.Status, q event.RecordQuery) (all []ev
 }
 
 func (w *waitingWorld) Events(_ context.Context, q event.RecordQuery) ([]event.Record, error) {
+	defer w.goOn()
 	return recordsOf(w.rows, event.StatusProcessed, q), nil
 }
 
@@ -45,6 +53,7 @@ func (w *waitingWorld) StoredEvents(context.Context, []string) (map[string]bool,
 
 func (w *waitingWorld) AcceptedEvents(_ context.Context, q event.RecordQuery) (event.AcceptedEvents, error) {
 	q.Limit = len(w.runs)
+	defer w.goOn()
 	return event.AcceptedEvents{Records: recordsOf(w.runs, event.StatusAccepted, q), IsCut: w.isCut}, w.down
 }
 
@@ -150,4 +159,19 @@ func TestAnAcknowledgedEventIsFoundAtOnce(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.body, &shown))
 	require.Equal(t, someID, shown.ID)
 	require.Equal(t, event.StatusAccepted, shown.Status)
+}
+
+// An event that is stored between the two reads of a list, and whose run ends then, is listed once.
+func TestAnEventStoredMeanwhileIsListed(t *testing.T) {
+	t.Parallel()
+	const id = "01a210f7-0000-7000-8000-000000000001"
+	w := &waitingWorld{stub: &stub{}, runs: []string{id}}
+	w.afterRead = func() { w.rows, w.runs = []string{id}, nil }
+	_, base := serve(t, operator.Options{API: &api.API{Events: w, Accepted: w}})
+	r := ask(t, "GET", base+"/events?limit=10", "")
+	require.Equal(t, 200, r.status, string(r.body))
+	var page httpapi.List[api.EventView]
+	require.NoError(t, json.Unmarshal(r.body, &page))
+	require.Len(t, page.Items, 1)
+	require.Equal(t, id, page.Items[0].ID)
 }

@@ -67,28 +67,33 @@ func inboxWait(w event.Waiting) *Wait {
 }
 
 // FindEvents returns the matching events, newest first: stored ones and those that wait for a worker. The note says what is
-// missing from the answer.
+// missing from the answer. Those that wait are read first: they are stored before their runs end.
 func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []event.Record, note string, err error) {
+	accepted, note := a.acceptedEvents(ctx, q)
 	if q.Status != event.StatusAccepted {
 		if found, err = a.Events.Events(ctx, q); err != nil {
 			return nil, "", err
 		}
 	}
-	if !canWait(q) || a.Accepted == nil {
-		return found, "", nil
-	}
-	accepted, err := a.Accepted.AcceptedEvents(ctx, q)
-	if err != nil {
-		//nolint:nilerr // the stored events are an answer
-		return found, "Temporal does not answer: events that wait for a worker aren't included.", nil
-	}
-	if accepted.Records, err = a.withoutStored(ctx, accepted.Records); err != nil {
+	if accepted, err = a.withoutStored(ctx, accepted); err != nil {
 		return nil, "", err
 	}
-	if accepted.IsCut {
+	return merged(found, accepted, q.Limit), note, nil
+}
+
+// acceptedEvents returns the matching events that wait for a worker. The note says which ones aren't included.
+func (a *API) acceptedEvents(ctx context.Context, q event.RecordQuery) (found []event.Record, note string) {
+	if !canWait(q) || a.Accepted == nil {
+		return nil, ""
+	}
+	accepted, err := a.Accepted.AcceptedEvents(ctx, q)
+	switch {
+	case err != nil:
+		return nil, "Temporal does not answer: events that wait for a worker aren't included."
+	case accepted.IsCut:
 		note = "Only the newest open runs were searched for events that wait for a worker. There are more."
 	}
-	return merged(found, accepted.Records, q.Limit), note, nil
+	return accepted.Records, note
 }
 
 // canWait reports whether a query can match an event that hasn't been parsed yet.
@@ -99,6 +104,9 @@ func canWait(q event.RecordQuery) bool {
 
 // withoutStored drops events that have a row: their runs are being retried, or have ended since Temporal listed them.
 func (a *API) withoutStored(ctx context.Context, all []event.Record) ([]event.Record, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
 	ids := make([]string, len(all))
 	for i, r := range all {
 		ids[i] = r.Receipt.ID
