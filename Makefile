@@ -43,9 +43,9 @@ run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on t
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
 
 # RERUN=1 runs a test that failed once more, alone, and lists those that passed only then: on a shared machine a server may get no
-# time for a while. A data race, or more than five failures in a run, is none of that.
+# time for a while, and all tests of a package may share it. A data race is none of that.
 RERUN ?=
-RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=5 --rerun-fails-run-root-test \
+RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=40 --rerun-fails-run-root-test \
 	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
@@ -72,13 +72,14 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries test-bench) $(TEMPORAL) bin
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
 UNRACED := /e2e(/chaos|/console|/importer)?$$
 
-# Two runs side by side, as a run of go test has the detector for all packages or for none.
+# Two runs side by side, as a run of go test has the detector for all packages or for none. Most of the unraced tests wait for
+# processes; the raced ones keep a core busy.
 .PHONY: test-raced test-unraced
 test-raced test-unraced:
 	@all=$$(go list $(PACKAGES)) || exit; packages=$$(grep $(if $(filter %-raced,$@),-v) -E '$(UNRACED)' <<<"$$all") || exit 0; \
 		[ -z "$$packages" ] || bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
-		-- $(if $(filter %-raced,$@),$(RACE)) -p 2 -shuffle=on -timeout 40m $(TESTFLAGS)
+		-- $(if $(filter %-raced,$@),$(RACE) -p 1,-p 2) -shuffle=on -timeout 40m $(TESTFLAGS)
 
 # The inner loop. With -short, tests that need a server skip themselves.
 .PHONY: check

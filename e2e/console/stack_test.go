@@ -23,6 +23,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack"
+	"holdfast/internal/devstack/child"
 	"holdfast/internal/devstack/program"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/operator/access"
@@ -343,7 +345,8 @@ func eventually(t *testing.T, what string, check func() error) {
 		}
 		select {
 		case <-ctx.Done():
-			require.FailNow(t, "not yet: "+what, "%v", err)
+			require.FailNow(t, "not yet: "+what, "%v\n%s\n%s", err, child.LogTail(holdfast.log),
+				child.LogTail(filepath.Join(holdfast.data, devstack.TemporalDir, "temporal.log")))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
