@@ -8,13 +8,14 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= $(shell git describe --tags --exact-match 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSION))
 
-# The temporal program that is built here. A release of this version or a newer one on the PATH is used instead, as it is: see
-# internal/devstack/temporal_find.go.
-TEMPORAL_PINNED := 1.5.1
-TEMPORAL_LDFLAGS := -ldflags '-s -w -X github.com/temporalio/cli/temporalcli.Version=$(TEMPORAL_PINNED)'
+# The temporal program that is built here. A newer release on the PATH is used instead, as it is: see
+# internal/devstack/temporal_find.go. The tag leaves out a client of Google's storage.
+TEMPORAL_BUILT := 1.5.1
+TEMPORAL_FLAGS := -tags disable_grpc_modules -ldflags '-s -w -X github.com/temporalio/cli/temporalcli.Version=$(TEMPORAL_BUILT)'
+TEMPORAL_OLDEST := 1.9.1
 TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -En 's/.*version ([0-9]+\.[0-9]+\.[0-9]+)( .*)?$$/\1/p')
-TEMPORAL_OLDEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | head -n 1)
-TEMPORAL := $(if $(and $(TEMPORAL_ON_PATH),$(filter $(TEMPORAL_PINNED),$(TEMPORAL_OLDEST))),,bin/temporal)
+TEMPORAL_OLDER := $(shell printf '%s\n' $(TEMPORAL_OLDEST) $(TEMPORAL_ON_PATH) | sort -V | head -n 1)
+TEMPORAL := $(if $(and $(TEMPORAL_ON_PATH),$(filter $(TEMPORAL_OLDEST),$(TEMPORAL_OLDER))),,bin/temporal)
 
 # Narrow a run with e.g. `make test PACKAGES=./ingress TESTFLAGS='-run TestReceive'`.
 PACKAGES ?= ./...
@@ -211,7 +212,7 @@ define build-tool
 endef
 
 bin/temporal: tools/temporal/go.mod
-	$(call build-tool,temporal,github.com/temporalio/cli/cmd/temporal,4 minutes,$(TEMPORAL_LDFLAGS))
+	$(call build-tool,temporal,github.com/temporalio/cli/cmd/temporal,4 minutes,$(TEMPORAL_FLAGS))
 
 bin/tctl: tools/tctl/go.mod
 	$(call build-tool,tctl,github.com/temporalio/tctl/cmd/tctl,1 minute)

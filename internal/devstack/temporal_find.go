@@ -12,14 +12,16 @@ import (
 	"time"
 )
 
-// pinnedTemporal is the version that tools/temporal builds.
-var pinnedTemporal = [3]int{1, 5, 1}
+// oldestTemporal is the first release whose SQLite is modernc.org/sqlite 1.51.0 or newer. With an older one, a request that is
+// canceled at the wrong moment leaves the server unable to run any query until it is restarted. What tools/temporal builds is an
+// older release with a newer SQLite, since Go can't install this one.
+var oldestTemporal = [3]int{1, 9, 1}
 
-// FindTemporal returns the path of the temporal program: the one on the PATH if it is a release of the pinned version or a newer
-// one, else the one in binDir that `make tools` builds. The Makefile builds that one by the same rule.
+// FindTemporal returns the path of the temporal program: the one on the PATH if its version is oldestTemporal or newer, else the
+// one in binDir that `make tools` builds. The Makefile builds that one by the same rule.
 func FindTemporal(ctx context.Context, binDir string) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
-		if version, ok := temporalVersion(ctx, path); ok && !older(version, pinnedTemporal) {
+		if version, ok := temporalVersion(ctx, path); ok && !older(version, oldestTemporal) {
 			return path, nil
 		}
 	}
@@ -29,14 +31,14 @@ func FindTemporal(ctx context.Context, binDir string) (string, error) {
 	}
 	if _, err := os.Stat(built); err != nil {
 		return "", fmt.Errorf("no temporal program: none of %d.%d.%d or newer on the PATH, and none at %s: "+
-			"build it with `make tools`", pinnedTemporal[0], pinnedTemporal[1], pinnedTemporal[2], built)
+			"build it with `make tools`", oldestTemporal[0], oldestTemporal[1], oldestTemporal[2], built)
 	}
 	return built, nil
 }
 
 var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)(\s|$)`)
 
-// temporalVersion parses the program's "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)". Only releases have a version.
+// temporalVersion parses the program's "temporal version 1.9.1 (Server 1.32.0, UI 2.54.1)". Only releases have a version.
 func temporalVersion(ctx context.Context, path string) (version [3]int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
