@@ -18,7 +18,7 @@ const (
 	pausedPollInterval = time.Minute
 )
 
-// operate provides the activity names of operations, and former those that some of them had before.
+// operate provides the activity names of operations, former the names that some of them had in earlier releases.
 var (
 	operate *operations.Activities
 	former  *operations.FormerNames
@@ -49,7 +49,7 @@ type pagedOperation struct {
 	page, cancel any // activities with the ID as their argument
 }
 
-// rest says what follows a page: nothing if it was the last, else the pause before the next one.
+// rest is the result of a page: the operation has ended, or the next page follows after a pause.
 type rest struct {
 	ended bool
 	pause time.Duration

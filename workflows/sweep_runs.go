@@ -80,7 +80,7 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 }
 
 // sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one
-// skipped runs, up to a week back. The reason, such as a missing payload key, may have been fixed since.
+// skipped runs, up to a week back: what made it skip them, such as a missing payload key, may have been fixed since.
 func sweepSince(last SweepResult, now time.Time) time.Time {
 	since, first := last.Until.Add(-sweepOverlap), now.Add(-firstSweep)
 	switch {
@@ -109,8 +109,8 @@ func (b *BegunSweep) begin(ctx workflow.Context) error {
 	return nil
 }
 
-// sweepClosed sweeps page by page, so that a mass termination doesn't overload one activity, and continues as new before its
-// history grows too long.
+// sweepClosed handles closed runs page by page, so that a mass termination doesn't overload one activity, and continues as new
+// before its history grows too long.
 func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
 	for n := 1; ; n++ {
 		var swept operation.SweptPage

@@ -13,10 +13,10 @@ import (
 const (
 	// tripAfter is how many starts in a row must fail before Temporal is considered down.
 	tripAfter = 5
-	// breakerPause is how long no calls go to a store that is considered down.
+	// breakerPause is how long a breaker stays open before it lets a probe through.
 	breakerPause = time.Second
-	// minInboxStarts is how many events from the inbox may start at the same time regardless of live traffic, and inboxStartGrowth
-	// how long the oldest must have waited for each additional one.
+	// minInboxStarts is how many events from the inbox may always start at the same time, whatever the live traffic. One more may
+	// start for each inboxStartGrowth that the oldest has waited, up to Breaker.share.
 	minInboxStarts   = 2
 	inboxStartGrowth = time.Second
 )
@@ -63,8 +63,8 @@ type permit struct {
 	probe bool
 }
 
-// admit returns a permit, or the reason why there is none. If forced, the limit on starts in flight doesn't apply: for callers
-// without a usable inbox.
+// admit returns a permit and started, or nil and the reason (busy or down). Callers without a usable inbox set forced, which
+// ignores the limit on starts in flight.
 func (b *Breaker) admit(forced bool) (*permit, start) {
 	b.mu.Lock()
 	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
@@ -108,8 +108,8 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// overBudget reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no
-// other start since: it is stuck rather than busy.
+// overBudget tells the circuit that the start failed because it wasn't confirmed within the ACK budget, unless Temporal has
+// confirmed another start since this one began: then Temporal is only busy.
 func (p *permit) overBudget() {
 	if p.breaker.confirmedSince(p.since) {
 		return
@@ -138,9 +138,9 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.confirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: half of max
-// minus the live starts, but always a few, and up to a quarter of max as the wait grows, so that live traffic can't starve the
-// inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: max/2 - live,
+// but at least minInboxStarts. That minimum grows to max/4 with the wait, so that live traffic can't starve the inbox. It is 1
+// while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:

@@ -14,7 +14,7 @@ const (
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// spanTimeout bounds one poll, since a dead connection never returns.
+	// spanTimeout bounds one poll, because a query on a dead connection never returns.
 	spanTimeout = 2 * time.Second
 	// batchRetry is the pause after a run that failed or could not be started.
 	batchRetry = time.Second

@@ -200,7 +200,7 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 		return started, err
 	}
 	i.countSpooled(ctx, a.Receipt.Provider, started, reason)
-	if reason != down.reason() { // when Temporal is back, the breaker wakes the drain
+	if reason != down.reason() { // if Temporal is down, the breaker wakes the drain once it is back
 		i.Breaker.wake()
 	}
 	return started, nil

@@ -72,7 +72,7 @@ var rules = []struct {
 	{queued, unasked, overBudget, spool},
 	{queued, anyStore, anyTime, awaitSlot},
 
-	// The start is late: commit to the inbox as well.
+	// The start is late, or probes Temporal: commit to the inbox as well.
 	{started | stuck, unasked, overBudget, spoolAlongside},
 	{probing, unasked, anyTime, spoolAlongside},
 	{stuck, exhausted, anyTime, giveUp},

@@ -160,7 +160,7 @@ func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error)
 	})
 }
 
-// settle starts the workflows of the rows, at most room at the same time.
+// settle starts the workflows of the rows, at most capacity at the same time.
 func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.Settled {
 	settled := make([]event.Settled, len(rows))
 	var group errgroup.Group
@@ -215,8 +215,8 @@ func (d *Drain) isAtFault(row event.Waiting) bool {
 		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
-// reportRefused reports an event, once, that Temporal refuses although it is reachable. If Temporal's setup is at fault, this
-// is the only report.
+// reportRefused adds an alert to the error log when Temporal has refused an event buryAfter times although it is reachable. If
+// Temporal's setup is at fault, the event doesn't become a dead letter, so this is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != buryAfter {
 		return

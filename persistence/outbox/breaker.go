@@ -7,7 +7,7 @@ import (
 	"holdfast/delivery"
 )
 
-// breaker holds what outcomes may change of a destination.
+// breaker is the part of a destination's state that the outcomes of attempts change.
 type breaker struct {
 	state        delivery.BreakerState
 	epoch        int64
@@ -17,11 +17,12 @@ type breaker struct {
 	closedAt     *time.Time
 	failingSince *time.Time
 	failure      string
-	// resumeAt is the end of the pause that the destination asked for; busyAnswers counts such requests since its last success.
+	// resumeAt is the end of the pause that the destination asked for. busyAnswers counts how often it has asked since its last
+	// success; responses during a pause don't count again.
 	resumeAt    *time.Time
 	busyAnswers int
-	// isProbed means that an attempt has failed since the last success. No probe runs before probeAfter, if the destination has just
-	// named such a time.
+	// isProbed means that an attempt has failed since the last success, so the destination is probed. probeAfter is the earliest
+	// time of the next probe if a response of this batch had a Retry-After; otherwise nil.
 	isProbed   bool
 	probeAfter *time.Time
 }
@@ -40,9 +41,9 @@ type tally struct {
 	// badAt is the end of the first trailing failure, badWhy the reason of the last.
 	badAt  time.Time
 	badWhy string
-	// later is the longest delay that one of the trailing ones asks for before a retry.
+	// later is the longest Retry-After among the trailing failures.
 	later time.Duration
-	// busy counts the responses that ask for a pause, and pause is the longest that one asks for.
+	// busy counts the responses that ask for a pause; pause is the longest of these pauses.
 	busy  int
 	pause time.Duration
 }
@@ -107,8 +108,8 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	return b
 }
 
-// paused updates the pause that the destination asks for. Simultaneous responses extend it once. The first success after the
-// pause ends it, and starts the destination slowly.
+// paused updates the pause that the destination asks for. Responses that arrive during a pause don't count as another one, but
+// may extend it. The first success after the pause resets busyAnswers and begins a slow start.
 func (b breaker) paused(t tally, now time.Time) breaker {
 	isPaused := b.resumeAt != nil && b.resumeAt.After(now)
 	switch {

@@ -46,9 +46,8 @@ func (s *Store) CountCancelable(ctx context.Context, q delivery.Query) (n int64,
 	return n, postgres.Failure("count waiting deliveries", err)
 }
 
-// CancelWaiting cancels pending deliveries of a query, those of the oldest events first: no more than most, and no more than
-// delivery.MaxCanceled. It commits in batches, each with its own audit entry: on an error, it also returns what was canceled
-// before.
+// CancelWaiting cancels up to most pending deliveries of a query, oldest event first; never more than delivery.MaxCanceled. It
+// commits in batches, each with its own audit entry: on an error, it also returns what was canceled before.
 func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error) {
 	const doing = "cancel waiting deliveries"
 	most = min(most, delivery.MaxCanceled)

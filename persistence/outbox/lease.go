@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,10 +16,10 @@ import (
 const (
 	// leaseMargin is added to the attempt's timeout: the job waits for its slot, and its outcome for the rest of the batch.
 	leaseMargin = 15 * time.Second
-	// maxLeases is how often a delivery is leased without an outcome.
+	// maxLeases is how many leases may end without an outcome before the delivery becomes a dead letter.
 	maxLeases = 5
-	// maxDestinations bounds the destinations that one lease checks, and fewDestinations those it checks if the first ones can fill
-	// it.
+	// A lease checks at most maxDestinations. It checks at least fewDestinations (but not more than its limit), even if fewer seem
+	// enough to fill it.
 	maxDestinations, fewDestinations = 200, 8
 	// maxRampDoublings caps the doublings of the slow start after a breaker closes.
 	maxRampDoublings = 20
@@ -27,8 +28,9 @@ const (
 	soonest, latest = 20 * time.Millisecond, time.Second
 )
 
-// lockDue locks the destinations that were due first. Paused, disabled, open or blocked ones are never at the front of this
-// index, however many deliveries they have. It excludes those in $2, and all but those in $3 unless that is null.
+// lockDue locks the destinations that were due first. It reads them in the order of the index destination_states_due. Paused and
+// disabled ones aren't in the index, and the next_at of open or blocked ones is in the future, so they cost nothing however many
+// deliveries they have. The statement excludes those in $2, and all but those in $3 unless that is null.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), s.lead, coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
@@ -95,9 +97,10 @@ RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epo
 
 // scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate
 // (tokens_at is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if
-// there was a delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was
-// already full. No due delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm
-// finds those that are committed much later.
+// there was a delivery to probe with. A destination that may have more is due again now, after those that have been due for
+// longer. If the lease was full before it reached the destination, or this process had no room for it, its next_at stays. No due
+// delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm finds those that are
+// committed much later.
 const scheduleNext = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.transitions THEN 'half_open' ELSE s.breaker END,
@@ -135,15 +138,16 @@ UPDATE destination_states AS s
                 WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
  WHERE s.destination_id = n.id`
 
-// nextDue skips the destinations at their limit: this process leases again once an attempt ends.
+// nextDue returns when the next destination is due. It skips those in $1, which are at this process's limit: the process leases
+// again once an attempt ends.
 const nextDue = `
 SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
  WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[])
    AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
  ORDER BY next_at LIMIT 1`
 
-// recheck runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
-// awake, and outcomes saw one that did not seem full, so neither made it due.
+// recheck runs after the commit of a lease. Until the lease commits, other transactions see the destination's old row: to a
+// writer it is already due, and to settle it isn't full, so neither makes it due. recheck does.
 const recheck = `
 WITH missed AS MATERIALIZED (
      SELECT s.destination_id
@@ -254,7 +258,7 @@ func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.J
 		}
 		lost = append(lost, delivery.Settled{Job: j, Dead: true, Result: delivery.Result{
 			Kind: delivery.Final, Code: delivery.CodeLostLeases, At: time.Now(),
-			Error: "it was taken up too often without an outcome: whatever attempts it dies, or is stopped, on the way",
+			Error: fmt.Sprintf("leased %d times without an outcome: the process seems to crash, or to be stopped, during the attempt", j.Tries),
 		}})
 		return true
 	})

@@ -14,13 +14,14 @@ import (
 // leaseRound is one round of leasing from the due destinations.
 type leaseRound struct {
 	want delivery.LeaseRequest
-	// The lease began, and its first response arrived, by this machine's clock.
+	// began is when the lease began, answered when the database's first response arrived, both by this machine's clock.
 	began, answered time.Time
-	at              time.Time     // by the database's clock, like the other times
-	lead            time.Duration // of this process
-	lease           string
-	most            int              // maximum number of destinations
-	due             []dueDestination // by ID
+	// at is when the destinations were locked, by the database's clock, as are again and asked.
+	at    time.Time
+	lead  time.Duration // of this process
+	lease string
+	most  int              // maximum number of destinations
+	due   []dueDestination // by ID
 	// isShort means that other destinations may have deliveries to fill the lease.
 	isShort bool
 	again   time.Time // zero: never
@@ -145,8 +146,8 @@ func (d dueDestination) probes() *int {
 	return &n
 }
 
-// allowed returns how many attempts may be in flight. For a busy destination it is one until an attempt succeeds. After a breaker
-// has closed it starts with the number of probes, and doubles every second.
+// allowed returns how many attempts may be in flight. A busy destination gets one until an attempt succeeds. After that, or after
+// its breaker closes, the number starts at that of the probes and doubles every second.
 func (d dueDestination) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {
@@ -165,12 +166,12 @@ func (d dueDestination) allowed(now time.Time) int {
 // unboundedStarts is more than any lease can use.
 const unboundedStarts = 1_000_000_000
 
-// ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their
-// start.
+// ahead is how much earlier than lead requires an attempt may be leased: up to lead + ahead before its start. It bounds how many
+// of a destination's attempts wait for their start.
 const ahead = 100 * time.Millisecond
 
-// start returns when the next attempt may start, not before earliest. No lease sets a start further ahead than the limit: a later
-// one is left from an earlier, slower rate of the destination.
+// start returns when the next attempt may start, not before earliest. A stored start later than any lease sets at the present
+// rate comes from an earlier, slower rate, and is cut to that limit.
 func (d dueDestination) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest

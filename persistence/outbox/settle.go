@@ -22,9 +22,9 @@ const (
 	maxError = 500
 )
 
-// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, also of a delivery
-// that has failed or was canceled meanwhile, since the destination has it. A delivery that was sent again since is a new
-// generation, which outcomes of older ones don't change. A delivery whose rows are gone was expunged, and stays so.
+// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, even if the delivery
+// has failed or was canceled in the meantime, because the destination has received it. A delivery that was sent again since is a
+// new generation, which outcomes of older ones don't change. If the event was expunged, its outcomes are ignored.
 //
 // Status is null for deliveries that are retried. leaseDue explains why rows are joined by their ctid. lockSettled has locked
 // them before, so it is the ctid of their newest version: a row that isn't found here would be sent a second time.
@@ -127,7 +127,7 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
 // destinations that were disabled. If a job's lease has ended and another process has leased it, its outcome counts only if it is
 // a success.
 //
-// Dead with the code CodeDeleted is not a failure: the delivery is canceled, without a dead letter.
+// A dead outcome with CodeDeleted isn't a failure: the delivery is canceled, without a dead letter.
 func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
 	if len(settled) == 0 {
 		return nil, nil
@@ -203,8 +203,8 @@ func ends(s delivery.Settled) bool {
 	return s.Kind == delivery.OK || (s.Dead && s.Kind != delivery.Gone)
 }
 
-// inTime converts an outcome's due time to the database's clock. Deliveries that wait for an operator are due as soon as they may
-// go on.
+// inTime converts an outcome's due time to the database's clock. Deliveries of a destination that asked for no more events (Gone)
+// become due now: they continue as soon as an operator resumes it.
 func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
 	switch {
 	case s.Kind == delivery.Gone:
@@ -217,8 +217,8 @@ func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
 	return s
 }
 
-// oneEach keeps one outcome for each delivery, in key order, which is the lock order. Of two, one is late: a success wins,
-// otherwise the last one.
+// oneEach keeps one outcome for each delivery, in key order, which is the lock order. If a delivery has two, one of them came
+// after its lease had ended: a success wins, otherwise the last one.
 func oneEach(settled []delivery.Settled) []delivery.Settled {
 	best := make(map[delivery.Key]delivery.Settled, len(settled))
 	for _, s := range settled {

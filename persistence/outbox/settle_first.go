@@ -11,7 +11,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// settleFirst is settle for the usual outcome: a successful first attempt at a healthy destination, of which nothing changes.
+// settleFirst is settle for the usual outcome: a successful first attempt at a healthy destination, whose row it doesn't change.
 // Rows in any other state are skipped, and so are rows that change between the snapshot and their lock: settle handles both.
 // leaseDue explains why rows are joined by their ctid.
 const settleFirst = `

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it returns PostgreSQL's estimate, divided
-	// like the counted ones: there may be millions behind a pause, and this runs often.
+	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it scales the counts up to PostgreSQL's
+	// estimate of the total: a paused destination may have millions, and this runs often.
 	countOpen = `
 WITH oldest AS MATERIALIZED (
      SELECT ` + openStatus + ` AS status, q.queued_at
@@ -85,7 +85,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	return stats, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
 }
 
-// A ready destination is checked within seconds of its time, if any dispatcher runs.
+// longestDue returns how long the first ready destination has been due: seconds at most if a dispatcher runs.
 const longestDue = `
 SELECT coalesce(statement_timestamp() - min(next_at), '0') FROM destination_states
  WHERE state = 'ready' AND next_at <= statement_timestamp()`

@@ -53,8 +53,8 @@ UPDATE dead_letters AS l
 
 	selectKeeps = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
 
-	// expireOld uses the age of the event, which is never younger than its delivery. A dead letter that waited for the outcome is
-	// open again.
+	// expireOld compares queued_at with the limit. The bound on event_id only narrows the search: an event is never younger than its
+	// delivery. A dead letter that waited for the outcome is open again.
 	expireOld = `
 WITH picked AS MATERIALIZED (
      SELECT q.place
@@ -84,7 +84,7 @@ SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts,
 // many, there may be more. It is safe to run concurrently.
 func (s *Store) CancelDeleted(ctx context.Context) (canceled int64, err error) {
 	canceled, discarded, err := s.cancelDeleted(ctx)
-	return max(canceled, discarded), postgres.Failure("cancel deliveries of what is deleted", err)
+	return max(canceled, discarded), postgres.Failure("cancel deliveries of deleted subscriptions", err)
 }
 
 // CancelAllDeleted repeats CancelDeleted until nothing is left, and returns how many deliveries were canceled. After an error,
@@ -150,7 +150,7 @@ func countReported(n *int64) func(pgx.Rows) error {
 }
 
 const (
-	// The functions are those of the migration, since only a table's owner may create or drop its partitions.
+	// Functions from a migration do this, because only a table's owner may create or drop its partitions.
 	keepPartitions = `SELECT keep_delivery_partitions()`
 	dropPartitions = `SELECT drop_delivery_partitions($1)`
 
@@ -176,7 +176,7 @@ const purgeRows = 5000
 
 // KeepPartitions creates the partitions of the coming weeks. Nothing fails if it isn't called for long: rows of a week without a
 // partition go to the default partition. It waits at most a second for a lock, so that other transactions don't queue behind it
-// for long; the error is transient then.
+// for long. If it gets none, it returns a transient error.
 func (s *Store) KeepPartitions(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, keepPartitions)
 	return postgres.Failure("make partitions of deliveries", err)

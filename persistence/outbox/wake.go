@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: they have
-// their own time. The rows are locked in the common order.
+// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: their
+// next_at is when that ends. The rows are locked in the common order.
 //
 // It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. Whichever of the
 // two is second checks again after its commit: this statement here, recheck there.
