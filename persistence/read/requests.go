@@ -49,7 +49,7 @@ const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET
 
 // EventsOfRequest returns the IDs of a request's events, in their order: stored, dead or in the inbox. If the ingress has made
 // the request's ID, a UUIDv7, its time locates the events; an ID chosen by the sender is searched among the newest 20,000 events.
-// Event.ErrNotFound: there are none.
+// It returns event.ErrNotFound if there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
 	ids, err := s.eventsOfRequest(ctx, postgres.Clean(requestID))
 	if err == nil && len(ids) == 0 {
