@@ -20,7 +20,7 @@ func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 	started := workflow.Now(ctx)
 	var result BatchResult
 	batch := step{
-		name: event.StepBatch, about: "parse, persist and upsert of a batch",
+		name: event.StepBatch, summary: "parse, persist and upsert of a batch",
 		policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID,
 	}
 	if failed := batch.run(ctx, &result, call{do.ProcessInboxBatch, []any{limit}}); failed != nil {
