@@ -9,8 +9,8 @@ type Waiting struct {
 	Lane    Lane    `json:"lane"`
 	Receipt Receipt `json:"receipt"`
 	Body    []byte  `json:"-"`
-	// Reject: a redelivery of a failed event is refused instead of run again.
-	Reject bool `json:"reject,omitempty"`
+	// RejectRedelivery means that a redelivery of a failed event is refused instead of run again.
+	RejectRedelivery bool `json:"reject,omitempty"`
 	// Attempts counts failed starts; DueAt is when the next one is due.
 	Attempts  int       `json:"attempts"`
 	LastError string    `json:"last_error,omitempty"`

@@ -69,7 +69,7 @@ func TestSpoolLateKeepsTheDrainAway(t *testing.T) {
 	w, err := d.Inbox.WaitingEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, r, w.Receipt)
-	require.True(t, w.Reject)
+	require.True(t, w.RejectRedelivery)
 	require.WithinDuration(t, time.Now().Add(time.Hour), w.DueAt, time.Minute)
 	d.exec(`UPDATE inbox SET due_at = now()`)
 	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))

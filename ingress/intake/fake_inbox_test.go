@@ -21,7 +21,7 @@ type fakeInbox struct {
 	locked map[string]bool
 	// buried are the dead letters, by workflow ID.
 	buried map[string]event.Failure
-	// gone is called for each row that leaves because it was started.
+	// gone is called for each row that delays because it was started.
 	gone func(event.Waiting)
 	// statements counts the removals of late confirmed events.
 	statements int
@@ -31,15 +31,15 @@ func newFakeInbox() *fakeInbox {
 	return &fakeInbox{locked: map[string]bool{}, buried: map[string]event.Failure{}}
 }
 
-func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (bool, error) {
-	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, Reject: reject})
+func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (bool, error) {
+	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, RejectRedelivery: rejectRedelivery})
 }
 
 func (f *fakeInbox) SpoolLate(
-	_ context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	_ context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (bool, error) {
 	return f.keep(event.Waiting{
-		Lane: event.LaneOverflow, Receipt: r, Body: body, Reject: reject, DueAt: time.Now().Add(leave),
+		Lane: event.LaneOverflow, Receipt: r, Body: body, RejectRedelivery: rejectRedelivery, DueAt: time.Now().Add(delay),
 	})
 }
 
@@ -196,20 +196,20 @@ type faultyInbox struct {
 }
 
 func (f *faultyInbox) Spool(
-	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
 ) (stored bool, err error) {
 	err = f.faults.around(func() (err error) {
-		stored, err = f.fakeInbox.Spool(ctx, lane, r, body, reject)
+		stored, err = f.fakeInbox.Spool(ctx, lane, r, body, rejectRedelivery)
 		return err
 	})
 	return stored, err
 }
 
 func (f *faultyInbox) SpoolLate(
-	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (stored bool, err error) {
 	err = f.faults.around(func() (err error) {
-		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, reject, leave)
+		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, rejectRedelivery, delay)
 		return err
 	})
 	return stored, err
@@ -239,9 +239,9 @@ type faultyStarter struct {
 	faults *faults
 }
 
-func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (s runs.Started, err error) {
+func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) (s runs.Started, err error) {
 	err = f.faults.around(func() (err error) {
-		s, err = f.fakeStarter.Start(ctx, r, body, reject)
+		s, err = f.fakeStarter.Start(ctx, r, body, rejectRedelivery)
 		return err
 	})
 	return s, err
