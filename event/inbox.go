@@ -17,8 +17,8 @@ type Waiting struct {
 	DueAt     time.Time `json:"due_at"`
 }
 
-// Settled is the result of trying to start an event from the inbox.
-type Settled struct {
+// StartOutcome is the result of trying to start an event from the inbox.
+type StartOutcome struct {
 	// Started: Temporal accepted it, so it leaves the inbox.
 	Started bool
 	// Dead is why Temporal will never accept it: it becomes a dead letter and leaves the inbox.

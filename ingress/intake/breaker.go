@@ -138,9 +138,9 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.lastConfirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: max/2 - liveStarts,
-// but at least minInboxStarts. That minimum grows to max/4 with the wait, so that live traffic can't starve the inbox. It is 1
-// while a probe tests whether Temporal is back, and 0 while Temporal is down.
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: max/2 -
+// liveStarts, but at least minInboxStarts. That minimum grows to max/4 with the wait, so that live traffic can't starve the
+// inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:

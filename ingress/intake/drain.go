@@ -28,8 +28,8 @@ const (
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
 	// An event is dead-lettered once Temporal has refused it deadLetterAfter times, which takes a minute, and has accepted another
-	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator
-	// must fix that.
+	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator must fix
+	// that.
 	deadLetterAfter = 8
 	// acceptedWithin is how recently Temporal must have accepted another event: within the pause before the last refusal.
 	acceptedWithin = maxPostpone
@@ -41,7 +41,7 @@ const (
 type InboxQueue interface {
 	// DrainInbox calls settle with up to limit locked events and returns their number.
 	DrainInbox(ctx context.Context, lane event.Lane, limit int,
-		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
+		settle func(context.Context, []event.Waiting) []event.StartOutcome) (int, error)
 }
 
 // Drain starts the workflows of the events in the inbox. Several processes may drain the same inbox, and each may die at any
@@ -153,7 +153,7 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error) {
 	return safely("drain the inbox", func() (int, error) {
 		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
-			func(ctx context.Context, rows []event.Waiting) []event.Settled {
+			func(ctx context.Context, rows []event.Waiting) []event.StartOutcome {
 				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
 				return d.settle(ctx, rows, capacity)
 			})
@@ -161,21 +161,21 @@ func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error)
 }
 
 // settle starts the workflows of the rows, at most capacity at the same time.
-func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.Settled {
-	settled := make([]event.Settled, len(rows))
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.StartOutcome {
+	outcomes := make([]event.StartOutcome, len(rows))
 	var group errgroup.Group
 	group.SetLimit(capacity)
 	for i, row := range rows {
 		group.Go(func() error {
-			settled[i] = d.settleOne(ctx, row)
+			outcomes[i] = d.settleOne(ctx, row)
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no errors
-	return settled
+	return outcomes
 }
 
-func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
+func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.StartOutcome) {
 	permit := d.breaker.admitFromInbox()
 	if permit == nil {
 		return s // Temporal has gone down in the meantime
@@ -215,8 +215,8 @@ func (d *Drain) isAtFault(row event.Waiting) bool {
 		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
-// reportRefused adds an alert to the error log when Temporal has refused an event deadLetterAfter times although it is reachable. If
-// Temporal's setup is at fault, the event doesn't become a dead letter, so this is the only report.
+// reportRefused adds an alert to the error log when Temporal has refused an event deadLetterAfter times although it is reachable.
+// If Temporal's setup is at fault, the event doesn't become a dead letter, so this is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != deadLetterAfter {
 		return

@@ -371,7 +371,7 @@ type pages struct {
 }
 
 func (p *pages) DrainInbox(
-	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.Settled,
+	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
 	if p.looks++; p.looks <= p.full {
 		return limit, nil

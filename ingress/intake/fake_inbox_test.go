@@ -86,7 +86,7 @@ func (f *fakeInbox) graves() map[string]event.Failure {
 }
 
 func (f *fakeInbox) DrainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
 	claimed := f.claim(lane, limit)
 	defer f.unlock(claimed)
@@ -126,7 +126,7 @@ func (f *fakeInbox) unlock(rows []event.Waiting) {
 	}
 }
 
-func (f *fakeInbox) settle(row event.Waiting, s event.Settled) {
+func (f *fakeInbox) settle(row event.Waiting, s event.StartOutcome) {
 	at := slices.IndexFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == row.Receipt.WorkflowID() })
 	switch {
 	case s.Started:
@@ -224,7 +224,7 @@ func (f *faultyInbox) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs
 }
 
 func (f *faultyInbox) DrainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (n int, err error) {
 	err = f.faults.around(func() (err error) {
 		n, err = f.fakeInbox.DrainInbox(ctx, lane, limit, settle)

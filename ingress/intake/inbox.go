@@ -43,7 +43,9 @@ func (b *inbox) isConfigured() bool { return b.spooler != nil }
 func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
-func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (runs.Started, error) {
+func (b *inbox) spool(
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
+) (runs.Started, error) {
 	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, rejectRedelivery) })
 }
 

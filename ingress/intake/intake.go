@@ -147,8 +147,8 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 	return started, group.Wait()
 }
 
-// commitResolving commits an event. If its key is certain and belongs to an event with different content, the event gets a separate
-// key and becomes a dead letter.
+// commitResolving commits an event. If its key is certain and belongs to an event with different content, the event gets a
+// separate key and becomes a dead letter.
 func (i *Intake) commitResolving(ctx context.Context, a arrival) (runs.Started, error) {
 	return resolveConflict(a.Receipt, func(r event.Receipt) (runs.Started, error) {
 		a.Receipt = r

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// A response is delayed by the lane's delay divided by throttleDivisor. With 32 senders in a closed loop, some of them wait for a
-	// few milliseconds. With a smaller divisor, the delay would oscillate, because a batch reports its delay only when it ends.
+	// A response is delayed by the lane's delay divided by throttleDivisor. With 32 senders in a closed loop, some of them wait for
+	// a few milliseconds. With a smaller divisor, the delay would oscillate, because a batch reports its delay only when it ends.
 	throttleDivisor = 8
 	// maxThrottle bounds one wait. It is a small part of a sender's timeout. The ACK budget also bounds the wait.
 	maxThrottle = 100 * time.Millisecond

@@ -21,9 +21,9 @@ type breaker struct {
 	// success; responses during a pause don't count again.
 	resumeAt    *time.Time
 	busyAnswers int
-	// isProbed means that an attempt has failed since the last success, so the destination is probed. probeAfter is the earliest
+	// needsProbe means that an attempt has failed since the last success, so the destination is probed. probeAfter is the earliest
 	// time of the next probe if a response of this batch had a Retry-After; otherwise nil.
-	isProbed   bool
+	needsProbe bool
 	probeAfter *time.Time
 }
 
@@ -41,18 +41,18 @@ type tally struct {
 	// badAt is the end of the first trailing failure, badWhy the reason of the last.
 	badAt  time.Time
 	badWhy string
-	// later is the longest Retry-After among the trailing failures.
-	later time.Duration
+	// retryAfter is the longest Retry-After among the trailing failures.
+	retryAfter time.Duration
 	// busy counts the responses that ask for a pause; pause is the longest of these pauses.
 	busy  int
 	pause time.Duration
 }
 
-func (t *tally) add(s delivery.Settled) {
+func (t *tally) add(s delivery.Outcome) {
 	switch s.Kind {
 	case delivery.OK:
 		t.ok++
-		t.trailing, t.later = 0, 0
+		t.trailing, t.retryAfter = 0, 0
 	case delivery.Bad, delivery.Slow:
 		if t.trailing == 0 {
 			t.badAt = s.At.Add(s.Took)
@@ -60,7 +60,7 @@ func (t *tally) add(s delivery.Settled) {
 		t.bad++
 		t.trailing++
 		t.badWhy = why(s.Result)
-		t.later = max(t.later, min(s.RetryAfter, delivery.MaxRetryAfter))
+		t.retryAfter = max(t.retryAfter, min(s.RetryAfter, delivery.MaxRetryAfter))
 	case delivery.Busy:
 		t.busy++
 		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
@@ -139,7 +139,7 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 // failing sets since when and why a destination is failing. The first success clears it; until then the destination is probed.
 func (b breaker) failing(t tally, now time.Time) breaker {
 	if t.ok > 0 {
-		b.failingSince, b.failure, b.isProbed = nil, "", false
+		b.failingSince, b.failure, b.needsProbe = nil, "", false
 	}
 	if t.trailing == 0 {
 		return b
@@ -147,9 +147,9 @@ func (b breaker) failing(t tally, now time.Time) breaker {
 	if b.failingSince == nil {
 		b.failingSince = &t.badAt
 	}
-	b.failure, b.isProbed = t.badWhy, true
-	if t.later > 0 {
-		after := now.Add(t.later)
+	b.failure, b.needsProbe = t.badWhy, true
+	if t.retryAfter > 0 {
+		after := now.Add(t.retryAfter)
 		b.probeAfter = &after
 	}
 	return b

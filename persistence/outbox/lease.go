@@ -23,9 +23,9 @@ const (
 	maxDestinations, fewDestinations = 200, 8
 	// maxRampDoublings caps the doublings of the slow start after a breaker closes.
 	maxRampDoublings = 20
-	// soonest and latest bound the time until the next lease: locked rows are skipped, and other processes don't announce what they
-	// have made due.
-	soonest, latest = 20 * time.Millisecond, time.Second
+	// minLeaseInterval and maxLeaseInterval bound the time until the next lease: locked rows are skipped, and other processes don't
+	// announce what they have made due.
+	minLeaseInterval, maxLeaseInterval = 20 * time.Millisecond, time.Second
 )
 
 // lockDue locks the destinations that were due first. It reads them in the order of the index destination_states_due. Paused and
@@ -44,16 +44,16 @@ SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok,
 // inProgress counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
 const inProgress = `
        SELECT count(*) AS live, count(*) FILTER (WHERE q.epoch = l.epoch) AS of_epoch,
-              count(*) FILTER (WHERE q.lease = $1::uuid) AS taken, min(q.due_at) AS ends
+              count(*) FILTER (WHERE q.lease = $1::uuid) AS leased, min(q.due_at) AS ends
          FROM delivery_queue AS q
         WHERE q.destination_id = l.id AND q.lease IS NOT NULL AND q.due_at > $2::timestamptz`
 
-// leasable lists the destinations to lease from, by ID; turn is the order in which they are served. probes is null unless the
+// leasable lists the destinations to lease from, by ID; position is the order in which they are served. probes is null unless the
 // breaker limits the attempts.
 const leasable = `
        unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
-           AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
+           AS l (id, position, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
 // leaseDue leases due deliveries, oldest first, and skips locked rows. If a failing destination has none due, it leases the one
 // that is due next as a probe, once in 30 seconds. It counts the attempts in flight in a separate statement after the
@@ -63,7 +63,7 @@ const leasable = `
 // queue. A row that changes between the snapshot and its lock has a new ctid, is not found, and is left for the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
-     SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
+     SELECT l.id, l.position, l.epoch, l.until, s.low_at, s.probe_at,
             least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
        FROM ` + leasable + `
        JOIN destination_states AS s ON s.destination_id = l.id
@@ -71,7 +71,7 @@ WITH room AS MATERIALIZED (
       WHERE l.present
 ), picked AS MATERIALIZED (
      SELECT q.place, r.id, r.epoch, r.until, NULL::timestamptz AS waits_until
-       FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
+       FROM (SELECT * FROM room WHERE room >= 1 ORDER BY position) AS r
       CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.destination_id = r.id AND q.due_at >= r.low_at AND q.due_at <= $2::timestamptz
@@ -107,7 +107,7 @@ UPDATE destination_states AS s
        epoch = CASE WHEN n.transitions THEN n.epoch ELSE s.epoch END,
        probes_ok = CASE WHEN n.transitions THEN 0 ELSE s.probes_ok END,
        tokens = 0,
-       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
+       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.leased * n.spacing) END,
        lead = n.lead,
        probe_at = n.probe_at,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
@@ -115,20 +115,20 @@ UPDATE destination_states AS s
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - n.lead)
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.leased * n.spacing - 0.05 - n.lead)
                  ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
-  FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS transitions,
+  FROM (SELECT l.*, u.*, f.first, u.leased > 0 AND was.breaker = 'open' AS transitions,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
-               greatest($15::double precision, CASE WHEN u.taken > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
+               greatest($15::double precision, CASE WHEN u.leased > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
                CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
-               u.taken = 0 AND (l.share < 1 OR sum(u.taken) OVER () >= $14::bigint) AS unserved,
+               u.leased = 0 AND (l.share < 1 OR sum(u.leased) OVER () >= $14::bigint) AS unserved,
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
-                    WHEN u.taken >= l.starts THEN 'rate'
+                    WHEN u.leased >= l.starts THEN 'rate'
                     ELSE '' END AS held
           FROM ` + leasable + `
           JOIN destination_states AS was ON was.destination_id = l.id
@@ -176,16 +176,17 @@ func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []d
 	s.releaseLost(ctx)
 	want.Limit = max(want.Limit, 1)
 	round := leaseRound{
-		want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit),
+		want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), maxDestinations: s.depth.destinations(want.Limit),
 	}
 	jobs, err = s.lease(ctx, &round)
 	if err != nil {
-		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
+		return nil, time.Now().Add(maxLeaseInterval), postgres.Failure("lease deliveries", err)
 	}
 	s.depth.learn(jobs)
-	round.isShort = len(round.due) == round.most && len(jobs) < want.Limit && round.most < min(want.Limit, maxDestinations)
-	jobs, err = s.buryLost(ctx, jobs)
-	return jobs, round.next(), postgres.Failure("bury lost deliveries", err)
+	canCheckMore := len(round.due) == round.maxDestinations && round.maxDestinations < min(want.Limit, maxDestinations)
+	round.isShort = canCheckMore && len(jobs) < want.Limit
+	jobs, err = s.deadLetterLost(ctx, jobs)
+	return jobs, round.next(), postgres.Failure("dead-letter lost deliveries", err)
 }
 
 func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, err error) {
@@ -196,12 +197,12 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 		}
 	}()
 	b := &pgx.Batch{}
-	b.Queue(postgres.LoseLater)
+	b.Queue(postgres.CommitAsync)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	if len(armed) > 0 {
 		b.Queue(arm, armed)
 	}
-	b.Queue(lockDue, l.most, l.without(), l.want.Only).Query(l.collect)
+	b.Queue(lockDue, l.maxDestinations, l.without(), l.want.Only).Query(l.collect)
 	b.Queue(nextDue, l.without(), l.want.Only).Query(l.collectNext)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
@@ -249,16 +250,17 @@ func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []
 	return err
 }
 
-// buryLost settles deliveries that were leased too often, and returns the other jobs.
-func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
-	var lost []delivery.Settled
+// deadLetterLost settles deliveries that were leased too often, and returns the other jobs.
+func (s *Store) deadLetterLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
+	var lost []delivery.Outcome
 	jobs = slices.DeleteFunc(jobs, func(j delivery.Job) bool {
 		if j.Tries < maxLeases {
 			return false
 		}
-		lost = append(lost, delivery.Settled{Job: j, Dead: true, Result: delivery.Result{
+		lost = append(lost, delivery.Outcome{Job: j, Dead: true, Result: delivery.Result{
 			Kind: delivery.Final, Code: delivery.CodeLostLeases, At: time.Now(),
-			Error: fmt.Sprintf("leased %d times without an outcome: the process seems to crash, or to be stopped, during the attempt", j.Tries),
+			Error: fmt.Sprintf("leased %d times without an outcome: "+
+				"the process seems to crash, or to be stopped, during the attempt", j.Tries),
 		}})
 		return true
 	})

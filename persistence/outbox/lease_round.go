@@ -16,22 +16,23 @@ type leaseRound struct {
 	want delivery.LeaseRequest
 	// began is when the lease began, answered when the database's first response arrived, both by this machine's clock.
 	began, answered time.Time
-	// at is when the destinations were locked, by the database's clock, as are again and asked.
-	at    time.Time
-	lead  time.Duration // of this process
-	lease string
-	most  int              // maximum number of destinations
-	due   []dueDestination // by ID
+	// at is when the destinations were locked, by the database's clock, as are nextDueAt and nextDueReadAt.
+	at              time.Time
+	lead            time.Duration // of this process
+	lease           string
+	maxDestinations int
+	due             []dueDestination // by ID
 	// isShort means that other destinations may have deliveries to fill the lease.
 	isShort bool
-	again   time.Time // zero: never
-	asked   time.Time
+	// nextDueAt is when the next destination is due (zero: never), as read at nextDueReadAt.
+	nextDueAt     time.Time
+	nextDueReadAt time.Time
 }
 
 // dueDestination is a destination locked by this transaction.
 type dueDestination struct {
 	id, epoch, version int64
-	turn, room         int
+	position, room     int
 	present            bool
 	breaker            delivery.BreakerState
 	probesOK           int
@@ -49,7 +50,7 @@ func (l *leaseRound) collect(rows pgx.Rows) error {
 		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &lead, &d.version, &d.present,
 	}, func() error {
 		d.lead = max(l.lead, time.Duration(lead*float64(time.Second)))
-		d.turn, d.room = len(l.due), l.want.Limit
+		d.position, d.room = len(l.due), l.want.Limit
 		l.due = append(l.due, d)
 		return nil
 	})
@@ -64,10 +65,10 @@ func (l *leaseRound) collect(rows pgx.Rows) error {
 
 func (l *leaseRound) collectNext(rows pgx.Rows) error {
 	var next *time.Time
-	l.again = time.Time{}
-	_, err := pgx.ForEachRow(rows, []any{&next, &l.asked}, func() error {
+	l.nextDueAt = time.Time{}
+	_, err := pgx.ForEachRow(rows, []any{&next, &l.nextDueReadAt}, func() error {
 		if next != nil {
-			l.again = *next
+			l.nextDueAt = *next
 		}
 		return nil
 	})
@@ -79,9 +80,9 @@ func (l *leaseRound) next() time.Time {
 	if l.isShort {
 		return time.Now()
 	}
-	pause := latest
-	if !l.again.IsZero() {
-		pause = max(soonest, min(l.again.Sub(l.asked), latest))
+	pause := maxLeaseInterval
+	if !l.nextDueAt.IsZero() {
+		pause = max(minLeaseInterval, min(l.nextDueAt.Sub(l.nextDueReadAt), maxLeaseInterval))
 	}
 	return time.Now().Add(pause)
 }
@@ -108,7 +109,7 @@ func (l *leaseRound) recheckBelow() []int {
 func (l *leaseRound) args() []any {
 	return []any{
 		l.lease, l.at, l.ids(),
-		postgres.Column(l.due, func(d dueDestination) int { return d.turn }),
+		postgres.Column(l.due, func(d dueDestination) int { return d.position }),
 		postgres.Column(l.due, func(d dueDestination) bool { return d.present }),
 		postgres.Column(l.due, dueDestination.nextEpoch),
 		l.allowed(),

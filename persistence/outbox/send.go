@@ -51,7 +51,7 @@ UPDATE dead_letters SET ` + Claimed + `
 	cancelOpen = `
 WITH canceled AS (
      DELETE FROM delivery_queue WHERE event_id = $1::uuid AND subscription_id = $2 RETURNING *
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at
   FROM canceled` + replaceEnded + reportEnded
@@ -59,7 +59,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attemp
 	expungeOpen = `
 WITH canceled AS (
      DELETE FROM delivery_queue WHERE event_id = $1::uuid RETURNING *
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attempts, generation, 0, NULL,
        queued_at
   FROM canceled` + replaceEnded + reportEnded
@@ -68,7 +68,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attemp
 	expungeAttempts = `DELETE FROM delivery_attempts WHERE event_id = $1::uuid`
 	expungeFanout   = `DELETE FROM delivery_fanouts WHERE event_id = $1::uuid`
 
-	keepEnded = `
+	insertEnded = `
 INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
 `
 	replaceEnded = `
@@ -77,10 +77,10 @@ INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, 
        generation = excluded.generation, ms = excluded.ms, answer = excluded.answer, queued_at = excluded.queued_at,
        done_at = excluded.done_at`
 
-	// reportEnded writes change events for the rows in "kept".
+	// reportEnded writes change events for the rows in "ended_rows".
 	reportEnded = `
  RETURNING event_id, subscription_id, status AS action, code
-), reported AS (SELECT * FROM kept)` + changes.ReportDeliveries + ` RETURNING n`
+), reported AS (SELECT * FROM ended_rows)` + changes.ReportDeliveries + ` RETURNING n`
 
 	// discardOf discards the dead letter of a canceled delivery.
 	discardOf = `
