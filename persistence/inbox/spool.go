@@ -25,8 +25,8 @@ const (
 	maxGroupBytes = 4 << 20
 	// maxWaitingBytes bounds the memory of pending rows while the database is slow or unavailable.
 	maxWaitingBytes = 64 << 20
-	// insertLimit bounds one insert. It is less than the time that a request has.
-	insertLimit = 2 * time.Second
+	// insertTimeout bounds one insert. It is less than the time that a request has.
+	insertTimeout = 2 * time.Second
 )
 
 // insertInbox stores each event once per dedupe window, however often it was sent, and returns which ones it has stored. Windows
@@ -249,7 +249,7 @@ func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
 		}
 	}()
 	slices.SortFunc(rows, func(a, b *inboxRow) int { return strings.Compare(a.workflowID, b.workflowID) })
-	ctx, cancel := context.WithTimeout(context.Background(), insertLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
 	return w.insert(ctx, rows)
 }
