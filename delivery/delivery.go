@@ -182,7 +182,7 @@ type Result struct {
 type Outcome struct {
 	Job
 	Result
-	// Dead: no attempt follows and a dead letter is recorded. Otherwise DueAt is the time of the next attempt.
+	// Dead means that no attempt follows and that a dead letter is recorded. Otherwise DueAt is the time of the next attempt.
 	Dead  bool
 	DueAt time.Time
 }

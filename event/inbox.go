@@ -19,7 +19,7 @@ type Waiting struct {
 
 // StartOutcome is the result of trying to start an event from the inbox.
 type StartOutcome struct {
-	// Started: Temporal accepted it, so it leaves the inbox.
+	// Started means that Temporal accepted it, so it leaves the inbox.
 	Started bool
 	// Dead is why Temporal will never accept it: it becomes a dead letter and leaves the inbox.
 	Dead *Failure

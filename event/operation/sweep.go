@@ -147,7 +147,7 @@ type Unswept struct {
 	SkippedSince time.Time `json:"unswept_since,omitzero"`
 }
 
-// Add adds n runs, the first of which was closed at since.
+// Add adds n runs; the first one was closed at since.
 func (u *Unswept) Add(n int, since time.Time) {
 	if n > 0 && (u.Skipped == 0 || since.Before(u.SkippedSince)) {
 		u.SkippedSince = since

@@ -148,7 +148,7 @@ func timeOf(o retention.Outdated) time.Time {
 	return *cmp.Or(o.DeadLetter.ResolvedAt, o.DeadLetter.DiscardedAt, &o.DeadLetter.LastFailed)
 }
 
-// Clean removes expunged events from files. It continues after errors, and joins those of up to maxFailures files.
+// Clean removes expunged events from files. It continues after errors, and joins the errors of up to maxFailures files.
 func (a *Archiver) Clean(ctx context.Context) error {
 	if _, err := a.isNew(ctx); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claimed is what every statement that claims a dead letter sets.
+// Claimed sets the columns of a dead letter that a statement claims.
 const Claimed = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
 
 const (

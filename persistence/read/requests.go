@@ -37,8 +37,8 @@ SELECT id FROM (
        SELECT * FROM (SELECT event_id::text FROM dead_letters ORDER BY dead_letters.id DESC LIMIT $2) AS dead) AS newest
  WHERE right(id, length($1::text)) = $1::text ORDER BY id DESC LIMIT 20`
 
-// EventsEndingWith returns those of the newest 20,000 events and dead letters whose ID ends with a text, newest first: lists show
-// the end of IDs.
+// EventsEndingWith searches the newest 20,000 events and dead letters for IDs that end with a text, and returns them newest
+// first: lists show the end of IDs.
 func (s *Store) EventsEndingWith(ctx context.Context, tail string) ([]string, error) {
 	ids, err := pgx.CollectRows(s.db.Rows(ctx, endOfID, postgres.Clean(tail), recentEvents), pgx.RowTo[string])
 	return ids, postgres.Failure("read events by the end of their ID", err)
