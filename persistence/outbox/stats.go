@@ -32,7 +32,7 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
 SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
 
-	oldestSecret = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
+	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
 
 	countUndelivered = `
 SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted')`
@@ -76,7 +76,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		stats.Failing = append(stats.Failing, name)
 		stats.FailingBreakers[name] = breaker
 	}))
-	b.Queue(oldestSecret).QueryRow(func(row pgx.Row) error {
+	b.Queue(oldestRotation).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&stats.OldestSecret)
 		stats.OldestSecret = postgres.UTC(stats.OldestSecret)
 		return err
