@@ -28,8 +28,8 @@ const (
 
 // BatchResult is the result of a run: the outcome of each event.
 type BatchResult struct {
-	// Taken is the sum of the other counts.
-	Taken      int `json:"taken"`
+	// Claimed is the sum of the other counts.
+	Claimed    int `json:"taken"`
 	Processed  int `json:"processed,omitempty"`
 	Ignored    int `json:"ignored,omitempty"`
 	Duplicates int `json:"duplicates,omitempty"`
@@ -74,7 +74,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 }
 
 func batchResult(events []event.Batched) BatchResult {
-	result := BatchResult{Taken: len(events), Events: make([]string, len(events))}
+	result := BatchResult{Claimed: len(events), Events: make([]string, len(events))}
 	for i, e := range events {
 		outcome := string(e.Outcome)
 		switch e.Outcome {

@@ -67,25 +67,25 @@ func TestTransactionsOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		empty, took, err := runBatches(t, &fullLane{})
 		require.NoError(t, err)
-		require.Zero(t, empty.Taken)
+		require.Zero(t, empty.Claimed)
 		require.Zero(t, took)
 
 		full := &fullLane{sizes: []int{10, 10, 10, 10, 10, 10, 10}}
 		result, took, err := runBatches(t, full)
 		require.NoError(t, err)
-		require.Equal(t, 60, result.Taken)
+		require.Equal(t, 60, result.Claimed)
 		require.Len(t, result.Events, 60)
 		require.Zero(t, took, "there is no pause behind full ones")
 
 		few, took, err := runBatches(t, &fullLane{sizes: []int{1, 5, 2}})
 		require.NoError(t, err)
-		require.Equal(t, 8, few.Taken)
+		require.Equal(t, 8, few.Claimed)
 		require.Equal(t, 3*gatherFor, took, "behind the first and the last, and behind a look that found none")
 
 		slow := &fullLane{sizes: []int{5, 5, 5, 5, 5}, takes: runFor / 2}
 		late, _, err := runBatches(t, slow)
 		require.NoError(t, err)
-		require.Equal(t, 10, late.Taken)
+		require.Equal(t, 10, late.Claimed)
 	})
 }
 
@@ -99,7 +99,7 @@ func TestRunTellsWhatItHasCommitted(t *testing.T) {
 		l.sizes = []int{7}
 		result, _, err := runBatches(t, l)
 		require.NoError(t, err)
-		require.Equal(t, 13, result.Taken)
+		require.Equal(t, 13, result.Claimed)
 		require.Equal(t, []int{7}, l.sizes)
 	})
 }

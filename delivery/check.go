@@ -89,11 +89,11 @@ func (d Destination) Check() error {
 }
 
 // between adds a problem and returns false if the value is out of bounds. NaN always is.
-func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, least, most T) (fits bool) {
-	if v >= least && v <= most {
+func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, lowest, highest T) (fits bool) {
+	if v >= lowest && v <= highest {
 		return true
 	}
-	p.Add(field, "must be %v to %v", least, most)
+	p.Add(field, "must be %v to %v", lowest, highest)
 	return false
 }
 

@@ -178,11 +178,11 @@ type Result struct {
 	Took       time.Duration
 }
 
-// Settled is a job with its result.
-type Settled struct {
+// Outcome is a job with its result.
+type Outcome struct {
 	Job
 	Result
-	// Dead: no attempt follows and a dead letter is recorded. Otherwise DueAt is the time of the next attempt.
+	// Dead means that no attempt follows and that a dead letter is recorded. Otherwise DueAt is the time of the next attempt.
 	Dead  bool
 	DueAt time.Time
 }

@@ -74,7 +74,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 
 	out, err = i.run(t, "purge", "--json", "--reason", "disk")
 	require.NoError(t, err, out)
-	var removed map[retention.Kept]int64
+	var removed map[retention.Kind]int64
 	require.NoError(t, json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &removed), out)
 	require.EqualValues(t, 3, removed[retention.Events])
 	require.EqualValues(t, 1, removed[retention.DeadLetters])

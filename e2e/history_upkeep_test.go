@@ -33,7 +33,7 @@ func TestHistoryOfALongSweepReplays(t *testing.T) {
 	i.start(t, "worker")
 	until := time.Now().UTC()
 	sweep, err := c.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: "sweep", TaskQueue: workflows.QueueOperations},
-		workflows.TypeSweepRuns, &workflows.BegunSweep{
+		workflows.TypeSweepRuns, &workflows.SweepState{
 			Page:   operation.SweepPage{Since: until.Add(-time.Hour), Until: until, Limit: 1},
 			Result: workflows.SweepResult{Until: until},
 		})

@@ -67,8 +67,8 @@ func (r Receipt) ConflictWith(owner, fingerprint string) *Conflict {
 	}
 }
 
-// WithConflictKey assigns a new key to an event whose certain key belongs to another event. Redeliveries with the same content
-// get the same key.
+// WithConflictKey assigns a new key to an event whose key is certain but belongs to another event. Redeliveries with the same
+// content get the same key.
 func (r Receipt) WithConflictKey(owner string) Receipt {
 	sum := sha256.Sum256([]byte(r.Fingerprint))
 	r.Earlier = &EarlierKey{Key: r.Key, Fingerprint: r.Fingerprint}

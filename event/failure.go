@@ -18,7 +18,8 @@ const (
 	ClassFailed Class = "failed"
 	// ClassInDoubt is an event that may repeat another one and whose definition holds such events: a replay accepts it.
 	ClassInDoubt Class = "in_doubt"
-	// ClassConflict is an event whose certain key belongs to an event with other content: a replay accepts it under a new key.
+	// ClassConflict is an event whose key is certain but belongs to an event with other content: a replay accepts it under a new
+	// key.
 	ClassConflict Class = "conflict"
 )
 

@@ -9,17 +9,17 @@ type Waiting struct {
 	Lane    Lane    `json:"lane"`
 	Receipt Receipt `json:"receipt"`
 	Body    []byte  `json:"-"`
-	// Reject: a redelivery of a failed event is refused instead of run again.
-	Reject bool `json:"reject,omitempty"`
+	// RejectRedelivery means that a redelivery of a failed event is refused instead of run again.
+	RejectRedelivery bool `json:"reject,omitempty"`
 	// Attempts counts failed starts; DueAt is when the next one is due.
 	Attempts  int       `json:"attempts"`
 	LastError string    `json:"last_error,omitempty"`
 	DueAt     time.Time `json:"due_at"`
 }
 
-// Settled is the result of trying to start an event from the inbox.
-type Settled struct {
-	// Started: Temporal accepted it, so it leaves the inbox.
+// StartOutcome is the result of trying to start an event from the inbox.
+type StartOutcome struct {
+	// Started means that Temporal accepted it, so it leaves the inbox.
 	Started bool
 	// Dead is why Temporal will never accept it: it becomes a dead letter and leaves the inbox.
 	Dead *Failure

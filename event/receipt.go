@@ -22,8 +22,8 @@ type Receipt struct {
 	// Fingerprint is shared by all deliveries of the event: "sha256:" and the hash of the body or, if the body is the key, the
 	// sender's delivery ID. An event with the same key and another fingerprint is a conflict. An empty one is never compared.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Certain: the key identifies one event, because it is an authenticated ID or a combination documented as unique. Another
-	// fingerprint with the same certain key becomes a dead letter.
+	// Certain means that the key identifies one event, because it is an authenticated ID or a combination documented as unique. If
+	// such a key arrives with another fingerprint, the event becomes a dead letter.
 	Certain bool `json:"certain,omitempty"`
 	// Content is the hex hash of the body without the parts that vary between deliveries, if the key is guessed. Two events with
 	// equal content may be the same.

@@ -106,7 +106,7 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 	events := make([]intake.Event, len(items))
 	for i, item := range items {
 		events[i] = intake.Event{
-			Receipt: receipts[i], Body: item.Body, Reject: item.Redelivery == providers.RejectRedelivery,
+			Receipt: receipts[i], Body: item.Body, RejectRedelivery: item.Redelivery == providers.RejectRedelivery,
 			Bulk: item.Lane == definition.LaneBulk,
 		}
 	}

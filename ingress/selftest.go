@@ -38,8 +38,8 @@ const (
 	outcomeDispatcher = "dispatcher"
 	// selfTestAge is how long a result is cached.
 	selfTestAge = time.Second
-	// selfTestLimit bounds one check of a store or the queues.
-	selfTestLimit = 2 * time.Second
+	// selfTestTimeout bounds one check of a store or the queues.
+	selfTestTimeout = 2 * time.Second
 )
 
 // selfTestResult shows the state of the ingress. This port is public: the result names no provider and has no secrets.
@@ -169,7 +169,7 @@ func (s *Server) runSelfTest(now time.Time) selfTestResult {
 
 // checkStores pings all stores concurrently. Webhooks are accepted as long as one of them answers.
 func (s *Server) checkStores(r *selfTestResult) {
-	ctx, cancel := context.WithTimeout(context.Background(), selfTestLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), selfTestTimeout)
 	defer cancel()
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -18,19 +18,19 @@ type RateStore interface {
 }
 
 const (
-	// rateLimit is the time limit of a statement. Requests that wait for a slower one pass, and their process counts locally.
-	rateLimit = 25 * time.Millisecond
+	// rateTimeout is the time limit of a statement. Requests that wait for a slower one pass, and their process counts locally.
+	rateTimeout = 25 * time.Millisecond
 	// ratePause is how long a process counts locally after that. It doubles, up to maxRatePause, until a statement is in time.
 	ratePause    = time.Second
 	maxRatePause = 30 * time.Second
 	// ratePace is the shortest interval between two statements. Requests that arrive meanwhile share the next one.
 	ratePace = 10 * time.Millisecond
-	// statementLimit cancels a statement. It is longer than the database's limits, because a cancellation costs the pool a
+	// statementTimeout cancels a statement. It is longer than the database's limits, because a cancellation costs the pool a
 	// connection.
-	statementLimit = 20 * time.Second
+	statementTimeout = 20 * time.Second
 )
 
-var errSlow = errors.New("the database took longer than " + rateLimit.String())
+var errSlow = errors.New("the database took longer than " + rateTimeout.String())
 
 // sharedRates asks the store for permits. One statement at a time is in flight, for all requests since the last one, so the
 // store's cost doesn't grow with the number of requests, and a slow database uses one connection.
@@ -137,7 +137,7 @@ func (s *sharedRates) query(claims map[string]*claim) {
 	var grants []event.RateGrant
 	answered := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), statementLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 		defer cancel()
 		var err error
 		grants, err = s.store.TakeRates(ctx, asked)
@@ -146,7 +146,7 @@ func (s *sharedRates) query(claims map[string]*claim) {
 	select {
 	case err := <-answered:
 		s.settle(all, grants, err)
-	case <-time.After(rateLimit):
+	case <-time.After(rateTimeout):
 		s.settle(all, nil, errSlow)
 		<-answered //nolint:errcheck // its requests have passed
 		s.resume()

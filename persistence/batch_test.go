@@ -140,7 +140,7 @@ func TestBatchesOfARun(t *testing.T) {
 	require.Equal(t, []any{first.ID, first.Key, first.Provider, "thing.changed", event.OutcomeProcessed},
 		[]any{got.Receipt.ID, got.Receipt.Key, got.Receipt.Provider, got.Type, got.Outcome})
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox`))
-	oldest, newest, err := db.Writer.BulkSpan(t.Context())
+	oldest, newest, err := db.Writer.BulkPositions(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, oldest)
 	require.Equal(t, oldest, newest)

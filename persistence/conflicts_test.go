@@ -100,7 +100,7 @@ func TestTheInboxKeepsTheDedupeWindow(t *testing.T) {
 					}
 				}
 				var seen []event.Waiting
-				n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Started: true}, &seen))
+				n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.StartOutcome{Started: true}, &seen))
 				require.NoError(t, err)
 				if lane == event.LaneBulk {
 					for range events { // one event of a key at a time
@@ -132,7 +132,7 @@ func TestAnEventBeforeItsOwnersWindowIsBuried(t *testing.T) {
 	require.NoError(t, err)
 	d.process(sameKey(first, 20*time.Minute), parsed())
 	var seen []event.Waiting
-	_, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.Settled{Dead: &event.Failure{
+	_, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, all(event.StartOutcome{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Attempts: 1, At: noon,
 	}}, &seen))
 	require.NoError(t, err)

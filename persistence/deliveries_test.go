@@ -59,7 +59,7 @@ func upTo(n int) func([]int64) []int {
 	return func(ids []int64) []int { return slices.Repeat([]int{n}, len(ids)) }
 }
 
-func (d *database) settle(settled ...delivery.Settled) []delivery.Transition {
+func (d *database) settle(settled ...delivery.Outcome) []delivery.Transition {
 	d.t.Helper()
 	turns, err := d.Outbox.Settle(d.t.Context(), settled)
 	require.NoError(d.t, err)
@@ -67,13 +67,13 @@ func (d *database) settle(settled ...delivery.Settled) []delivery.Transition {
 }
 
 // became returns the outcome of an attempt.
-func became(j delivery.Job, kind delivery.Kind, code string) delivery.Settled {
-	return delivery.Settled{
+func became(j delivery.Job, kind delivery.Kind, code string) delivery.Outcome {
+	return delivery.Outcome{
 		Job: j, Result: delivery.Result{Kind: kind, Code: code, At: time.Now(), Took: 7 * time.Millisecond}, DueAt: time.Now(),
 	}
 }
 
-func each(jobs []delivery.Job, kind delivery.Kind, code string) (settled []delivery.Settled) {
+func each(jobs []delivery.Job, kind delivery.Kind, code string) (settled []delivery.Outcome) {
 	for _, j := range jobs {
 		settled = append(settled, became(j, kind, code))
 	}
@@ -662,9 +662,9 @@ func TestFirstSuccessesAreSettledTogether(t *testing.T) {
 	db.exec(`UPDATE delivery_queue SET due_at = now() - interval '1 s' WHERE event_id = $1`, jobs[0].EventID)
 	db.exec(`UPDATE delivery_queue SET generation = 1 WHERE event_id = $1`, jobs[1].EventID)
 	db.exec(`UPDATE delivery_queue SET attempts = 1 WHERE event_id = $1`, jobs[2].EventID)
-	var all []delivery.Settled
+	var all []delivery.Outcome
 	for _, j := range jobs {
-		all = append(all, delivery.Settled{Job: j, Result: delivery.Result{Kind: delivery.OK, Code: "200", At: time.Now()}})
+		all = append(all, delivery.Outcome{Job: j, Result: delivery.Result{Kind: delivery.OK, Code: "200", At: time.Now()}})
 	}
 	db.settle(all...)
 	require.Equal(t, 1, db.open(1), "what is sent again is another delivery")
@@ -682,7 +682,7 @@ func TestAFirstSuccessEndsTrouble(t *testing.T) {
 	db.queue(1, 1)
 	jobs := db.lease(10, 10)
 	db.exec(`UPDATE destination_states SET failures = 2, trouble_since = now(), trouble = 'x'`)
-	db.settle(delivery.Settled{Job: jobs[0], Result: delivery.Result{Kind: delivery.OK, Code: "200", At: time.Now()}})
+	db.settle(delivery.Outcome{Job: jobs[0], Result: delivery.Result{Kind: delivery.OK, Code: "200", At: time.Now()}})
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM destination_states WHERE failures = 0 AND trouble_since IS NULL`))
 	require.Equal(t, 0, db.open(1))
 }

@@ -193,7 +193,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 	near.destination(1, delivery.Destination{InFlight: 1000, Rate: &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}})
 	near.queue(1, 1000) // more than a slow machine can lease meanwhile
 	for _, lead := range []int{0, 50, 150, 350, 750} {
-		far.settle(delivery.Settled{
+		far.settle(delivery.Outcome{
 			Job: delivery.Job{
 				Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
 				DestinationID: 1, Lease: receipt().ID, Lead: time.Duration(lead) * time.Millisecond,
@@ -555,8 +555,8 @@ SELECT ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, 1, 'deli
 	require.NoError(t, err)
 	require.Less(t, partitions(), 7)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM deliveries`))
-	require.NoError(t, db.Outbox.KeepPartitions(ctx))
-	require.NoError(t, db.Outbox.KeepPartitions(ctx))
+	require.NoError(t, db.Outbox.CreatePartitions(ctx))
+	require.NoError(t, db.Outbox.CreatePartitions(ctx))
 	require.Equal(t, 7, partitions())
 }
 

@@ -41,8 +41,8 @@ func benchmarkDrain(b *testing.B, page int) {
 	b.ReportMetric(perEvent(cpuOf(b, db.backends()...)-postgres), "pg-µs/event")
 }
 
-func startAll(_ context.Context, rows []event.Waiting) []event.Settled {
-	settled := make([]event.Settled, len(rows))
+func startAll(_ context.Context, rows []event.Waiting) []event.StartOutcome {
+	settled := make([]event.StartOutcome, len(rows))
 	for i := range settled {
 		settled[i].Started = true
 	}

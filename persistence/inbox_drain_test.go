@@ -26,10 +26,10 @@ func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
 }
 
 // all settles every row with the same result.
-func all(s event.Settled, seen *[]event.Waiting) func(context.Context, []event.Waiting) []event.Settled {
-	return func(_ context.Context, rows []event.Waiting) []event.Settled {
+func all(s event.StartOutcome, seen *[]event.Waiting) func(context.Context, []event.Waiting) []event.StartOutcome {
+	return func(_ context.Context, rows []event.Waiting) []event.StartOutcome {
 		*seen = append(*seen, rows...)
-		return slices.Repeat([]event.Settled{s}, len(rows))
+		return slices.Repeat([]event.StartOutcome{s}, len(rows))
 	}
 }
 
@@ -40,14 +40,14 @@ func TestDrainGivesWhatWasSpooled(t *testing.T) {
 	receipts := d.spool(event.LaneOverflow, 3)
 	d.spool(event.LaneBulk, 1)
 	var seen []event.Waiting
-	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	for i, w := range seen {
 		require.Equal(t, receipts[i], w.Receipt)
 	}
 	require.Equal(t, body, seen[0].Body)
-	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, "bulk", value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
@@ -60,11 +60,11 @@ func TestDrainLocksWhatItGives(t *testing.T) {
 	d.spool(event.LaneOverflow, 2)
 	dying, die := context.WithCancel(t.Context())
 	var others []event.Waiting
-	_, err := d.Inbox.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
-		_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &others))
+	_, err := d.Inbox.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.StartOutcome {
+		_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{}, &others))
 		require.NoError(t, err)
 		die()
-		return []event.Settled{{Started: true}}
+		return []event.StartOutcome{{Started: true}}
 	})
 	require.Error(t, err)
 	require.Len(t, others, 1, "only unlocked rows")
@@ -77,7 +77,7 @@ func TestDrainPostpones(t *testing.T) {
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 1)
 	var seen []event.Waiting
-	later := event.Settled{Error: "Temporal is away", Retry: time.Hour}
+	later := event.StartOutcome{Error: "Temporal is away", Retry: time.Hour}
 	for want := 1; want >= 0; want-- {
 		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(later, &seen))
 		require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestDrainBuries(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	r := d.spool(event.LaneOverflow, 1)[0]
-	dead := event.Settled{Dead: &event.Failure{
+	dead := event.StartOutcome{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: "too large", Attempts: 1, At: noon,
 	}}
 	bury := func() {
@@ -209,7 +209,7 @@ func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
 			require.Equal(t, "malformed_receipt", event.CodeOf(b[0].Reason))
 			require.Equal(t, first.ID, b[0].Receipt.ID)
 			var seen []event.Waiting
-			n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+			n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
 			require.NoError(t, err)
 			require.Equal(t, 7, n)
 			require.Len(t, seen, len(good))

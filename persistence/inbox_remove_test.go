@@ -31,7 +31,7 @@ func TestForgetTakesOutWhatIsNamed(t *testing.T) {
 	require.Equal(t, []string{"acme", "acme"}, d.forget(receipts[0], receipts[1], redelivery, receipt()))
 	require.Empty(t, d.forget(receipts[0], redelivery))
 	var left []event.Waiting
-	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &left))
+	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{}, &left))
 	require.NoError(t, err)
 	require.Len(t, left, 2)
 	require.Equal(t, receipts[2], left[0].Receipt)
@@ -43,9 +43,9 @@ func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 2)
-	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
+	_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.StartOutcome {
 		require.Len(t, d.forget(receipts...), 1)
-		return []event.Settled{{Error: "Temporal is away", Retry: time.Hour}}
+		return []event.StartOutcome{{Error: "Temporal is away", Retry: time.Hour}}
 	})
 	require.NoError(t, err)
 	w, err := d.Inbox.WaitingEvent(t.Context(), receipts[0].ID)
@@ -63,16 +63,16 @@ func TestSpoolLateKeepsTheDrainAway(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, stored)
 	var seen []event.Waiting
-	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Zero(t, n)
 	w, err := d.Inbox.WaitingEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, r, w.Receipt)
-	require.True(t, w.Reject)
+	require.True(t, w.RejectRedelivery)
 	require.WithinDuration(t, time.Now().Add(time.Hour), w.DueAt, time.Minute)
 	d.exec(`UPDATE inbox SET due_at = now()`)
-	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 }

@@ -134,7 +134,7 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	working.Wait()
 	var seen []event.Waiting
 	d.spool(event.LaneOverflow, 3)
-	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	require.Equal(t, workers*events*3, value[int](d, `SELECT count(*) FROM events WHERE status = 'processed'`)+

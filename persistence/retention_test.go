@@ -33,11 +33,11 @@ func (d *database) ended() {
 }
 
 // purge removes all that is old enough, as if every event had been processed when it was received.
-func (d *database) purge(kept retention.Kept, before time.Time) (total int64) {
+func (d *database) purge(kind retention.Kind, before time.Time) (total int64) {
 	d.t.Helper()
 	d.ended()
 	for {
-		n, err := d.Upkeep.PurgeBatch(d.t.Context(), kept, before)
+		n, err := d.Upkeep.PurgeBatch(d.t.Context(), kind, before)
 		require.NoError(d.t, err)
 		total += n
 		if n == 0 {
@@ -254,8 +254,8 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 		db.process(receiptAt(noon.Add(-time.Hour)), parsed())
 	}
 	db.ended()
-	for want, kept := range []retention.Kept{retention.Errors, retention.Events} {
-		_, err := db.Upkeep.PurgeBatchBy(t.Context(), kept, noon, ada)
+	for want, kind := range []retention.Kind{retention.Errors, retention.Events} {
+		_, err := db.Upkeep.PurgeBatchBy(t.Context(), kind, noon, ada)
 		require.NoError(t, err)
 		require.Len(t, db.audit(), want)
 	}

@@ -410,7 +410,7 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	messages, _, err := db.Subscriptions.Messages(ctx, []string{jobs[0].EventID}, 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, body, messages[r.ID].Body)
-	_, err = db.Outbox.Settle(ctx, []delivery.Settled{{Job: jobs[0], Result: delivery.Result{Code: "200", At: time.Now()}}})
+	_, err = db.Outbox.Settle(ctx, []delivery.Outcome{{Job: jobs[0], Result: delivery.Result{Code: "200", At: time.Now()}}})
 	require.NoError(t, err)
 	db.mustProcess(r, p)
 	of, err := db.Outbox.DeliveriesOf(ctx, r.ID)

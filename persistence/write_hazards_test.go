@@ -193,7 +193,7 @@ func TestDrainBuriesNoConflictWithoutATrace(t *testing.T) {
 	other.Fingerprint = "sha256:b"
 	_, err := db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, other, body, false)
 	require.NoError(t, err)
-	dead := event.Settled{Dead: &event.Failure{
+	dead := event.StartOutcome{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: "too large", Attempts: 1, At: noon,
 	}}
 	var seen []event.Waiting

@@ -70,7 +70,7 @@ func newCatalogue(all []entry) (*Catalogue, error) {
 		name := e.written.Name
 		c.providers[name] = e
 		for _, path := range e.paths {
-			if other, taken := claimed[path.Shape()]; taken {
+			if other, exists := claimed[path.Shape()]; exists {
 				errs = append(errs, &definition.Error{
 					File: name + ".yaml", Field: "paths", Reason: fmt.Sprintf("%q is also a path of %s", path.Template, other),
 				})
@@ -143,7 +143,7 @@ func (c *Catalogue) SecretNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// secretNames returns those of a definition's schemes and handshakes.
+// secretNames returns the names of the secrets of a definition's schemes and handshakes.
 func secretNames(d *definition.Definition, paths []auth.Path) []string {
 	var p definition.Problems // reported when the definition is compiled
 	names := auth.New(&p, d.Auth, d.Secrets, paths).SecretNames()

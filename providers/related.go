@@ -55,7 +55,7 @@ func (p *Provider) Kinds() (names []string, isOpen bool) {
 	return slices.Compact(names), isOpen
 }
 
-// entityRules returns those of all event types.
+// entityRules returns the entity rules of all event types.
 func (p *Provider) entityRules() []definition.Entity {
 	rules := slices.Clone(p.written.Entities)
 	for _, o := range p.written.Overrides {

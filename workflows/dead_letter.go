@@ -38,8 +38,8 @@ func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded 
 	if err != nil || recorded.Decision != nil || recorded.DuplicateOf != "" {
 		return recorded, err // err is set only if an operator fails the activity manually
 	}
-	if recorded.Owner != "" && isVersioned(ctx, versionFailAsOwner) {
-		becomes(ctx, &in.receipt, recorded.Owner)
+	if recorded.Owner != "" && hasChange(ctx, versionFailAsOwner) {
+		assignTo(ctx, &in.receipt, recorded.Owner)
 	}
 	reportDeadLetter(ctx, in.receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message

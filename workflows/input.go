@@ -24,7 +24,7 @@ type call struct {
 
 func inputOf(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) input {
 	size := len(body.Payload().GetData()) + len(receipt.Root)
-	return input{receipt: receipt, body: body, large: size > activities.LargeInput && isVersioned(ctx, versionLargeEvents)}
+	return input{receipt: receipt, body: body, large: size > activities.LargeInput && hasChange(ctx, versionLargeEvents)}
 }
 
 // small returns the receipt without the part that may be large.
@@ -59,7 +59,7 @@ func (in input) record(ctx workflow.Context, f event.Failure) call {
 	if in.large {
 		return call{do.RecordLargeDeadLetter, []any{in.small(), f}}
 	}
-	if !isVersioned(ctx, versionNameDeadLetter) {
+	if !hasChange(ctx, versionNameDeadLetter) {
 		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
 	}
 	return call{do.RecordDeadLetter, []any{in.receipt, f, in.body, true}}

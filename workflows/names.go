@@ -25,8 +25,8 @@ const (
 	TypeImportPages        = "ImportPages"
 	// TypeDestinationFailing escalates the failure of a destination.
 	TypeDestinationFailing = "DestinationFailing"
-	// formerDestinationFailing is its name until November 2026: runs that began then have it, and processes of that time start it.
-	// It can go once no such run is open or kept as a recorded history.
+	// formerDestinationFailing is its name before November 2026: older runs have it, and older processes still start it. It can go
+	// once no such run is open or kept as a recorded history.
 	formerDestinationFailing = "ReceiverInTrouble"
 	// TypeRedriveDue runs due automatic redrives; started by a schedule.
 	TypeRedriveDue = "RedriveDue"

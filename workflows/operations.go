@@ -18,7 +18,7 @@ const (
 	pausedPollInterval = time.Minute
 )
 
-// operate provides the activity names of operations, and former those that some of them had before.
+// operate provides the activity names of operations, former the names that some of them had in earlier releases.
 var (
 	operate *operations.Activities
 	former  *operations.FormerNames
@@ -27,19 +27,19 @@ var (
 // RebuildEntities runs one rebuild, page by page.
 func RebuildEntities(ctx workflow.Context, id string) (operation.Rebuild, error) {
 	return workThrough(ctx, pagedOperation{operation.KindRebuild, operate.RebuildPage, operate.CancelRebuild}, id,
-		restOf[operation.Rebuild])
+		afterPageOf[operation.Rebuild])
 }
 
 // ResendDeliveries runs one resend, page by page.
 func ResendDeliveries(ctx workflow.Context, id string) (operation.Resend, error) {
 	return workThrough(ctx, pagedOperation{operation.KindResend, operate.ResendPage, operate.CancelResend}, id,
-		restOf[operation.Resend])
+		afterPageOf[operation.Resend])
 }
 
 // ImportPages runs one import, page by page.
 func ImportPages(ctx workflow.Context, id string) (operation.Import, error) {
 	return workThrough(ctx, pagedOperation{operation.KindImport, operate.ImportPage, operate.CancelImport}, id,
-		restOf[operation.Import])
+		afterPageOf[operation.Import])
 }
 
 // pagedOperation is an operation that works in pages. Its row in the database has its state; a signal only shortens the wait for
@@ -49,26 +49,26 @@ type pagedOperation struct {
 	page, cancel any // activities with the ID as their argument
 }
 
-// rest says what follows a page: nothing if it was the last, else the pause before the next one.
-type rest struct {
+// afterPage says what follows a page: the end of the operation, or another page after a pause.
+type afterPage struct {
 	ended bool
 	pause time.Duration
 }
 
-// restOf returns the rest for operations that wait only while they are paused.
-func restOf[T operation.Any](o T) rest {
+// afterPageOf is for operations that wait only while they are paused.
+func afterPageOf[T operation.Any](o T) afterPage {
 	switch state := o.Common().State; {
 	case state.Ended():
-		return rest{ended: true}
+		return afterPage{ended: true}
 	case state == operation.Paused:
-		return rest{pause: pausedPollInterval}
+		return afterPage{pause: pausedPollInterval}
 	default:
-		return rest{}
+		return afterPage{}
 	}
 }
 
 // workThrough runs an operation to its end.
-func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, restAfter func(T) rest) (page T, err error) {
+func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, after func(T) afterPage) (page T, err error) {
 	changed := workflow.GetSignalChannel(ctx, OperationSignal(o.kind))
 	for n := 0; !isLong(ctx, n); n++ {
 		for changed.ReceiveAsync(nil) { // the page reads the row anyway
@@ -77,22 +77,22 @@ func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, restA
 		err := workflow.ExecuteActivity(withOperationOptions(ctx, "page"), o.page, id).Get(ctx, &page)
 		switch {
 		case ctx.Err() != nil:
-			return page, abandon(ctx, o, id)
+			return page, cancelOperation(ctx, o, id)
 		case err != nil:
 			return page, err // only if an operator fails the activity manually
 		}
-		rest := restAfter(page)
-		if rest.ended {
+		then := after(page)
+		if then.ended {
 			return page, nil
 		}
-		if rest.pause > 0 {
-			changed.ReceiveWithTimeout(ctx, rest.pause, nil)
+		if then.pause > 0 {
+			changed.ReceiveWithTimeout(ctx, then.pause, nil)
 		}
 	}
 	for changed.ReceiveAsync(nil) { // the next run reads the row first
 	}
 	if err = continueAsNew(ctx, OperationType(o.kind), id); temporal.IsCanceledError(err) {
-		return page, abandon(ctx, o, id)
+		return page, cancelOperation(ctx, o, id)
 	}
 	return page, err
 }
@@ -105,14 +105,14 @@ func isLong(ctx workflow.Context, n int) bool {
 // continueAsNew returns the error that continues a run as new, or the cancellation error if the run was canceled, since the
 // next run would not be canceled.
 func continueAsNew(ctx workflow.Context, workflowType string, arg any) error {
-	if ctx.Err() != nil && isVersioned(ctx, versionKeepCancel) {
+	if ctx.Err() != nil && hasChange(ctx, versionKeepCancel) {
 		return ctx.Err()
 	}
 	return workflow.NewContinueAsNewError(ctx, workflowType, arg)
 }
 
-// abandon cancels an operation whose workflow was canceled in Temporal.
-func abandon(ctx workflow.Context, o pagedOperation, id string) error {
+// cancelOperation cancels an operation whose workflow was canceled in Temporal.
+func cancelOperation(ctx workflow.Context, o pagedOperation, id string) error {
 	canceled := ctx.Err()
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

@@ -11,16 +11,16 @@ import (
 // BatchResult is the result of a batch.
 type BatchResult = activities.BatchResult
 
-// ProcessBatch processes events of the bulk lane, up to limit in each transaction. The activity takes the events from the
-// inbox, where they stay until the transaction commits. So no events are lost if a run fails, is terminated or is reset; a new
-// attempt claims whatever is in the inbox by then.
+// ProcessBatch processes events of the bulk lane, up to limit in each transaction. The activity claims events in the inbox; they
+// stay there until the transaction commits. So no events are lost if a run fails, is terminated or is reset; a new attempt claims
+// whatever is in the inbox by then.
 //
 // The result of the run has only counts; the result of the activity lists the events.
 func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 	started := workflow.Now(ctx)
 	var result BatchResult
 	batch := step{
-		name: event.StepBatch, about: "parse, persist and upsert of a batch",
+		name: event.StepBatch, summary: "parse, persist and upsert of a batch",
 		policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID,
 	}
 	if failed := batch.run(ctx, &result, call{do.ProcessInboxBatch, []any{limit}}); failed != nil {

@@ -43,7 +43,7 @@ func (r ProcessResult) decided(v *event.Decision) ProcessResult {
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)
-	if result.rescues && takesOver(ctx, &in.receipt, result.Owner) {
+	if result.rescues && takeOver(ctx, &in.receipt, result.Owner) {
 		result, parsed, failed = process(ctx, &in)
 	}
 	if failed != nil {
@@ -99,8 +99,8 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	return result, parsed, failed
 }
 
-// showUpsert adds the upsert step to the history if the persist step has done it. It only makes the entities visible, so it
-// isn't retried. Workers of earlier releases didn't return entities.
+// showUpsert adds the upsert step to the history if the persist step has already upserted the entities. It only makes the
+// entities visible, so it isn't retried. Workers of earlier releases didn't return entities.
 func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	if len(persisted.Entities) == 0 {
 		return
@@ -114,24 +114,24 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID}
 	failed = s.run(ctx, &parsed, in.parse())
 	if failed == nil && parsed.Large {
-		in.large, parsed = isVersioned(ctx, versionLargeChanges), event.Parsed{}
+		in.large, parsed = hasChange(ctx, versionLargeChanges), event.Parsed{}
 		failed = s.run(ctx, &parsed, in.parse())
 	}
 	return parsed, failed
 }
 
-// takesOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if
+// takeOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if
 // Temporal still has that event's run.
-func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
-	if !isVersioned(ctx, versionTakeOver) {
+func takeOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
+	if !hasChange(ctx, versionTakeOver) {
 		return false
 	}
-	becomes(ctx, receipt, owner)
+	assignTo(ctx, receipt, owner)
 	return true
 }
 
-// becomes assigns the run to another event, also in its memo.
-func becomes(ctx workflow.Context, receipt *event.Receipt, owner string) {
+// assignTo assigns the run to another event, also in its memo.
+func assignTo(ctx workflow.Context, receipt *event.Receipt, owner string) {
 	receipt.ID = owner
 	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // fails only if a string can't be encoded
 }

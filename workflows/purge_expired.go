@@ -22,41 +22,40 @@ var upkeep *operations.Upkeep
 const archiveTimeout = 30 * time.Minute
 
 // purgeOrder puts archived kinds last.
-func purgeOrder(ctx workflow.Context) []retention.Kept {
+func purgeOrder(ctx workflow.Context) []retention.Kind {
 	all := retention.All()
-	if !isVersioned(ctx, versionPurgeArchivedLast) {
+	if !hasChange(ctx, versionPurgeArchivedLast) {
 		return all
 	}
-	archived := slices.DeleteFunc(slices.Clone(all), func(k retention.Kept) bool { return !isArchived(k) })
+	archived := slices.DeleteFunc(slices.Clone(all), func(k retention.Kind) bool { return !isArchived(k) })
 	return append(slices.DeleteFunc(all, isArchived), archived...)
 }
 
-func isArchived(k retention.Kept) bool { return k == retention.Events || k == retention.DeadLetters }
+func isArchived(k retention.Kind) bool { return k == retention.Events || k == retention.DeadLetters }
 
 // PurgeExpired deletes expired data, one kind at a time. A schedule starts it. The result has the number of deletions. It
 // returns the first error, but still purges the other kinds.
-func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, failed error) {
-	removed = map[retention.Kept]int64{}
-	for _, kept := range purgeOrder(ctx) {
-		if kept == retention.Changes &&
-			!isVersioned(ctx, versionPurgeChanges) {
+func PurgeExpired(ctx workflow.Context) (removed map[retention.Kind]int64, failed error) {
+	removed = map[retention.Kind]int64{}
+	for _, kind := range purgeOrder(ctx) {
+		if kind == retention.Changes && !hasChange(ctx, versionPurgeChanges) {
 			continue
 		}
-		n, err := purgeKept(ctx, kept)
-		removed[kept] = n
+		n, err := purgeKind(ctx, kind)
+		removed[kind] = n
 		failed = cmp.Or(failed, err)
 	}
 	return removed, failed
 }
 
-func purgeKept(ctx workflow.Context, kept retention.Kept) (removed int64, err error) {
-	activityCtx := withOperationOptions(ctx, "purge "+string(kept))
-	if isArchived(kept) {
+func purgeKind(ctx workflow.Context, kind retention.Kind) (removed int64, err error) {
+	activityCtx := withOperationOptions(ctx, "purge "+string(kind))
+	if isArchived(kind) {
 		activityCtx = workflow.WithScheduleToCloseTimeout(activityCtx, archiveTimeout)
 	}
 	for range purgePages {
 		var page operations.PurgePage
-		if err := workflow.ExecuteActivity(activityCtx, upkeep.PurgeExpired, kept).Get(ctx, &page); err != nil {
+		if err := workflow.ExecuteActivity(activityCtx, upkeep.PurgeExpired, kind).Get(ctx, &page); err != nil {
 			return removed, err
 		}
 		if removed += page.Removed; page.Drained {

@@ -14,23 +14,23 @@ const settlingPollInterval = 5 * time.Second
 // RedriveDeadLetters runs one bulk redrive, page by page, until every run that it started has ended.
 func RedriveDeadLetters(ctx workflow.Context, id string) (operation.Redrive, error) {
 	of := pagedOperation{operation.KindRedrive, operate.RedrivePage, operate.CancelRedrive}
-	page, err := workThrough(ctx, of, id, restOfRedrive)
+	page, err := workThrough(ctx, of, id, afterRedrivePage)
 	if err != nil {
 		return operation.Redrive{}, err
 	}
 	return page.Redrive, nil
 }
 
-func restOfRedrive(page operation.RedriveProgress) rest {
+func afterRedrivePage(page operation.RedriveProgress) afterPage {
 	switch {
 	case page.Settled:
-		return rest{ended: true}
+		return afterPage{ended: true}
 	case page.Redrive.State == operation.Paused:
-		return rest{pause: pausedPollInterval}
+		return afterPage{pause: pausedPollInterval}
 	case page.Redrive.State != operation.Running || page.Drained:
-		return rest{pause: settlingPollInterval}
+		return afterPage{pause: settlingPollInterval}
 	default:
-		return rest{}
+		return afterPage{}
 	}
 }
 

@@ -133,7 +133,9 @@ func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
 //   - the first one ever looks back a week
 func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 	const week = 7 * 24 * time.Hour
-	ago := func(d time.Duration) operation.Unswept { return operation.Unswept{Count: 1, Since: time.Now().Add(-d)} }
+	ago := func(d time.Duration) operation.Unswept {
+		return operation.Unswept{Skipped: 1, SkippedSince: time.Now().Add(-d)}
+	}
 	for name, c := range map[string]struct {
 		last  time.Duration // ago; 0: there was none
 		over  operation.Unswept
@@ -157,10 +159,10 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			}
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
 				return len(p.Token) == 0 && p.Since.Sub(since).Abs() < time.Second
-			})).Return(operation.SweptPage{DeadLetters: 2, Next: []byte("next"), Unswept: operation.Unswept{Count: 1, Since: now}}, nil).Once()
+			})).Return(operation.SweptPage{DeadLetters: 2, Next: []byte("next"), Unswept: operation.Unswept{Skipped: 1, SkippedSince: now}}, nil).Once()
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
 				return string(p.Token) == "next"
-			})).Return(operation.SweptPage{DeadLetters: 1, Unswept: operation.Unswept{Count: 2, Since: since}}, nil).Once()
+			})).Return(operation.SweptPage{DeadLetters: 1, Unswept: operation.Unswept{Skipped: 2, SkippedSince: since}}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
@@ -171,8 +173,8 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			require.NoError(t, env.GetWorkflowResult(&result))
 			require.Equal(t, 3, result.DeadLetters)
 			require.Equal(t, 4, result.Released)
-			require.Equal(t, 3, result.Count)
-			require.WithinDuration(t, since, result.Since, time.Second)
+			require.Equal(t, 3, result.Skipped)
+			require.WithinDuration(t, since, result.SkippedSince, time.Second)
 			require.Equal(t, map[string]int{"slow": 1}, result.Stuck)
 			env.AssertExpectations(t)
 		})
@@ -194,22 +196,22 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 			env.AssertExpectations(t)
 			var again *workflow.ContinueAsNewError
 			require.ErrorAs(t, env.GetWorkflowError(), &again)
-			var begun workflows.BegunSweep
-			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &begun))
-			require.Equal(t, "next", string(begun.Page.Token))
+			var state workflows.SweepState
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
+			require.Equal(t, "next", string(state.Page.Token))
 
 			env = pagedOperation(t)
-			env.OnActivity("SweepClosedRuns", mock.Anything, begun.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
+			env.OnActivity("SweepClosedRuns", mock.Anything, state.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
-			env.OnActivity("SweepOpenRuns", mock.Anything, begun.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
+			env.OnActivity("SweepOpenRuns", mock.Anything, state.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil).Once()
 			env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil).Once()
-			env.ExecuteWorkflow(again.WorkflowType.Name, &begun)
+			env.ExecuteWorkflow(again.WorkflowType.Name, &state)
 			require.NoError(t, env.GetWorkflowError())
 			var result workflows.SweepResult
 			require.NoError(t, env.GetWorkflowResult(&result))
 			require.Equal(t, pages+2, result.DeadLetters)
-			require.Equal(t, begun.Page.Until, result.Until)
+			require.Equal(t, state.Page.Until, result.Until)
 			env.AssertExpectations(t)
 		})
 	}

@@ -40,10 +40,10 @@ func report(ctx workflow.Context, r event.Receipt, eventType, outcome string) ti
 }
 
 func reportBatch(ctx workflow.Context, r BatchResult, took time.Duration) {
-	if r.Taken == 0 {
+	if r.Claimed == 0 {
 		return
 	}
 	workflow.GetLogger(ctx).Info("batch.processed",
-		"events", r.Taken, "processed", r.Processed, "ignored", r.Ignored, "duplicates", r.Duplicates, "left", r.Left,
+		"events", r.Claimed, "processed", r.Processed, "ignored", r.Ignored, "duplicates", r.Duplicates, "left", r.Left,
 		"workflow_id", workflow.GetInfo(ctx).WorkflowExecution.ID, "duration_ms", took.Milliseconds())
 }

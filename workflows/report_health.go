@@ -44,8 +44,8 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 	return sent, temporal.NewApplicationError("no channel accepted the report: "+sent.Error, "ReportNotSent")
 }
 
-// Notify reports new failures to operators. A schedule starts it and skips it while the previous run is open. The activity marks
-// reported failures, so that a crash neither loses nor repeats them endlessly.
+// Notify reports new failures to operators. A schedule starts it and skips it while the previous run is open. The activity claims
+// failures before it sends them, so that a crash loses none and doesn't repeat them endlessly.
 func Notify(ctx workflow.Context) (operations.Digest, error) {
 	var digest operations.Digest
 	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "digest"), 0) // sending doesn't heartbeat

@@ -20,14 +20,14 @@ import (
 // that an outage of days uses up no attempts.
 type step struct {
 	name    event.Step
-	about   string // summary of the local activity; default: name
+	summary string // summary of the local activity; default: name
 	policy  event.Policy
 	eventID string
 }
 
 // run executes the step until it succeeds or its policy is exhausted; nil means success.
 func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
-	activityCtx := withLocalOptions(ctx, cmp.Or(s.about, string(s.name)))
+	activityCtx := withLocalOptions(ctx, cmp.Or(s.summary, string(s.name)))
 	err := workflow.ExecuteLocalActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
 	for counted := 0; err != nil; {
 		class := classOf(err)

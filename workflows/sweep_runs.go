@@ -38,8 +38,8 @@ type SweepResult struct {
 	Signaled int `json:"woken"`
 }
 
-// BegunSweep is the state of a sweep that continues as new.
-type BegunSweep struct {
+// SweepState is the state of a sweep that continues as new.
+type SweepState struct {
 	Page   operation.SweepPage `json:"page"`
 	Result SweepResult         `json:"result"`
 }
@@ -47,19 +47,19 @@ type BegunSweep struct {
 // SweepRuns handles runs that can't report their own state: terminated or timed-out runs without a dead letter, and runs whose
 // workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, and dead letters of an interrupted
 // replay.
-func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
-	if begun == nil { // started by the schedule
-		begun = &BegunSweep{}
-		if err := begun.begin(ctx); err != nil {
-			return begun.Result, err
+func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
+	if state == nil { // started by the schedule
+		state = &SweepState{}
+		if err := state.start(ctx); err != nil {
+			return state.Result, err
 		}
 	}
-	if err := begun.sweepClosed(ctx); err != nil {
-		return begun.Result, err
+	if err := state.sweepClosed(ctx); err != nil {
+		return state.Result, err
 	}
-	result := begun.Result
+	result := state.Result
 	before := result.Until.Add(-sweepOpenAfter)
-	if isVersioned(ctx, versionSweepUnfinished) {
+	if hasChange(ctx, versionSweepUnfinished) {
 		if err := sweepUnfinished(ctx, operation.RowPage{
 			After: cmp.Or(result.UnfinishedAfter, event.FirstIDAt(time.Time{})), Before: event.FirstIDAt(before),
 		}, &result); err != nil {
@@ -80,52 +80,52 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 }
 
 // sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one
-// skipped runs, up to a week back. The reason, such as a missing payload key, may have been fixed since.
+// skipped runs, up to a week back: what made it skip them, such as a missing payload key, may have been fixed since.
 func sweepSince(last SweepResult, now time.Time) time.Time {
 	since, first := last.Until.Add(-sweepOverlap), now.Add(-firstSweep)
 	switch {
 	case last.Until.IsZero():
 		return first
-	case last.Count == 0 || last.Since.After(since) || first.After(since):
+	case last.Skipped == 0 || last.SkippedSince.After(since) || first.After(since):
 		return since
-	case last.Since.Before(first):
+	case last.SkippedSince.Before(first):
 		return first
 	default:
-		return last.Since
+		return last.SkippedSince
 	}
 }
 
-// begin sets the first page. Only the first run of a sweep gets the result of the last sweep.
-func (b *BegunSweep) begin(ctx workflow.Context) error {
-	b.Result.Until = workflow.Now(ctx).UTC()
+// start sets the first page. Only the first run of a sweep gets the result of the last sweep.
+func (s *SweepState) start(ctx workflow.Context) error {
+	s.Result.Until = workflow.Now(ctx).UTC()
 	var last SweepResult
 	if workflow.HasLastCompletionResult(ctx) {
 		if err := workflow.GetLastCompletionResult(ctx, &last); err != nil {
 			return err
 		}
 	}
-	b.Result.UnfinishedAfter = last.UnfinishedAfter
-	b.Page = operation.SweepPage{Since: sweepSince(last, b.Result.Until), Until: b.Result.Until}
+	s.Result.UnfinishedAfter = last.UnfinishedAfter
+	s.Page = operation.SweepPage{Since: sweepSince(last, s.Result.Until), Until: s.Result.Until}
 	return nil
 }
 
-// sweepClosed sweeps page by page, so that a mass termination doesn't overload one activity, and continues as new before its
-// history grows too long.
-func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
+// sweepClosed handles closed runs page by page, so that a mass termination doesn't overload one activity, and continues as new
+// before its history grows too long.
+func (s *SweepState) sweepClosed(ctx workflow.Context) error {
 	for n := 1; ; n++ {
 		var swept operation.SweptPage
-		err := workflow.ExecuteActivity(withOperationOptions(ctx, "closed runs"), operate.SweepClosedRuns, b.Page).Get(ctx, &swept)
+		err := workflow.ExecuteActivity(withOperationOptions(ctx, "closed runs"), operate.SweepClosedRuns, s.Page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}
-		b.Result.DeadLetters += swept.DeadLetters
-		b.Result.Add(swept.Count, swept.Since)
-		b.Page.Token = swept.Next
+		s.Result.DeadLetters += swept.DeadLetters
+		s.Result.Add(swept.Skipped, swept.SkippedSince)
+		s.Page.Token = swept.Next
 		if len(swept.Next) == 0 {
 			return nil
 		}
-		if isLong(ctx, n) && isVersioned(ctx, versionContinueSweep) {
-			return continueAsNew(ctx, TypeSweepRuns, b)
+		if isLong(ctx, n) && hasChange(ctx, versionContinueSweep) {
+			return continueAsNew(ctx, TypeSweepRuns, s)
 		}
 	}
 }

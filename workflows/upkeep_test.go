@@ -23,7 +23,7 @@ import (
 
 // household is a store with data to purge and notifications to send, which fails as scripted.
 type household struct {
-	rows    map[retention.Kept]int64
+	rows    map[retention.Kind]int64
 	batches []error
 	alerts  []oversight.Alert
 	told    []oversight.Alert
@@ -36,14 +36,14 @@ type household struct {
 	// fails says that the run does.
 	fails bool
 	// bounds are for how long activities are tried.
-	bounds map[retention.Kept]time.Duration
+	bounds map[retention.Kind]time.Duration
 	// unwritable says why something cannot be purged now; nil is never.
-	unwritable func(retention.Kept) error
+	unwritable func(retention.Kind) error
 }
 
-func (h *household) PurgeBatch(ctx context.Context, kept retention.Kept, _ time.Time) (int64, error) {
+func (h *household) PurgeBatch(ctx context.Context, kind retention.Kind, _ time.Time) (int64, error) {
 	if h.bounds != nil {
-		h.bounds[kept] = activity.GetInfo(ctx).ScheduleToCloseTimeout
+		h.bounds[kind] = activity.GetInfo(ctx).ScheduleToCloseTimeout
 	}
 	if len(h.batches) > 0 {
 		err := h.batches[0]
@@ -51,12 +51,12 @@ func (h *household) PurgeBatch(ctx context.Context, kept retention.Kept, _ time.
 		return 0, err
 	}
 	if h.unwritable != nil {
-		if err := h.unwritable(kept); err != nil {
+		if err := h.unwritable(kind); err != nil {
 			return 0, err
 		}
 	}
-	n := min(h.rows[kept], 500)
-	h.rows[kept] -= n
+	n := min(h.rows[kind], 500)
+	h.rows[kind] -= n
 	return n, nil
 }
 
@@ -132,22 +132,22 @@ func (h *household) run(t *testing.T, workflow string, keep retention.Times, log
 // An archive that cannot be written stops nothing but what has to go there: what needs none goes first.
 func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
 	t.Parallel()
-	h := &household{rows: map[retention.Kept]int64{}}
-	for _, kept := range retention.All() {
-		h.rows[kept] = 1
+	h := &household{rows: map[retention.Kind]int64{}}
+	for _, kind := range retention.All() {
+		h.rows[kind] = 1
 	}
-	h.unwritable = func(kept retention.Kept) error {
-		if kept != retention.Events || h.rows[retention.Errors]+h.rows[retention.Audit]+h.rows[retention.Keys]+h.rows[retention.Changes] == 0 {
+	h.unwritable = func(kind retention.Kind) error {
+		if kind != retention.Events || h.rows[retention.Errors]+h.rows[retention.Audit]+h.rows[retention.Keys]+h.rows[retention.Changes] == 0 {
 			return nil
 		}
 		return errors.New("no space left in the archive")
 	}
 	keep := retention.Times{}
-	for _, kept := range retention.All() {
-		keep[kept] = time.Hour
+	for _, kind := range retention.All() {
+		keep[kind] = time.Hour
 	}
 	log := &sink{}
-	var removed map[retention.Kept]int64
+	var removed map[retention.Kind]int64
 	h.run(t, workflows.TypePurgeExpired, keep, log, &removed)
 	require.Len(t, removed, len(retention.All()))
 	require.Empty(t, log.entries)
@@ -160,13 +160,13 @@ func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
 func TestAPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	h := &household{
-		rows:    map[retention.Kept]int64{retention.Events: 1700, retention.Errors: 3, retention.Audit: 9, retention.Keys: 1},
+		rows:    map[retention.Kind]int64{retention.Events: 1700, retention.Errors: 3, retention.Audit: 9, retention.Keys: 1},
 		batches: []error{errOutage, errOutage},
 	}
 	log := &sink{}
-	var removed map[retention.Kept]int64
+	var removed map[retention.Kind]int64
 	h.run(t, workflows.TypePurgeExpired, retention.Times{retention.Events: time.Hour, retention.Errors: time.Hour}, log, &removed)
-	require.Equal(t, map[retention.Kept]int64{retention.Events: 1700, retention.Errors: 3, retention.Keys: 1,
+	require.Equal(t, map[retention.Kind]int64{retention.Events: 1700, retention.Errors: 3, retention.Keys: 1,
 		retention.Audit: 0, retention.DeadLetters: 0, retention.Changes: 0}, removed)
 	require.EqualValues(t, 9, h.rows[retention.Audit])
 	require.Len(t, log.entries, 2)
@@ -233,9 +233,9 @@ func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 // again. Dead letters are tried whatever becomes of events.
 func TestAPurgeEndsWhereAnArchiveIsAway(t *testing.T) {
 	t.Parallel()
-	h := &household{rows: map[retention.Kept]int64{retention.DeadLetters: 7}, fails: true, bounds: map[retention.Kept]time.Duration{}}
-	h.unwritable = func(kept retention.Kept) error {
-		if kept == retention.Events {
+	h := &household{rows: map[retention.Kind]int64{retention.DeadLetters: 7}, fails: true, bounds: map[retention.Kind]time.Duration{}}
+	h.unwritable = func(kind retention.Kind) error {
+		if kind == retention.Events {
 			return errOutage
 		}
 		return nil

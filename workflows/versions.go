@@ -5,7 +5,7 @@ import "go.temporal.io/sdk/workflow"
 // This file lists the changes to workflow code that open runs may replay across. A change that alters the commands of a
 // workflow gets a change ID here, with its reason. The workflow checks it where the change applies:
 //
-//	if !isVersioned(ctx, versionX) { … the old way … }
+//	if !hasChange(ctx, versionX) { … the old way … }
 //
 // Worker versioning doesn't make entries unnecessary: most installations don't use it, and auto-upgraded or reset runs replay on
 // another build.
@@ -59,13 +59,13 @@ const versionActivityNames = "activity-names"
 
 // named returns the activity under its present name, or under its former name for runs without versionActivityNames.
 func named(ctx workflow.Context, present, former any) any {
-	if isVersioned(ctx, versionActivityNames) {
+	if hasChange(ctx, versionActivityNames) {
 		return present
 	}
 	return former
 }
 
-// isVersioned reports whether the run has the change.
-func isVersioned(ctx workflow.Context, changeID string) bool {
+// hasChange reports whether the run has the change.
+func hasChange(ctx workflow.Context, changeID string) bool {
 	return workflow.GetVersion(ctx, changeID, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }

@@ -28,8 +28,8 @@ const (
 )
 
 // level orders the alerts during a failure.
-func (r alert) level() int {
-	switch r {
+func (a alert) level() int {
+	switch a {
 	case alertFailing:
 		return 1
 	case alertReminder:
@@ -64,7 +64,7 @@ func alertAt(since time.Time, disableAfter time.Duration, now time.Time) (alert,
 func outcomeOf(check operations.DestinationCheck, since time.Time) (outcome string, notify alert, over bool) {
 	c := check.Condition
 	switch {
-	case check.Gone:
+	case check.Deleted:
 		return "deleted", "", true
 	case c.State == delivery.DestinationDisabled && c.By == operations.SystemActor:
 		return "disabled", alertDisabled, true
@@ -80,14 +80,14 @@ func outcomeOf(check operations.DestinationCheck, since time.Time) (outcome stri
 }
 
 // alertText returns the message of an alert.
-func alertText(r alert, name string, c delivery.Condition, disableAfter time.Duration) string {
+func alertText(a alert, name string, c delivery.Condition, disableAfter time.Duration) string {
 	waits := fmt.Sprintf("%d deliveries pending", c.Waiting+c.Retrying)
 	switch {
-	case r == alertRecovered && c.State == delivery.DestinationPaused:
+	case a == alertRecovered && c.State == delivery.DestinationPaused:
 		return fmt.Sprintf("destination %s accepts deliveries again but is still paused; %s", name, waits)
-	case r == alertRecovered:
+	case a == alertRecovered:
 		return fmt.Sprintf("destination %s accepts deliveries again; %s", name, waits)
-	case r == alertDisabled:
+	case a == alertDisabled:
 		return fmt.Sprintf("destination %s is disabled: %s; %s", name, c.Reason, waits)
 	case c.FailingSince == nil:
 		return fmt.Sprintf("destination %s is failing; %s", name, waits)

@@ -64,13 +64,13 @@ func WatchDestination(ctx workflow.Context, in FailingDestination) (WatchResult,
 			return WatchResult{}, err
 		}
 		if outcome != "" {
-			return WatchResult{outcome, w.Since}, finish(ctx)
+			return WatchResult{outcome, w.Since}, awaitUpdateHandlers(ctx)
 		}
 		if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return w.updated }); err != nil {
 			return WatchResult{}, err
 		}
 	}
-	if err := finish(ctx); err != nil {
+	if err := awaitUpdateHandlers(ctx); err != nil {
 		return WatchResult{}, err
 	}
 	return WatchResult{}, continueAsNew(ctx, TypeDestinationFailing, w.FailingDestination)
@@ -156,7 +156,7 @@ func validateUpdate(u WatchUpdate) error {
 	return nil
 }
 
-// finish waits for running update handlers.
-func finish(ctx workflow.Context) error {
+// awaitUpdateHandlers waits for running update handlers.
+func awaitUpdateHandlers(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }

@@ -121,7 +121,7 @@ func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 		"resumed": func(env *inTrouble) {
 			env.check.Condition.FailingSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
 		},
-		"deleted": func(env *inTrouble) { env.check = operations.DestinationCheck{Gone: true} },
+		"deleted": func(env *inTrouble) { env.check = operations.DestinationCheck{Deleted: true} },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			env := newTrouble(t, 120*time.Hour)

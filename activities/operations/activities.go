@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// Activities are those of redrives, rebuilds and sweeps. Histories contain the names of its methods.
+// Activities has the activities of redrives, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
 	Starter      RunStarter
 	Runs         RunReader

@@ -27,8 +27,8 @@ type DestinationStore interface {
 
 // DestinationCheck is a snapshot of a destination.
 type DestinationCheck struct {
-	// Gone means that it was deleted; nothing else is set then.
-	Gone      bool               `json:"gone,omitempty"`
+	// Deleted means that nothing else is set.
+	Deleted   bool               `json:"gone,omitempty"`
 	Condition delivery.Condition `json:"condition"`
 	// DisableAfter is how long it may be failing before it is disabled.
 	DisableAfter event.Duration `json:"disable_after"`
@@ -39,7 +39,7 @@ type DestinationCheck struct {
 func (a *Activities) CheckDestination(ctx context.Context, destinationID int64) (check DestinationCheck, err error) {
 	d, err := a.Destinations.Destination(ctx, strconv.FormatInt(destinationID, 10))
 	if errors.Is(err, event.ErrNotFound) {
-		return DestinationCheck{Gone: true}, nil
+		return DestinationCheck{Deleted: true}, nil
 	}
 	if err != nil {
 		return check, err

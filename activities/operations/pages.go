@@ -18,7 +18,7 @@ type OperationStore[T operation.Any] interface {
 	Active(ctx context.Context) ([]string, error)
 }
 
-// ParsedStore stores operations that parse events: a rebuild those that are stored, an import those of its file.
+// ParsedStore stores operations that parse events: a rebuild parses stored events, an import the events of its file.
 type ParsedStore[T operation.Any] interface {
 	OperationStore[T]
 	// Page parses and writes the next n events or items, and advances past them.

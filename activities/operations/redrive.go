@@ -67,6 +67,9 @@ func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.Redr
 	return operation.RedriveProgress{Redrive: r, Drained: drained, Settled: settled}, err
 }
 
+// redrive survives a worker's death: rate and cursor are read from the redrive's row, and ClaimPage moves the cursor in the
+// transaction that claims the dead letters. When Temporal runs the activity again, redrive first starts what was claimed but not
+// started, and spaces all starts by the same rate. Before it claims, it checks the limit on open runs.
 func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err error) {
 	r, _, err := a.Redrives.Settle(ctx, id)
 	if err != nil || r.State.Ended() {

@@ -8,7 +8,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// ReportStore counts the events of a period, and what is waiting at its end.
+// ReportStore counts the events of a period, and the events that wait at its end.
 type ReportStore interface {
 	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 }

@@ -13,8 +13,8 @@ import (
 // maxDigestLines bounds the groups of failures in one message; the others are only counted.
 const maxDigestLines = 12
 
-// settleLimit bounds the write after a message.
-const settleLimit = 10 * time.Second
+// settleTimeout bounds the write after a message.
+const settleTimeout = 10 * time.Second
 
 // Digest is the result of one round of notifications.
 type Digest struct {
@@ -49,7 +49,7 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 		slog.WarnContext(ctx, "notification.failed", "error", digest.Error)
 	}
 	// The claim is settled even if this attempt's context has ended.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, sent > 0)
 }

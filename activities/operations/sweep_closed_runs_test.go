@@ -97,7 +97,7 @@ func TestARunInTroubleIsPassedOver(t *testing.T) {
 	log := &sink{}
 	swept := c.sweep(t, log)
 	require.Equal(t, []string{"of well", "of well, too"}, c.recorded)
-	require.Equal(t, operation.Unswept{Count: 2, Since: time.Unix(998, 0)}, swept.Unswept)
+	require.Equal(t, operation.Unswept{Skipped: 2, SkippedSince: time.Unix(998, 0)}, swept.Unswept)
 	alerts := map[string]bool{}
 	for _, e := range log.entries {
 		alerts[e.Code] = e.Alert

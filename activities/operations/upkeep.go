@@ -31,7 +31,7 @@ type Upkeep struct {
 // RetentionStore removes expired rows.
 type RetentionStore interface {
 	// PurgeBatch removes some rows of a kind from before a time; 0 means that none is left.
-	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
+	PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (int64, error)
 }
 
 // RunRetention is that of Temporal.
@@ -68,12 +68,12 @@ type PurgePage struct {
 
 // PurgeExpired removes expired rows batch by batch. After each batch it pauses for as long as the batch took, so that it never
 // uses more than half of one connection and leaves the rest to the events.
-func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (page PurgePage, err error) {
-	keep, err := u.keep(ctx, kept)
+func (u *Upkeep) PurgeExpired(ctx context.Context, kind retention.Kind) (page PurgePage, err error) {
+	keep, err := u.keep(ctx, kind)
 	if err != nil {
 		return page, err
 	}
-	before, ok := keep.Until(kept, time.Now())
+	before, ok := keep.Until(kind, time.Now())
 	if !ok {
 		return PurgePage{Drained: true}, nil
 	}
@@ -81,7 +81,7 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (page Pu
 	for time.Now().Before(end) {
 		activity.RecordHeartbeat(ctx, page.Removed)
 		begin := time.Now()
-		n, err := u.Retention.PurgeBatch(ctx, kept, before)
+		n, err := u.Retention.PurgeBatch(ctx, kind, before)
 		if err != nil {
 			return page, err
 		}
@@ -98,8 +98,8 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (page Pu
 }
 
 // keep is Keep, except that events outlast their runs.
-func (u *Upkeep) keep(ctx context.Context, kept retention.Kept) (retention.Times, error) {
-	if kept != retention.Events || u.Keep[kept] == 0 {
+func (u *Upkeep) keep(ctx context.Context, kind retention.Kind) (retention.Times, error) {
+	if kind != retention.Events || u.Keep[kind] == 0 {
 		return u.Keep, nil
 	}
 	ofRuns, err := u.Runs.Retention(ctx)

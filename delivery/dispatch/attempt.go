@@ -127,7 +127,7 @@ func (d *Dispatcher) returnToQueue(events []string, byEvent map[string][]prepare
 		result = readFailed(err, text)
 		slog.Warn("dispatch.read_failed", "error", err.Error())
 	}
-	var back []outcome
+	var back []pendingOutcome
 	for _, id := range events {
 		for _, r := range byEvent[id] {
 			back = append(back, r.end(result))
@@ -162,8 +162,8 @@ func newResult(kind delivery.Kind, code, text string) delivery.Result {
 	return delivery.Result{Kind: kind, Code: code, Error: text, At: time.Now()}
 }
 
-func (r preparedJob) end(result delivery.Result) outcome {
-	return outcome{settle(r.target.Destination, r.Job, result, time.Now()), r.slot}
+func (r preparedJob) end(result delivery.Result) pendingOutcome {
+	return pendingOutcome{settle(r.target.Destination, r.Job, result, time.Now()), r.slot}
 }
 
 // attempt makes one attempt and queues its result for settling.
@@ -182,7 +182,7 @@ func (d *Dispatcher) attempt(r preparedJob, m delivery.Message, found bool) {
 		result = d.checkReach(r.DestinationID, result)
 	}
 	o := r.end(result)
-	d.report(r, m, o.Settled)
+	d.report(r, m, o.Outcome)
 	d.settler.add(o)
 }
 

@@ -150,7 +150,7 @@ func TestOutcomesAreKeptWhileTheQueueIsAway(t *testing.T) {
 	}
 	away := make(chan struct{}, 100)
 	var back atomic.Bool
-	m.settleFault = func([]delivery.Settled) error {
+	m.settleFault = func([]delivery.Outcome) error {
 		if back.Load() {
 			return nil
 		}
@@ -180,7 +180,7 @@ func TestOneOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
 		to(m, int64(n))
 	}
 	bad := job(7, 7).Key
-	m.settleFault = func(all []delivery.Settled) error {
+	m.settleFault = func(all []delivery.Outcome) error {
 		for _, s := range all {
 			if s.Key == bad {
 				return event.Rejectf("bad", "it cannot be stored")
@@ -300,7 +300,7 @@ func TestMemoryThatOneHoldsDelaysNoOthers(t *testing.T) {
 	hangs.Store(true)
 	add(1000, 66, 1)
 	m.until(func() bool {
-		return slices.ContainsFunc(m.settled, func(s delivery.Settled) bool { return s.Code == codeMemory })
+		return slices.ContainsFunc(m.settled, func(s delivery.Outcome) bool { return s.Code == codeMemory })
 	})
 	add(2000, 20, 2)
 	m.until(func() bool { return len(m.ended) == 220 })

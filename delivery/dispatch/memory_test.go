@@ -20,14 +20,14 @@ type memory struct {
 	waiting []delivery.Job
 	due     map[delivery.Key]time.Time
 	leased  map[delivery.Key]delivery.Job
-	ended   map[delivery.Key]delivery.Settled
-	settled []delivery.Settled
+	ended   map[delivery.Key]delivery.Outcome
+	settled []delivery.Outcome
 	targets map[int64]delivery.Target
 	changed chan struct{}
 	wakes   chan struct{}
 
 	// Each is asked before the call does anything; nil is no fault.
-	settleFault  func([]delivery.Settled) error
+	settleFault  func([]delivery.Outcome) error
 	messageFault func() error
 	gone         map[string]bool
 	body         int           // the size of each, at most that of body; 0 is that
@@ -37,7 +37,7 @@ type memory struct {
 func newMemory(jobs ...delivery.Job) *memory {
 	return &memory{
 		waiting: jobs, due: map[delivery.Key]time.Time{}, leased: map[delivery.Key]delivery.Job{},
-		ended: map[delivery.Key]delivery.Settled{}, targets: map[int64]delivery.Target{}, gone: map[string]bool{},
+		ended: map[delivery.Key]delivery.Outcome{}, targets: map[int64]delivery.Target{}, gone: map[string]bool{},
 		changed: make(chan struct{}, 1000), wakes: make(chan struct{}, 1),
 	}
 }
@@ -114,7 +114,7 @@ func (m *memory) Targets(_ context.Context, ids []int64) (map[int64]delivery.Tar
 	return maps.Clone(m.targets), failed
 }
 
-func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Transition, error) {
+func (m *memory) Settle(_ context.Context, all []delivery.Outcome) ([]delivery.Transition, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.settleFault != nil {

@@ -54,7 +54,7 @@ func newMetrics() (m metrics, err error) {
 	return m, errors.Join(errs[:]...)
 }
 
-func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.Settled) {
+func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.Outcome) {
 	l := labelled{kindOf(d), outcomeOf(s.Kind), classOfCode(s.Code)}
 	m.attempts.Add(ctx, 1, m.of(l))
 	m.took.Record(ctx, s.Took.Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))

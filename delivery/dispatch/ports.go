@@ -20,7 +20,7 @@ type Queue interface {
 	// deleted.
 	Targets(ctx context.Context, subscriptionIDs []int64) (targets map[int64]delivery.Target, failed map[int64]error)
 	// Settle records results in the order in which attempts ended, and returns the state changes that they caused.
-	Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error)
+	Settle(ctx context.Context, outcomes []delivery.Outcome) ([]delivery.Transition, error)
 	// Wakes receives a value whenever this process makes deliveries due. It has a buffer of one.
 	Wakes() <-chan struct{}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // report records an attempt. It logs failures at most once a second for each destination.
-func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Settled) {
+func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Outcome) {
 	ctx := context.Background()
 	d.metrics.record(ctx, r.target.Destination, s)
 	if s.Kind == delivery.OK {
@@ -32,7 +32,7 @@ func (d *Dispatcher) report(r preparedJob, m delivery.Message, s delivery.Settle
 		"suppressed", suppressed)...)
 }
 
-func (r preparedJob) fields(m delivery.Message, s delivery.Settled) []any {
+func (r preparedJob) fields(m delivery.Message, s delivery.Outcome) []any {
 	return []any{
 		"event_id", s.EventID, "provider", m.Receipt.Provider, "event_type", m.Type, "subscription", r.target.Subscription.Name,
 		"destination", r.target.Destination.Name, "kind", kindOf(r.target.Destination), "code", s.Code,

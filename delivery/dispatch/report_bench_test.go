@@ -14,7 +14,7 @@ func BenchmarkReport(b *testing.B) {
 		b.Fatal(err)
 	}
 	r := preparedJob{Job: job(1, 1)}
-	s := delivery.Settled{Job: r.Job, Result: delivery.Result{Kind: delivery.OK, Code: "200", Took: time.Millisecond}}
+	s := delivery.Outcome{Job: r.Job, Result: delivery.Result{Kind: delivery.OK, Code: "200", Took: time.Millisecond}}
 	b.ReportAllocs()
 	for b.Loop() {
 		d.report(r, delivery.Message{Type: "order.paid"}, s)

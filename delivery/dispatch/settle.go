@@ -27,8 +27,8 @@ const (
 )
 
 // settle decides whether a delivery has ended, is dead, or is retried, and when.
-func settle(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Settled {
-	s := delivery.Settled{Job: j, Result: r, DueAt: now}
+func settle(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Outcome {
+	s := delivery.Outcome{Job: j, Result: r, DueAt: now}
 	switch {
 	case r.Kind == delivery.Final:
 		s.Dead = true

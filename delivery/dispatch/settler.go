@@ -23,9 +23,9 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// outcome is a settled delivery, and the slot that it keeps until it is recorded.
-type outcome struct {
-	delivery.Settled
+// pendingOutcome keeps the slot of its delivery until it is recorded.
+type pendingOutcome struct {
+	delivery.Outcome
 	slot *slot
 }
 
@@ -36,7 +36,7 @@ type settler struct {
 	onTransitions func([]delivery.Transition)
 
 	mu      sync.Mutex
-	waiting []outcome
+	waiting []pendingOutcome
 	closed  bool
 	more    chan struct{} // outcomes are pending, or closed
 	full    chan struct{} // a full batch is pending
@@ -50,7 +50,7 @@ func newSettler(q Queue, s *shares, onTransitions func([]delivery.Transition)) *
 	}
 }
 
-func (s *settler) add(all ...outcome) {
+func (s *settler) add(all ...pendingOutcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, all...)
@@ -100,7 +100,7 @@ func (s *settler) gather() {
 	}
 }
 
-func (s *settler) next() (batch []outcome, closed bool) {
+func (s *settler) next() (batch []pendingOutcome, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(len(s.waiting), settleBatch)
@@ -122,7 +122,7 @@ func (s *settler) close() {
 
 // settle retries until the queue accepts the batch. If the queue rejects it for its content, settle splits it in half, so that
 // only the rejected outcome is left to the end of its lease.
-func (s *settler) settle(ctx context.Context, batch []outcome) {
+func (s *settler) settle(ctx context.Context, batch []pendingOutcome) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := s.record(ctx, batch)
 		if err == nil || ctx.Err() != nil {
@@ -144,21 +144,21 @@ func (s *settler) settle(ctx context.Context, batch []outcome) {
 	}
 }
 
-func (s *settler) record(ctx context.Context, batch []outcome) error {
+func (s *settler) record(ctx context.Context, batch []pendingOutcome) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	settled := make([]delivery.Settled, len(batch))
+	outcomes := make([]delivery.Outcome, len(batch))
 	for i, o := range batch {
-		settled[i] = o.Settled
+		outcomes[i] = o.Outcome
 	}
-	transitions, err := s.queue.Settle(ctx, settled)
+	transitions, err := s.queue.Settle(ctx, outcomes)
 	if err == nil {
 		s.onTransitions(transitions)
 	}
 	return err
 }
 
-func slotsOf(batch []outcome) []*slot {
+func slotsOf(batch []pendingOutcome) []*slot {
 	all := make([]*slot, len(batch))
 	for i, o := range batch {
 		all[i] = o.slot

@@ -23,11 +23,11 @@ const headerControl = "Webhook-Delivery"
 func classOf(r *http.Response, now time.Time) delivery.Result {
 	result := delivery.Result{Kind: delivery.Bad, Code: strconv.Itoa(r.StatusCode)}
 	control := strings.ToLower(strings.TrimSpace(r.Header.Get(headerControl)))
-	taken := r.StatusCode >= 200 && r.StatusCode < 300
+	accepted := r.StatusCode >= 200 && r.StatusCode < 300
 	switch {
 	case control == "disable":
 		result.Kind, result.Error = delivery.Gone, "the endpoint answered webhook-delivery: disable"
-	case taken:
+	case accepted:
 		result.Kind = delivery.OK
 	case control == "abort-message":
 		result.Kind, result.Error = delivery.Final, "the endpoint answered webhook-delivery: abort-message"

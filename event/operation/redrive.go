@@ -103,7 +103,7 @@ type RedrivePolicy struct {
 // RedriveProgress is the result of one page of a bulk redrive.
 type RedriveProgress struct {
 	Redrive Redrive `json:"redrive"`
-	// Drained: no run is left to start. Settled: all runs have ended.
+	// Drained means that no run is left to start, Settled that all runs have ended.
 	Drained bool `json:"drained,omitempty"`
 	Settled bool `json:"settled,omitempty"`
 }

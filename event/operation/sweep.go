@@ -142,15 +142,15 @@ type SweptPage struct {
 
 // Unswept counts runs that a sweep skipped. The next sweep checks them again.
 type Unswept struct {
-	Count int `json:"unswept,omitempty"`
-	// Since is when the first of them was closed.
-	Since time.Time `json:"unswept_since,omitzero"`
+	Skipped int `json:"unswept,omitempty"`
+	// SkippedSince is when the first of them was closed.
+	SkippedSince time.Time `json:"unswept_since,omitzero"`
 }
 
-// Add adds n runs, the first of which was closed at since.
+// Add adds n runs; the first one was closed at since.
 func (u *Unswept) Add(n int, since time.Time) {
-	if n > 0 && (u.Count == 0 || since.Before(u.Since)) {
-		u.Since = since
+	if n > 0 && (u.Skipped == 0 || since.Before(u.SkippedSince)) {
+		u.SkippedSince = since
 	}
-	u.Count += n
+	u.Skipped += n
 }

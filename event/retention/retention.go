@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Kept is a kind of data with a retention period.
-type Kept string
+// Kind is a kind of data with a retention period.
+type Kind string
 
 // The kinds of data.
 const (
 	// Events are processed events with their bodies, by the time of their last run. Deleting them doesn't change the state of
 	// entities.
-	Events Kept = "events"
+	Events Kind = "events"
 	// DeadLetters are resolved or discarded dead letters; others are never deleted by age.
-	DeadLetters Kept = "dead_letters"
-	Errors      Kept = "error_log"
-	Audit       Kept = "audit_log"
+	DeadLetters Kind = "dead_letters"
+	Errors      Kind = "error_log"
+	Audit       Kind = "audit_log"
 	// Keys are idempotency keys, by the end of their dedupe window.
-	Keys Kept = "idempotency_keys"
+	Keys Kind = "idempotency_keys"
 	// Changes is the change feed, deleted in whole days.
-	Changes Kept = "changes"
+	Changes Kind = "changes"
 )
 
 // All lists all kinds in the order of deletion.
-func All() []Kept {
-	return []Kept{Events, DeadLetters, Errors, Audit, Keys, Changes}
+func All() []Kind {
+	return []Kind{Events, DeadLetters, Errors, Audit, Keys, Changes}
 }
 
 // keyMargin is the extra time for which a key is kept after its window, to allow for clock skew and concurrent claims.
 const keyMargin = time.Hour
 
 // Times holds retention periods; 0 means forever.
-type Times map[Kept]time.Duration
+type Times map[Kind]time.Duration
 
 // Until returns the time before which data is deleted; ok is false if it is kept forever.
-func (t Times) Until(k Kept, now time.Time) (until time.Time, ok bool) {
+func (t Times) Until(k Kind, now time.Time) (until time.Time, ok bool) {
 	if k == Keys {
 		return now.Add(-keyMargin), true
 	}

@@ -13,10 +13,10 @@ import (
 const (
 	// tripAfter is how many starts in a row must fail before Temporal is considered down.
 	tripAfter = 5
-	// breakerPause is how long no calls go to a store that is considered down.
+	// breakerPause is how long a breaker stays open before it lets a probe through.
 	breakerPause = time.Second
-	// minInboxStarts is how many events from the inbox may start at the same time regardless of live traffic, and inboxStartGrowth
-	// how long the oldest must have waited for each additional one.
+	// minInboxStarts is how many events from the inbox may always start at the same time, whatever the live traffic. One more may
+	// start for each inboxStartGrowth that the oldest has waited, up to Breaker.share.
 	minInboxStarts   = 2
 	inboxStartGrowth = time.Second
 )
@@ -29,10 +29,10 @@ type Breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	wakes   chan struct{}
 
-	mu        sync.Mutex
-	live      int       // starts in flight for requests
-	inbox     int       // starts in flight for events from the inbox
-	confirmed time.Time // when Temporal last confirmed a start
+	mu            sync.Mutex
+	liveStarts    int       // starts in flight for requests
+	inboxStarts   int       // starts in flight for events from the inbox
+	lastConfirmed time.Time // when Temporal last confirmed a start
 }
 
 // NewBreaker returns a breaker that allows maxStarts concurrent starts.
@@ -63,17 +63,17 @@ type permit struct {
 	probe bool
 }
 
-// admit returns a permit, or the reason why there is none. If forced, the limit on starts in flight doesn't apply: for callers
-// without a usable inbox.
-func (b *Breaker) admit(forced bool) (*permit, start) {
+// admit returns a permit and started, or nil and the reason (busy or down). Callers without a usable inbox set forced, which
+// ignores the limit on starts in flight.
+func (b *Breaker) admit(forced bool) (*permit, startState) {
 	b.mu.Lock()
-	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
+	if b.liveStarts+min(b.inboxStarts, b.share()) >= b.max && !forced {
 		b.mu.Unlock()
 		return nil, busy
 	}
-	b.live++
+	b.liveStarts++
 	b.mu.Unlock()
-	if p := b.newPermit(&b.live); p != nil {
+	if p := b.newPermit(&b.liveStarts); p != nil {
 		return p, started
 	}
 	return nil, down
@@ -82,9 +82,9 @@ func (b *Breaker) admit(forced bool) (*permit, start) {
 // admitFromInbox returns a permit for an event from the inbox (the drain bounds their number), or nil while Temporal is down.
 func (b *Breaker) admitFromInbox() *permit {
 	b.mu.Lock()
-	b.inbox++
+	b.inboxStarts++
 	b.mu.Unlock()
-	return b.newPermit(&b.inbox)
+	return b.newPermit(&b.inboxStarts)
 }
 
 // share is how many starts are reserved for the inbox.
@@ -108,9 +108,9 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// overBudget reports that the start wasn't confirmed within the ACK budget. That is a failure if Temporal has confirmed no
-// other start since: it is stuck rather than busy.
-func (p *permit) overBudget() {
+// reportLate tells the circuit that the start failed because it wasn't confirmed within the ACK budget, unless Temporal has
+// confirmed another start since this one began: then Temporal is only busy.
+func (p *permit) reportLate() {
 	if p.breaker.confirmedSince(p.since) {
 		return
 	}
@@ -129,17 +129,17 @@ func (p *permit) end(err error) {
 func (b *Breaker) confirm() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.confirmed = time.Now()
+	b.lastConfirmed = time.Now()
 }
 
 func (b *Breaker) confirmedSince(t time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.confirmed.After(t)
+	return b.lastConfirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: half of max
-// minus the live starts, but always a few, and up to a quarter of max as the wait grows, so that live traffic can't starve the
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: max/2 -
+// liveStarts, but at least minInboxStarts. That minimum grows to max/4 with the wait, so that live traffic can't starve the
 // inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
@@ -152,7 +152,7 @@ func (b *Breaker) capacity(waited time.Duration) int {
 	least := min(minInboxStarts+int(max(waited, 0)/inboxStartGrowth), max(b.share(), minInboxStarts))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(b.max/2-b.live, least)
+	return max(b.max/2-b.liveStarts, least)
 }
 
 // wake makes the drain poll the inbox immediately.

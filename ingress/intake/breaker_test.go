@@ -45,7 +45,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.Equal(t, down, reason)
 		require.Nil(t, b.admitFromInbox())
 		require.Zero(t, b.capacity(time.Hour))
-		require.Zero(t, b.live+b.inbox, "what was not started isn't under way")
+		require.Zero(t, b.liveStarts+b.inboxStarts, "what was not started isn't under way")
 
 		<-time.After(breakerPause + 1)
 		require.Equal(t, 1, b.capacity(time.Hour))
@@ -85,14 +85,14 @@ func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 					p.end(nil)
 				}
 				for _, p := range late {
-					p.overBudget()
+					p.reportLate()
 				}
 				require.Equal(t, !confirms, b.isDown())
 				for _, p := range late {
 					p.end(nil)
 				}
 				require.Equal(t, !confirms, b.isDown(), "what ends late has been counted")
-				require.Zero(t, b.live)
+				require.Zero(t, b.liveStarts)
 			})
 		})
 	}

@@ -14,8 +14,8 @@ const (
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// spanTimeout bounds one poll, since a dead connection never returns.
-	spanTimeout = 2 * time.Second
+	// pollTimeout bounds one poll, because a query on a dead connection never returns.
+	pollTimeout = 2 * time.Second
 	// batchRetry is the pause after a run that failed or could not be started.
 	batchRetry = time.Second
 )
@@ -23,14 +23,14 @@ const (
 // BulkQueue returns the positions in the bulk lane of the oldest event that no batch has claimed (0: none) and of the newest
 // event.
 type BulkQueue interface {
-	BulkSpan(ctx context.Context) (oldest, newest int64, err error)
+	BulkPositions(ctx context.Context) (oldest, newest int64, err error)
 }
 
 // Batches runs ProcessBatch workflows.
 type Batches interface {
-	// Run starts a workflow whose transactions have at most limit events each, and waits until it ends. taken is the number of
+	// Run starts a workflow whose transactions have at most limit events each, and waits until it ends. claimed is the number of
 	// events that it claimed.
-	Run(ctx context.Context, limit int) (taken int, err error)
+	Run(ctx context.Context, limit int) (claimed int, err error)
 }
 
 // BulkStarter starts a run whenever the bulk lane has events: immediately if this process has added them, else after a poll.
@@ -39,13 +39,13 @@ type Batches interface {
 //
 // While the lane is behind, it also delays the acknowledgments of new events: see Throttle.
 type BulkStarter struct {
-	queue    BulkQueue
-	batches  Batches
-	limit    int
-	inFlight int
-	wakes    chan struct{} // signals new events to the first loop
-	calls    chan struct{} // starts more runs when a batch was full
-	throttle throttle
+	queue     BulkQueue
+	batches   Batches
+	limit     int
+	inFlight  int
+	wakes     chan struct{} // signals new events to the first loop
+	extraRuns chan struct{} // starts more runs when a batch was full
+	throttle  throttle
 
 	cancel  context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
@@ -54,7 +54,7 @@ type BulkStarter struct {
 
 // NewBulkStarter returns a starter with at most inFlight concurrent runs, whose batches have at most limit events each.
 func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *BulkStarter {
-	b := &BulkStarter{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
+	b := &BulkStarter{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), extraRuns: signal()}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
@@ -63,7 +63,7 @@ func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *Bulk
 func (b *BulkStarter) Start() {
 	b.running.Go(func() { b.work(b.wakes) })
 	for range b.inFlight - 1 {
-		b.running.Go(func() { b.work(b.calls) })
+		b.running.Go(func() { b.work(b.extraRuns) })
 	}
 	b.running.Go(b.poll)
 }
@@ -99,27 +99,27 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case <-b.ctx.Done():
 			return
 		}
-		if oldest, _, err := b.readSpan(); err != nil || oldest == 0 {
+		if oldest, _, err := b.readPositions(); err != nil || oldest == 0 {
 			continue // the poll will find it
 		}
-		taken, err := b.batches.Run(b.ctx, b.limit)
+		claimed, err := b.batches.Run(b.ctx, b.limit)
 		switch {
 		case b.ctx.Err() != nil:
 			return
 		case err != nil:
 			slog.WarnContext(b.ctx, "batch.failed", "error", err.Error())
-			rest(b.ctx, batchRetry, nil)
-		case taken == 0: // another process was faster
-			rest(b.ctx, busyPoll, nil)
+			pause(b.ctx, batchRetry, nil)
+		case claimed == 0: // another process was faster
+			pause(b.ctx, busyPoll, nil)
 		}
 		b.Wake() // the lane may have more
 	}
 }
 
-func (b *BulkStarter) readSpan() (oldest, newest int64, err error) {
-	ctx, cancel := context.WithTimeout(b.ctx, spanTimeout)
+func (b *BulkStarter) readPositions() (oldest, newest int64, err error) {
+	ctx, cancel := context.WithTimeout(b.ctx, pollTimeout)
 	defer cancel()
-	return b.queue.BulkSpan(ctx)
+	return b.queue.BulkPositions(ctx)
 }
 
 // poll looks for events that other processes added, and for those that a dead process left behind. It wakes the starter only
@@ -128,7 +128,7 @@ func (b *BulkStarter) poll() {
 	var busy time.Time
 	var seen int64
 	for b.ctx.Err() == nil {
-		oldest, newest, err := b.readSpan()
+		oldest, newest, err := b.readPositions()
 		if err == nil && oldest > 0 {
 			busy = time.Now()
 			if oldest <= seen {
@@ -137,9 +137,9 @@ func (b *BulkStarter) poll() {
 			seen = newest
 		}
 		if time.Since(busy) < busyFor {
-			rest(b.ctx, busyPoll, nil)
+			pause(b.ctx, busyPoll, nil)
 		} else {
-			rest(b.ctx, idlePoll, nil)
+			pause(b.ctx, idlePoll, nil)
 		}
 	}
 }

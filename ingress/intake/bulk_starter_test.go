@@ -75,7 +75,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p.BatchEnded(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)
 		go func() {
-			started, err := intake.commitOnce(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, slowAt: time.Now().Add(time.Hour)})
+			started, err := intake.commitResolving(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, ackDeadline: time.Now().Add(time.Hour)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -107,7 +107,7 @@ func (l lane) Run(ctx context.Context, _ int) (int, error) {
 	}
 }
 
-func (l lane) BulkSpan(context.Context) (oldest, newest int64, err error) {
+func (l lane) BulkPositions(context.Context) (oldest, newest int64, err error) {
 	if l.waits.Load() {
 		return 1, 1, nil
 	}
@@ -197,7 +197,7 @@ type looks struct {
 	asked int
 }
 
-func (l *looks) BulkSpan(ctx context.Context) (oldest, newest int64, err error) {
+func (l *looks) BulkPositions(ctx context.Context) (oldest, newest int64, err error) {
 	span := l.spans[min(l.asked, len(l.spans)-1)]
 	if l.asked++; span == nil {
 		<-ctx.Done()

@@ -15,8 +15,8 @@ import (
 type arrival struct {
 	Event
 
-	// slowAt is the end of the request's ACK budget.
-	slowAt time.Time
+	// ackDeadline is the end of the ACK budget.
+	ackDeadline time.Time
 	// slots limits the concurrent starts of the request's events.
 	slots chan struct{}
 }
@@ -35,28 +35,28 @@ type commitment struct {
 	*Intake
 	arrival
 
-	start start
-	store store
-	clock clock
+	start startState
+	store storeState
+	clock clockState
 
-	ctx      context.Context //nolint:containedctx // of the request, or of a probe
-	cancel   context.CancelFunc
-	permit   *permit
-	hasSlot  bool
-	slow     *time.Timer
-	starting *ending // nil before the start
-	writing  *ending // the commit to the inbox alongside the start; nil before that
-	kept     runs.Started
-	startErr error
-	storeErr error
+	ctx         context.Context //nolint:containedctx // of the request, or of a probe
+	cancel      context.CancelFunc
+	permit      *permit
+	hasSlot     bool
+	slow        *time.Timer
+	startResult *pendingResult // nil before the start
+	spoolResult *pendingResult // the commit to the inbox alongside the start; nil before that
+	kept        runs.Started
+	startErr    error
+	storeErr    error
 }
 
 // commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
 // down or is busy. A late start continues. commit returns after the first store has committed.
 func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
-	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: unasked, clock: inBudget}
+	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: untried, clock: inBudget}
 	if !i.inbox.isConfigured() {
-		c.store, c.storeErr = exhausted, errNoInbox
+		c.store, c.storeErr = unavailable, errNoInbox
 	}
 	defer c.end()
 	for {
@@ -70,9 +70,9 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 		case spool:
 			c.endStore(c.spool(c.ctx, c.arrival, c.start.reason()))
 		case spoolAlongside:
-			c.store, c.writing = writing, c.spoolAlongside(c.ctx, c.arrival, c.starting, c.start.reason())
+			c.store, c.spoolResult = writing, c.spoolAlongside(c.ctx, c.arrival, c.startResult, c.start.reason())
 		case answerStart:
-			return c.starting.started, nil
+			return c.startResult.started, nil
 		case answerStore:
 			return c.kept, nil
 		case giveUp:
@@ -94,25 +94,25 @@ func (c *commitment) next() action {
 func (c *commitment) await(slots chan<- struct{}) {
 	var startEnds, storeEnds <-chan struct{}
 	if c.start == started || c.start == probing {
-		startEnds = c.starting.done
+		startEnds = c.startResult.done
 	}
 	if c.store == writing {
-		storeEnds = c.writing.done
+		storeEnds = c.spoolResult.done
 	}
 	select {
 	case slots <- struct{}{}:
 		c.hasSlot = true
 		c.begin(false)
 	case <-startEnds:
-		if c.start, c.startErr = confirmed, c.starting.err; c.startErr != nil {
+		if c.start, c.startErr = confirmed, c.startResult.err; c.startErr != nil {
 			c.start = failed
 		}
 	case <-storeEnds:
-		c.endStore(c.writing.started, c.writing.err)
+		c.endStore(c.spoolResult.started, c.spoolResult.err)
 	case <-c.budget():
 		c.clock = overBudget
 		if c.permit != nil {
-			c.permit.overBudget()
+			c.permit.reportLate()
 		}
 	case <-c.ctx.Done():
 		c.clock, c.storeErr = timedOut, joinErrors(c.storeErr, context.Cause(c.ctx))
@@ -131,22 +131,22 @@ func (c *commitment) begin(forced bool) {
 		c.start = probing
 		c.ctx, c.cancel = runs.WithTimeout(c.ctx, probeGrace)
 	}
-	c.starting = c.startEvent(c.ctx, c.arrival, c.permit)
+	c.startResult = c.startEvent(c.ctx, c.arrival, c.permit)
 }
 
 func (c *commitment) endStore(kept runs.Started, err error) {
 	if c.store, c.kept, c.storeErr = stored, kept, err; err != nil {
-		c.store = exhausted
+		c.store = unavailable
 	}
 }
 
 // budget returns a channel that fires when the ACK budget is used up; nil once the inbox has been tried.
 func (c *commitment) budget() <-chan time.Time {
-	if c.store != unasked || c.clock != inBudget {
+	if c.store != untried || c.clock != inBudget {
 		return nil
 	}
 	if c.slow == nil {
-		c.slow = time.NewTimer(time.Until(c.slowAt))
+		c.slow = time.NewTimer(time.Until(c.ackDeadline))
 	}
 	return c.slow.C
 }
@@ -163,44 +163,44 @@ func (c *commitment) end() {
 	}
 }
 
-// ending is the result of a start or of a commit to the inbox, readable once done is closed.
-type ending struct {
+// pendingResult is the result of a start or of a commit to the inbox, readable once done is closed.
+type pendingResult struct {
 	done    chan struct{}
 	started runs.Started
 	err     error
 }
 
-func newEnding() *ending { return &ending{done: make(chan struct{})} }
+func newPendingResult() *pendingResult { return &pendingResult{done: make(chan struct{})} }
 
-func (e *ending) end(started runs.Started, err error) {
-	e.started, e.err = started, err
-	close(e.done)
+func (r *pendingResult) end(started runs.Started, err error) {
+	r.started, r.err = started, err
+	close(r.done)
 }
 
 // startEvent starts the event's workflow in the background: the start continues until its own timeout even if the request stops
 // waiting.
-func (i *Intake) startEvent(ctx context.Context, a arrival, permit *permit) *ending {
-	ending := newEnding()
+func (i *Intake) startEvent(ctx context.Context, a arrival, permit *permit) *pendingResult {
+	result := newPendingResult()
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
 	go func() {
 		defer cancel()
 		started, err := safely("start workflow "+a.Receipt.WorkflowID(), func() (runs.Started, error) {
-			return i.Starter.Start(ctx, a.Receipt, a.Body, a.Reject)
+			return i.Starter.Start(ctx, a.Receipt, a.Body, a.RejectRedelivery)
 		})
 		permit.end(err)
-		ending.end(started, err)
+		result.end(started, err)
 	}()
-	return ending
+	return result
 }
 
 // spool commits the event to the inbox and counts the reason.
 func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Started, error) {
-	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.Reject)
+	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.RejectRedelivery)
 	if err != nil {
 		return started, err
 	}
 	i.countSpooled(ctx, a.Receipt.Provider, started, reason)
-	if reason != down.reason() { // when Temporal is back, the breaker wakes the drain
+	if reason != down.reason() { // if Temporal is down, the breaker wakes the drain once it is back
 		i.Breaker.wake()
 	}
 	return started, nil
@@ -208,22 +208,22 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 
 // spoolAlongside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
 // take, and the row is removed once the start is confirmed, even if the write was canceled: it may have committed.
-func (i *Intake) spoolAlongside(ctx context.Context, a arrival, starting *ending, reason string) *ending {
-	writing := newEnding()
+func (i *Intake) spoolAlongside(ctx context.Context, a arrival, startResult *pendingResult, reason string) *pendingResult {
+	spoolResult := newPendingResult()
 	go func() {
-		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
+		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.RejectRedelivery, i.StartTimeout)
 		if err == nil {
 			i.countSpooled(ctx, a.Receipt.Provider, kept, reason)
 		}
-		writing.end(kept, err)
+		spoolResult.end(kept, err)
 		if err == nil && kept.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
 			return
 		}
-		if <-starting.done; starting.err == nil {
+		if <-startResult.done; startResult.err == nil {
 			i.late.add(a.Receipt)
 		}
 	}()
-	return writing
+	return spoolResult
 }
 
 // safely turns a panic of call into an error, because nothing else would recover it in our own goroutines. The panic's value is
@@ -259,10 +259,10 @@ const bulkTimeout = time.Second
 func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error) {
 	limited, cancel := runs.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
-	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.Reject)
+	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.RejectRedelivery)
 	if err == nil {
 		i.BulkStarter.Wake()
-		i.BulkStarter.Throttle(a.slowAt)
+		i.BulkStarter.Throttle(a.ackDeadline)
 		return started, nil
 	}
 	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()

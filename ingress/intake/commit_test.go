@@ -53,7 +53,7 @@ func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	begin := time.Now()
 	ctx, cancel := runs.WithTimeout(t.Context(), c.Budget)
 	defer cancel()
-	started, err := c.commitOnce(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, slowAt: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
+	started, err := c.commitResolving(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, ackDeadline: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
 }
 
@@ -152,8 +152,8 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			states := make(chan runs.State, events)
 			for n := range events {
 				go func() {
-					started, err := c.commitOnce(t.Context(), arrival{
-						Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
+					started, err := c.commitResolving(t.Context(), arrival{
+						Event: Event{Receipt: waiting(n)}, ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
 					})
 					if err != nil {
 						started.State = runs.State(err.Error())
@@ -305,7 +305,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		for k := range requests {
 			go func() {
 				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
-				started, err := i.commitOnce(t.Context(), arrival{Event: Event{Receipt: r}, slots: make(chan struct{}, 1)})
+				started, err := i.commitResolving(t.Context(), arrival{Event: Event{Receipt: r}, slots: make(chan struct{}, 1)})
 				results <- started
 				failures <- err
 			}()
@@ -335,19 +335,19 @@ func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
 			p, _ := down.admit(false)
 			defer p.end(nil)
 			<-time.After(time.Millisecond)
-			p.overBudget()
+			p.reportLate()
 		}
 		require.True(t, down.isDown())
 		for _, c := range []struct {
 			breaker *Breaker
-			clock   clock
+			clock   clockState
 			want    action
 		}{
 			{down, overBudget, giveUp},
 			{up, overBudget, await},
 			{down, inBudget, await},
 		} {
-			at := commitment{Intake: &Intake{Options: Options{Breaker: c.breaker}}, start: started, store: exhausted, clock: c.clock}
+			at := commitment{Intake: &Intake{Options: Options{Breaker: c.breaker}}, start: started, store: unavailable, clock: c.clock}
 			require.Equal(t, c.want, at.next())
 		}
 	})

@@ -21,7 +21,8 @@ type conflicts struct{ store ConflictStore } // nil if no database is configured
 // recordTimeout bounds the write of a conflict: the sender waits for it, and the conflict is logged anyway.
 const recordTimeout = 200 * time.Millisecond
 
-// resolveConflict starts an event. If its certain key belongs to an event with other content, it gets a separate key.
+// resolveConflict starts an event. If the key is certain (see event.Receipt.Certain) and belongs to an event with other content,
+// the event gets a separate key.
 func resolveConflict(r event.Receipt, start func(event.Receipt) (runs.Started, error)) (runs.Started, error) {
 	started, err := start(r)
 	if err != nil || !r.IsConflict(started.Conflict) {

@@ -2,38 +2,38 @@ package intake
 
 // The state of a commit in progress. The values are bits, so that a rule can match several.
 type (
-	// start is the state of the start in Temporal.
-	start uint8
-	// store is the state of the commit to the inbox.
-	store uint8
-	// clock is how much of the request's time is left.
-	clock uint8
+	// startState is the state of the start in Temporal.
+	startState uint8
+	// storeState is the state of the commit to the inbox.
+	storeState uint8
+	// clockState is how much of the request's time is left.
+	clockState uint8
 )
 
 const (
-	queued    start = 1 << iota // waiting: the request has reached maxConcurrentStarts
-	down                        // not started: Temporal is considered down
-	busy                        // not started: too many starts are in flight
-	probing                     // in flight, to test whether Temporal is back; the inbox is considered down or isn't configured
-	started                     // in flight
-	stuck                       // in flight and late, and Temporal is now considered down
-	confirmed                   // the event is in Temporal
-	failed                      // Temporal has refused the event or failed
+	queued    startState = 1 << iota // waiting: the request has reached maxConcurrentStarts
+	down                             // not started: Temporal is considered down
+	busy                             // not started: too many starts are in flight
+	probing                          // in flight, to test whether Temporal is back; the inbox is considered down or isn't configured
+	started                          // in flight
+	stuck                            // in flight and late, and Temporal is now considered down
+	confirmed                        // the event is in Temporal
+	failed                           // Temporal has refused the event or failed
 	anyStart  = 1<<iota - 1
 )
 
 const (
-	unasked   store = 1 << iota
-	writing         // in flight, alongside the start
-	stored          // the inbox has the event, or another one with its key
-	exhausted       // the write has failed, or there is no inbox
-	anyStore  = 1<<iota - 1
+	untried     storeState = 1 << iota
+	writing                // in flight, alongside the start
+	stored                 // the inbox has the event, or another one with its key
+	unavailable            // the write has failed, or there is no inbox
+	anyStore    = 1<<iota - 1
 )
 
 const (
-	inBudget   clock = 1 << iota
-	overBudget       // the ACK budget is used up; never set without an inbox
-	timedOut         // the request's deadline has passed, or it was canceled
+	inBudget   clockState = 1 << iota
+	overBudget            // the ACK budget is used up; never set without an inbox
+	timedOut              // the request's deadline has passed, or it was canceled
 	anyTime    = 1<<iota - 1
 )
 
@@ -53,9 +53,9 @@ const (
 
 // rules are matched from the top; the first match applies. Each store is tried at most once.
 var rules = []struct {
-	start start
-	store store
-	clock clock
+	start startState
+	store storeState
+	clock clockState
 	do    action
 }{
 	// Respond after the first commit.
@@ -64,23 +64,23 @@ var rules = []struct {
 	{anyStart, anyStore, timedOut, giveUp},
 
 	// Temporal refuses the event, or can't accept it now: use the inbox.
-	{down | busy | failed, unasked, anyTime, spool},
-	{down | failed, exhausted, anyTime, giveUp},
-	{busy, exhausted, anyTime, forceStart},
+	{down | busy | failed, untried, anyTime, spool},
+	{down | failed, unavailable, anyTime, giveUp},
+	{busy, unavailable, anyTime, forceStart},
 
 	// Events of a large batch that can't be started within the ACK budget go to the inbox.
-	{queued, unasked, overBudget, spool},
+	{queued, untried, overBudget, spool},
 	{queued, anyStore, anyTime, awaitSlot},
 
-	// The start is late: commit to the inbox as well.
-	{started | stuck, unasked, overBudget, spoolAlongside},
-	{probing, unasked, anyTime, spoolAlongside},
-	{stuck, exhausted, anyTime, giveUp},
+	// The start is late, or probes Temporal: commit to the inbox as well.
+	{started | stuck, untried, overBudget, spoolAlongside},
+	{probing, untried, anyTime, spoolAlongside},
+	{stuck, unavailable, anyTime, giveUp},
 	{anyStart, anyStore, anyTime, await},
 }
 
 // decide returns the next action.
-func decide(start start, store store, clock clock) action {
+func decide(start startState, store storeState, clock clockState) action {
 	for _, r := range rules {
 		if r.start&start != 0 && r.store&store != 0 && r.clock&clock != 0 {
 			return r.do
@@ -90,7 +90,7 @@ func decide(start start, store store, clock clock) action {
 }
 
 // reason is the metric label that says why an event goes to the inbox.
-func (s start) reason() string {
+func (s startState) reason() string {
 	switch s {
 	case down, probing:
 		return "down"

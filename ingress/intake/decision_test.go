@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	starts = []start{queued, down, busy, probing, started, stuck, confirmed, failed}
-	stores = []store{unasked, writing, stored, exhausted}
-	clocks = []clock{inBudget, overBudget, timedOut}
+	starts = []startState{queued, down, busy, probing, started, stuck, confirmed, failed}
+	stores = []storeState{untried, writing, stored, unavailable}
+	clocks = []clockState{inBudget, overBudget, timedOut}
 )
 
 // One line for each case that differs.
@@ -18,33 +18,33 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why   string
-		start start
-		store store
-		clock clock
+		start startState
+		store storeState
+		clock clockState
 		want  action
 	}{
-		{"a request starts so many of its events at a time", queued, unasked, inBudget, awaitSlot},
-		{"a large batch overflows into the inbox", queued, unasked, overBudget, spool},
-		{"which fails: Temporal is left", queued, exhausted, overBudget, awaitSlot},
-		{"an outage of Temporal costs no wait", down, unasked, inBudget, spool},
-		{"nor does one of both", down, exhausted, inBudget, giveUp},
-		{"too many starts overflow", busy, unasked, inBudget, spool},
-		{"without an inbox everybody waits for Temporal", busy, exhausted, inBudget, forceStart},
-		{"a start has the ACK budget for itself", started, unasked, inBudget, await},
-		{"then the inbox is asked as well", started, unasked, overBudget, spoolAlongside},
-		{"also where Temporal has come to hang", stuck, unasked, overBudget, spoolAlongside},
+		{"a request starts so many of its events at a time", queued, untried, inBudget, awaitSlot},
+		{"a large batch overflows into the inbox", queued, untried, overBudget, spool},
+		{"which fails: Temporal is left", queued, unavailable, overBudget, awaitSlot},
+		{"an outage of Temporal costs no wait", down, untried, inBudget, spool},
+		{"nor does one of both", down, unavailable, inBudget, giveUp},
+		{"too many starts overflow", busy, untried, inBudget, spool},
+		{"without an inbox everybody waits for Temporal", busy, unavailable, inBudget, forceStart},
+		{"a start has the ACK budget for itself", started, untried, inBudget, await},
+		{"then the inbox is asked as well", started, untried, overBudget, spoolAlongside},
+		{"also where Temporal has come to hang", stuck, untried, overBudget, spoolAlongside},
 		{"both are under way", started, writing, overBudget, await},
-		{"the inbox fails, and the start may still come", started, exhausted, overBudget, await},
-		{"unless Temporal hangs", stuck, exhausted, overBudget, giveUp},
-		{"no inbox: the start has all the time there is", started, exhausted, inBudget, await},
-		{"both count as down: they are asked at once", probing, unasked, inBudget, spoolAlongside},
-		{"and the start is waited for, for a moment", probing, exhausted, inBudget, await},
-		{"until that is over", probing, exhausted, timedOut, giveUp},
-		{"a start that fails leaves the inbox", failed, unasked, inBudget, spool},
+		{"the inbox fails, and the start may still come", started, unavailable, overBudget, await},
+		{"unless Temporal hangs", stuck, unavailable, overBudget, giveUp},
+		{"no inbox: the start has all the time there is", started, unavailable, inBudget, await},
+		{"both count as down: they are asked at once", probing, untried, inBudget, spoolAlongside},
+		{"and the start is waited for, for a moment", probing, unavailable, inBudget, await},
+		{"until that is over", probing, unavailable, timedOut, giveUp},
+		{"a start that fails leaves the inbox", failed, untried, inBudget, spool},
 		{"which may be writing already", failed, writing, overBudget, await},
-		{"and no more than that", failed, exhausted, overBudget, giveUp},
+		{"and no more than that", failed, unavailable, overBudget, giveUp},
 		{"the start is first", confirmed, writing, overBudget, answerStart},
-		{"also when nobody waits any more", confirmed, unasked, timedOut, answerStart},
+		{"also when nobody waits any more", confirmed, untried, timedOut, answerStart},
 		{"the inbox is first", started, stored, overBudget, answerStore},
 		{"the time is over", started, writing, timedOut, giveUp},
 	} {
@@ -76,9 +76,9 @@ func TestEveryRuleHolds(t *testing.T) {
 
 // situation is the state of a commit.
 type situation struct {
-	start start
-	store store
-	clock clock
+	start startState
+	store storeState
+	clock clockState
 }
 
 // outcomes returns the situations that can follow, whatever the stores and the clock do.
@@ -95,12 +95,12 @@ func (s situation) outcomes(do action) (next []situation) {
 			next = append(next, situation{confirmed, s.store, s.clock}, situation{failed, s.store, s.clock})
 		}
 		if s.store == writing {
-			next = append(next, situation{s.start, stored, s.clock}, situation{s.start, exhausted, s.clock})
+			next = append(next, situation{s.start, stored, s.clock}, situation{s.start, unavailable, s.clock})
 			if s.start == started && s.clock == overBudget {
-				next = append(next, situation{stuck, exhausted, overBudget})
+				next = append(next, situation{stuck, unavailable, overBudget})
 			}
 		}
-		if s.clock == inBudget && s.store != exhausted {
+		if s.clock == inBudget && s.store != unavailable {
 			next = append(next, situation{s.start, s.store, overBudget})
 			if s.start == started {
 				next = append(next, situation{stuck, s.store, overBudget})
@@ -117,7 +117,7 @@ func (s situation) outcomes(do action) (next []situation) {
 	case await:
 		ends()
 	case spool:
-		next = []situation{{s.start, stored, s.clock}, {s.start, exhausted, s.clock}}
+		next = []situation{{s.start, stored, s.clock}, {s.start, unavailable, s.clock}}
 	case spoolAlongside:
 		next = []situation{{s.start, writing, s.clock}}
 	default: // it has ended
@@ -149,7 +149,7 @@ func TestEveryWayOfACommit(t *testing.T) {
 		case answerStore:
 			require.Equal(t, stored, s.store, way)
 		case giveUp:
-			left := s.clock != timedOut && (s.store == unasked || s.start&(queued|busy|started|probing) != 0)
+			left := s.clock != timedOut && (s.store == untried || s.start&(queued|busy|started|probing) != 0)
 			require.False(t, left || s.start == confirmed || s.store == stored, "%v", way)
 		default:
 		}
@@ -163,7 +163,7 @@ func TestEveryWayOfACommit(t *testing.T) {
 			walk(n, asked, begun, way)
 		}
 	}
-	walk(situation{queued, unasked, inBudget}, 0, 0, nil)
-	walk(situation{queued, exhausted, inBudget}, 0, 0, nil)
+	walk(situation{queued, untried, inBudget}, 0, 0, nil)
+	walk(situation{queued, unavailable, inBudget}, 0, 0, nil)
 	require.Len(t, met, 8, "an action that no way leads to")
 }

@@ -14,16 +14,16 @@
 //	  ▼                                  ▼           │               ▼
 //	the inbox ◀──────────────────────────────────────┼───────────────┘
 //	  ├─ stored ─▶ 2xx, "spooled"                    │
-//	  └─ exhausted ─┬─ Temporal was only busy ───────┘
-//	                ├─ a start is in flight: wait for it
-//	                └─ else ─▶ 503
+//	  └─ unavailable ─┬─ Temporal was only busy ─────┘
+//	                  ├─ a start is in flight: wait for it
+//	                  └─ else ─▶ 503
 //
 // Each store is tried once. The response is sent after the first commit, never before. A start continues after its request has
 // stopped waiting; if it is confirmed after the inbox has the event, the row is removed. If both remain, the workflow ID makes
 // one of them a duplicate.
 //
 // If both stores are considered down, an occasional request probes both at the same time and waits only briefly. A late start
-// is stuck if Temporal is considered down by then; if the inbox is exhausted as well, the request stops waiting.
+// is stuck if Temporal is considered down by then; if the inbox is unavailable as well, the request stops waiting.
 //
 // # The lanes of the inbox
 //

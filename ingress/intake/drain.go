@@ -27,10 +27,10 @@ const (
 	// The bounds of the pause before an event that couldn't be started is retried. The pause doubles each time.
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
-	// An event is dead-lettered once Temporal has refused it buryAfter times, which takes a minute, and has accepted another
-	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator
-	// must fix that.
-	buryAfter = 8
+	// An event is dead-lettered once Temporal has refused it deadLetterAfter times, which takes a minute, and has accepted another
+	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator must fix
+	// that.
+	deadLetterAfter = 8
 	// acceptedWithin is how recently Temporal must have accepted another event: within the pause before the last refusal.
 	acceptedWithin = maxPostpone
 	// refusedPrefix marks the last error of a row as a refusal.
@@ -41,7 +41,7 @@ const (
 type InboxQueue interface {
 	// DrainInbox calls settle with up to limit locked events and returns their number.
 	DrainInbox(ctx context.Context, lane event.Lane, limit int,
-		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
+		settle func(context.Context, []event.Waiting) []event.StartOutcome) (int, error)
 }
 
 // Drain starts the workflows of the events in the inbox. Several processes may drain the same inbox, and each may die at any
@@ -52,11 +52,11 @@ type Drain struct {
 	// Duplicates counts events that were redelivered while the first delivery waited; nil without a database. Set it before Run.
 	Duplicates DuplicateCounter
 
-	queue   InboxQueue
-	starter EventStarter
-	breaker *Breaker
-	limit   time.Duration // for one start
-	drained drainedCounter
+	queue        InboxQueue
+	starter      EventStarter
+	breaker      *Breaker
+	startTimeout time.Duration // for one start
+	drained      drainedCounter
 	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
@@ -71,7 +71,7 @@ func NewDrain(
 	queue InboxQueue, starter EventStarter, store ConflictStore, breaker *Breaker, startTimeout time.Duration,
 ) *Drain {
 	d := &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, drained: newDrainedCounter(),
+		queue: queue, starter: starter, breaker: breaker, startTimeout: startTimeout, drained: newDrainedCounter(),
 		conflicts: conflicts{store},
 		stopped:   make(chan struct{}),
 	}
@@ -96,7 +96,7 @@ func (c drainedCounter) count(ctx context.Context, provider, result string) {
 func (d *Drain) Run() {
 	defer close(d.stopped)
 	for d.ctx.Err() == nil {
-		rest(d.ctx, d.round(d.ctx), d.breaker.wakes)
+		pause(d.ctx, d.round(d.ctx), d.breaker.wakes)
 	}
 }
 
@@ -111,8 +111,8 @@ func (d *Drain) Stop(ctx context.Context) error {
 	}
 }
 
-// rest waits for the duration d, the signal (may be nil) or the end of the context, whichever comes first.
-func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
+// pause waits for the duration d, the signal (may be nil) or the end of the context, whichever comes first.
+func pause(ctx context.Context, d time.Duration, signal <-chan struct{}) {
 	if d <= 0 {
 		return
 	}
@@ -153,38 +153,38 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error) {
 	return safely("drain the inbox", func() (int, error) {
 		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
-			func(ctx context.Context, rows []event.Waiting) []event.Settled {
+			func(ctx context.Context, rows []event.Waiting) []event.StartOutcome {
 				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
 				return d.settle(ctx, rows, capacity)
 			})
 	})
 }
 
-// settle starts the workflows of the rows, at most room at the same time.
-func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.Settled {
-	settled := make([]event.Settled, len(rows))
+// settle starts the workflows of the rows, at most capacity at the same time.
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, capacity int) []event.StartOutcome {
+	outcomes := make([]event.StartOutcome, len(rows))
 	var group errgroup.Group
 	group.SetLimit(capacity)
 	for i, row := range rows {
 		group.Go(func() error {
-			settled[i] = d.settleOne(ctx, row)
+			outcomes[i] = d.settleOne(ctx, row)
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no errors
-	return settled
+	return outcomes
 }
 
-func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
+func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.StartOutcome) {
 	permit := d.breaker.admitFromInbox()
 	if permit == nil {
 		return s // Temporal has gone down in the meantime
 	}
-	ctx, cancel := runs.WithTimeout(ctx, d.limit)
+	ctx, cancel := runs.WithTimeout(ctx, d.startTimeout)
 	defer cancel()
 	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
 		return resolveConflict(row.Receipt, func(r event.Receipt) (runs.Started, error) {
-			return d.starter.Start(ctx, r, row.Body, row.Reject)
+			return d.starter.Start(ctx, r, row.Body, row.RejectRedelivery)
 		})
 	})
 	permit.end(err)
@@ -211,14 +211,14 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 
 // isAtFault reports whether the event itself is the cause of repeated refusals.
 func (d *Drain) isAtFault(row event.Waiting) bool {
-	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
+	return row.Attempts+1 >= deadLetterAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
 		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
-// reportRefused reports an event, once, that Temporal refuses although it is reachable. If Temporal's setup is at fault, this
-// is the only report.
+// reportRefused adds an alert to the error log when Temporal has refused an event deadLetterAfter times although it is reachable.
+// If Temporal's setup is at fault, the event doesn't become a dead letter, so this is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
-	if d.Errors == nil || row.Attempts+1 != buryAfter {
+	if d.Errors == nil || row.Attempts+1 != deadLetterAfter {
 		return
 	}
 	d.Errors.Record(oversight.ErrorEntry{

@@ -68,8 +68,8 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
 		ctx, cancel := runs.WithTimeout(t.Context(), 3*time.Second)
-		_, err := intake.commitOnce(ctx, arrival{
-			Event: Event{Receipt: r}, slowAt: time.Now().Add(intake.AckBudget), slots: make(chan struct{}, 1),
+		_, err := intake.commitResolving(ctx, arrival{
+			Event: Event{Receipt: r}, ackDeadline: time.Now().Add(intake.AckBudget), slots: make(chan struct{}, 1),
 		})
 		cancel()
 		if err == nil {
@@ -228,7 +228,7 @@ func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 			})
 		}
 		elapse(10 * time.Minute)
-		require.Equal(t, buryAfter, told.count("start_refused"), "of those that had not waited for longer before")
+		require.Equal(t, deadLetterAfter, told.count("start_refused"), "of those that had not waited for longer before")
 		require.Empty(t, table.graves())
 		require.Equal(t, 20, table.depth())
 		temporal.atFault.Store(false)
@@ -371,7 +371,7 @@ type pages struct {
 }
 
 func (p *pages) DrainInbox(
-	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.Settled,
+	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
 	if p.looks++; p.looks <= p.full {
 		return limit, nil

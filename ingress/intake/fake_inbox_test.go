@@ -21,7 +21,7 @@ type fakeInbox struct {
 	locked map[string]bool
 	// buried are the dead letters, by workflow ID.
 	buried map[string]event.Failure
-	// gone is called for each row that leaves because it was started.
+	// gone is called for each row that delays because it was started.
 	gone func(event.Waiting)
 	// statements counts the removals of late confirmed events.
 	statements int
@@ -31,15 +31,15 @@ func newFakeInbox() *fakeInbox {
 	return &fakeInbox{locked: map[string]bool{}, buried: map[string]event.Failure{}}
 }
 
-func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (bool, error) {
-	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, Reject: reject})
+func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (bool, error) {
+	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, RejectRedelivery: rejectRedelivery})
 }
 
 func (f *fakeInbox) SpoolLate(
-	_ context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	_ context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (bool, error) {
 	return f.keep(event.Waiting{
-		Lane: event.LaneOverflow, Receipt: r, Body: body, Reject: reject, DueAt: time.Now().Add(leave),
+		Lane: event.LaneOverflow, Receipt: r, Body: body, RejectRedelivery: rejectRedelivery, DueAt: time.Now().Add(delay),
 	})
 }
 
@@ -86,7 +86,7 @@ func (f *fakeInbox) graves() map[string]event.Failure {
 }
 
 func (f *fakeInbox) DrainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
 	claimed := f.claim(lane, limit)
 	defer f.unlock(claimed)
@@ -126,7 +126,7 @@ func (f *fakeInbox) unlock(rows []event.Waiting) {
 	}
 }
 
-func (f *fakeInbox) settle(row event.Waiting, s event.Settled) {
+func (f *fakeInbox) settle(row event.Waiting, s event.StartOutcome) {
 	at := slices.IndexFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == row.Receipt.WorkflowID() })
 	switch {
 	case s.Started:
@@ -196,20 +196,20 @@ type faultyInbox struct {
 }
 
 func (f *faultyInbox) Spool(
-	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
 ) (stored bool, err error) {
 	err = f.faults.around(func() (err error) {
-		stored, err = f.fakeInbox.Spool(ctx, lane, r, body, reject)
+		stored, err = f.fakeInbox.Spool(ctx, lane, r, body, rejectRedelivery)
 		return err
 	})
 	return stored, err
 }
 
 func (f *faultyInbox) SpoolLate(
-	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (stored bool, err error) {
 	err = f.faults.around(func() (err error) {
-		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, reject, leave)
+		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, rejectRedelivery, delay)
 		return err
 	})
 	return stored, err
@@ -224,7 +224,7 @@ func (f *faultyInbox) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs
 }
 
 func (f *faultyInbox) DrainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (n int, err error) {
 	err = f.faults.around(func() (err error) {
 		n, err = f.fakeInbox.DrainInbox(ctx, lane, limit, settle)
@@ -239,9 +239,9 @@ type faultyStarter struct {
 	faults *faults
 }
 
-func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (s runs.Started, err error) {
+func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) (s runs.Started, err error) {
 	err = f.faults.around(func() (err error) {
-		s, err = f.fakeStarter.Start(ctx, r, body, reject)
+		s, err = f.fakeStarter.Start(ctx, r, body, rejectRedelivery)
 		return err
 	})
 	return s, err

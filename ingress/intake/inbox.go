@@ -15,9 +15,9 @@ import (
 // if an event with the same workflow ID is already waiting: this one is its duplicate. An *event.ConflictError means that the
 // waiting event is a different one.
 type Spooler interface {
-	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
-	// SpoolLate commits an event whose start is in flight to the overflow lane. The drain skips it for the duration leave.
-	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
+	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (stored bool, err error)
+	// SpoolLate commits an event whose start is in flight to the overflow lane. The drain skips it for delay.
+	SpoolLate(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
 }
 
 // inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
@@ -43,15 +43,17 @@ func (b *inbox) isConfigured() bool { return b.spooler != nil }
 func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
-func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (runs.Started, error) {
-	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, reject) })
+func (b *inbox) spool(
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
+) (runs.Started, error) {
+	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, rejectRedelivery) })
 }
 
 // spoolLate commits to the inbox an event whose start is in flight.
 func (b *inbox) spoolLate(
-	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (runs.Started, error) {
-	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, reject, leave) })
+	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, rejectRedelivery, delay) })
 }
 
 func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {

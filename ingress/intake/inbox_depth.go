@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// depthAge is how long a count of the inbox is cached. depthLimit is how long a count may take.
-	depthAge   = 5 * time.Second
-	depthLimit = 2 * time.Second
+	// depthAge is how long a count of the inbox is cached. depthTimeout is how long a count may take.
+	depthAge     = 5 * time.Second
+	depthTimeout = 2 * time.Second
 )
 
 // InboxDepth caches the count of the events in the inbox for a few seconds.
@@ -36,7 +36,7 @@ func (d *InboxDepth) Read(context.Context) (event.InboxDepth, error) {
 	if !d.at.IsZero() && time.Since(d.at) < depthAge {
 		return d.last, d.err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), depthLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), depthTimeout)
 	defer cancel()
 	d.last, d.err = d.count(ctx)
 	d.at = time.Now()

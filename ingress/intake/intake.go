@@ -39,7 +39,7 @@ type Options struct {
 
 // EventStarter makes an event durable: a nil error means that it is committed.
 type EventStarter interface {
-	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (runs.Started, error)
+	Start(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) (runs.Started, error)
 }
 
 // ErrorSink adds entries to the error log. Record neither blocks nor fails.
@@ -96,8 +96,8 @@ func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpoo
 type Event struct {
 	Receipt event.Receipt
 	Body    []byte
-	// Reject treats a redelivery as a duplicate even if the event has failed, instead of running the event again.
-	Reject bool
+	// RejectRedelivery treats a redelivery as a duplicate even if the event has failed, instead of running the event again.
+	RejectRedelivery bool
 	// Bulk sends the event to the bulk lane, if there is an inbox.
 	Bulk bool
 }
@@ -128,28 +128,28 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
 	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
 	defer cancel()
-	slowAt := time.Now().Add(i.AckBudget)
+	ackDeadline := time.Now().Add(i.AckBudget)
 	slots := make(chan struct{}, maxConcurrentStarts)
 	started := make([]runs.Started, len(events))
 	if len(events) == 1 {
 		var err error
-		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, slots})
+		started[0], err = i.commitResolving(ctx, arrival{events[0], ackDeadline, slots})
 		return started, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentCommits)
 	for n, e := range events {
 		group.Go(func() (err error) {
-			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, slots})
+			started[n], err = i.commitResolving(ctx, arrival{e, ackDeadline, slots})
 			return err
 		})
 	}
 	return started, group.Wait()
 }
 
-// commitOnce commits an event. If its key is certain and belongs to an event with different content, the event gets a separate
-// key and becomes a dead letter.
-func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
+// commitResolving commits an event. If its key is certain and belongs to an event with different content, the event gets a
+// separate key and becomes a dead letter.
+func (i *Intake) commitResolving(ctx context.Context, a arrival) (runs.Started, error) {
 	return resolveConflict(a.Receipt, func(r event.Receipt) (runs.Started, error) {
 		a.Receipt = r
 		return i.commitShared(ctx, a)

@@ -13,9 +13,9 @@ const (
 	// removePause is how long confirmations are collected before one statement removes their rows. No request waits for it, and
 	// the drain skips the rows for longer than that.
 	removePause = 100 * time.Millisecond
-	// removeLimit bounds the duration of one statement. maxLate bounds the events queued for the next.
-	removeLimit = 2 * time.Second
-	maxLate     = 1000
+	// removeTimeout bounds the duration of one statement. maxLate bounds the events queued for the next.
+	removeTimeout = 2 * time.Second
+	maxLate       = 1000
 )
 
 // InboxRemover removes events that are committed elsewhere from the inbox.
@@ -79,7 +79,7 @@ func (l *lateConfirmations) run() {
 }
 
 func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), removeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	providers, err := safely("remove events from the inbox", func() ([]string, error) {
 		return l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)

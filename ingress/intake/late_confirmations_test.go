@@ -31,8 +31,8 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 3 {
 			all.Go(func() {
-				started, err := c.commitOnce(t.Context(), arrival{
-					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
+				started, err := c.commitResolving(t.Context(), arrival{
+					Event: Event{Receipt: waiting(n)}, ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
 				})
 				if err != nil || started.State != StateSpooled {
 					t.Error(started, err)
@@ -50,7 +50,7 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 	})
 }
 
-// A late start that fails leaves its row in the inbox: the drain starts it.
+// A late start that fails delays its row in the inbox: the drain starts it.
 func TestALateFailureStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,9 +119,9 @@ func TestWhatTheInboxHasNotStoredIsNotRemoved(t *testing.T) {
 type slowInbox struct{ *fakeInbox }
 
 func (f slowInbox) SpoolLate(
-	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (bool, error) {
-	_, _ = f.fakeInbox.SpoolLate(ctx, r, body, reject, leave)
+	_, _ = f.fakeInbox.SpoolLate(ctx, r, body, rejectRedelivery, delay)
 	<-ctx.Done()
 	return false, context.Cause(ctx)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// throttleShare divides the lane's delay: a sender waits for one eighth of it. With 32 senders in a closed loop, some then
-	// wait for a few milliseconds. A larger fraction would oscillate, because a batch reports its delay only when it ends.
-	throttleShare = 8
+	// A response is delayed by the lane's delay divided by throttleDivisor. With 32 senders in a closed loop, some of them wait for
+	// a few milliseconds. With a smaller divisor, the delay would oscillate, because a batch reports its delay only when it ends.
+	throttleDivisor = 8
 	// maxThrottle bounds one wait. It is a small part of a sender's timeout. The ACK budget also bounds the wait.
 	maxThrottle = 100 * time.Millisecond
 	// delayValidFor is how long the delay that a batch reports stays valid.
@@ -34,7 +34,7 @@ func (b *BulkStarter) BatchEnded(events []event.Batched) {
 		for _, e := range events {
 			delay = max(delay, now.Sub(e.Receipt.ReceivedAt))
 		}
-		notify(b.calls)
+		notify(b.extraRuns)
 	}
 	b.throttle.mu.Lock()
 	defer b.throttle.mu.Unlock()
@@ -47,15 +47,15 @@ func (t *throttle) pause() time.Duration {
 	if t.delay == 0 || time.Since(t.at) > delayValidFor {
 		return 0
 	}
-	return min(t.delay/throttleShare, maxThrottle)
+	return min(t.delay/throttleDivisor, maxThrottle)
 }
 
-// Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a
-// closed loop send no faster than events are processed. Other senders' throughput isn't affected. The wait ends at the time
-// until at the latest, or when the starter stops. A nil starter doesn't delay.
+// Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a closed
+// loop send no faster than events are processed. Senders that don't wait for the response before they send the next event aren't
+// slowed down. The wait ends at the time until at the latest, or when the starter stops. A nil starter doesn't delay.
 func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return
 	}
-	rest(b.ctx, min(b.throttle.pause(), time.Until(until)), nil)
+	pause(b.ctx, min(b.throttle.pause(), time.Until(until)), nil)
 }

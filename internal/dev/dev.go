@@ -24,8 +24,8 @@ import (
 	"holdfast/workflows"
 )
 
-// devStopLimit bounds the orderly shutdown of the dev stack's servers.
-const devStopLimit = 30 * time.Second
+// devStopTimeout bounds the orderly shutdown of the dev stack's servers.
+const devStopTimeout = 30 * time.Second
 
 // devStack has the servers that `holdfast dev` starts if the environment names none.
 type devStack struct {
@@ -181,7 +181,7 @@ func (s *devStack) watch(cancel context.CancelCauseFunc) {
 
 // stop stops the servers in the order of their dependencies.
 func (s *devStack) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), devStopLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), devStopTimeout)
 	defer cancel()
 	var failures []error
 	if s.temporal != nil {

@@ -15,7 +15,7 @@ const longDue = time.Hour
 // examineArchive checks that a purge can archive events, and that expunged events are removed from the archive.
 func (d *doctor) examineArchive(ctx context.Context) {
 	const check = "archive"
-	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorTimeout)
 	defer cancel()
 	stats, err := d.store.Upkeep.ArchiveStats(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 		return
 	}
 	whole := ctx
-	ctx, cancel := context.WithTimeout(whole, 2*doctorLimit)
+	ctx, cancel := context.WithTimeout(whole, 2*doctorTimeout)
 	defer cancel()
 	if err := d.store.Ping(ctx); err != nil {
 		d.outage(database, database, err)

@@ -50,8 +50,8 @@ type doctor struct {
 	down map[string][]string
 }
 
-// doctorLimit bounds each check.
-const doctorLimit = 5 * time.Second
+// doctorTimeout bounds each check.
+const doctorTimeout = 5 * time.Second
 
 // Examine runs all checks. An error means that it couldn't begin.
 func Examine(ctx context.Context, cfg config.Config) (Report, error) {

@@ -25,7 +25,7 @@ const leastRetention = 72 * time.Hour
 const oldestBacklog = time.Minute
 
 func (d *doctor) examineTemporal(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 4*doctorLimit)
+	ctx, cancel := context.WithTimeout(ctx, 4*doctorTimeout)
 	defer cancel()
 	if d.watchTemporal(ctx) {
 		d.check("clock of Temporal", func() { d.examineTemporalClock(ctx) }, temporal)
@@ -34,7 +34,7 @@ func (d *doctor) examineTemporal(ctx context.Context) {
 
 // watchTemporal checks Temporal without starting anything. It returns false if Temporal or the namespace isn't available.
 func (d *doctor) watchTemporal(ctx context.Context) bool {
-	ping, stop := context.WithTimeout(ctx, doctorLimit)
+	ping, stop := context.WithTimeout(ctx, doctorTimeout)
 	err := installation.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
 	stop()
 	if err != nil {

@@ -121,7 +121,7 @@ func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 
 // lastNotification returns zero if no round has ended, or Temporal doesn't answer.
 func (d *doctor) lastNotification(ctx context.Context) (last notifyResult) {
-	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	schedule, err := d.temporal.ScheduleClient().GetHandle(ctx, workflows.ScheduleNotify).Describe(ctx)
 	if err != nil {

@@ -69,7 +69,7 @@ func (w *Watch) Last(ctx context.Context) Examination {
 // examine isn't bound to a request: the next caller gets its result.
 func (w *Watch) examine() {
 	d := &doctor{cfg: w.cfg, store: w.store, temporal: w.temporal}
-	ctx, cancel := context.WithTimeout(context.Background(), 6*doctorLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*doctorTimeout)
 	defer cancel()
 	d.examineDatabase(ctx)
 	d.watchTemporal(ctx)

@@ -15,9 +15,9 @@ import (
 // Purger deletes outdated data.
 type Purger interface {
 	// PurgeBatch deletes a batch of data stored before a time; 0 means that none is left.
-	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
+	PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (int64, error)
 	// PurgeBatchBy is PurgeBatch for an operator.
-	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
+	PurgeBatchBy(ctx context.Context, kind retention.Kind, before time.Time, by oversight.Actor) (int64, error)
 }
 
 // NewPurger returns a Purger that first archives data, if an archive is configured.

@@ -74,14 +74,14 @@ func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOpt
 	}
 }
 
-// schedulesLimit bounds retries on a busy Temporal.
-const schedulesLimit = 2 * time.Minute
+// schedulesTimeout bounds retries on a busy Temporal.
+const schedulesTimeout = 2 * time.Minute
 
 // EnsureSchedules creates or updates the schedules. One that an operator has paused stays paused. If automatic redrive is off,
 // its schedule runs but starts nothing, so that a change of the configuration needs no migration. The client limits each call to
 // ten seconds; EnsureSchedules retries slow calls for up to two minutes in all.
 func EnsureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, schedulesLimit)
+	ctx, cancel := context.WithTimeout(ctx, schedulesTimeout)
 	defer cancel()
 	for _, want := range all {
 		err := ensureSchedule(ctx, c.ScheduleClient(), want)

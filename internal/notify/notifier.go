@@ -18,8 +18,8 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 )
 
-// sendLimit bounds one message to one channel.
-const sendLimit = 10 * time.Second
+// sendTimeout bounds one message to one channel.
+const sendTimeout = 10 * time.Second
 
 // maxText bounds a message, in bytes: the smallest limit of a common channel is Discord's 2,000 characters.
 const maxText = 1900
@@ -39,13 +39,13 @@ type channel struct {
 
 // boundDefaultClient sets a timeout on the client that shoutrrr's services share, since most of them set none.
 var boundDefaultClient = sync.OnceFunc(func() {
-	http.DefaultClient.Timeout = sendLimit //nolint:forbidigo // it is the library that uses it
+	http.DefaultClient.Timeout = sendTimeout //nolint:forbidigo // it is the library that uses it
 })
 
 // New parses the URLs. Its error identifies an invalid one by position and never quotes it.
 func New(urls ...string) (*Notifier, error) {
 	boundDefaultClient()
-	n := &Notifier{limit: sendLimit}
+	n := &Notifier{limit: sendTimeout}
 	var wrong []error
 	for i, url := range urls {
 		scheme, _, _ := strings.Cut(url, ":")

@@ -79,7 +79,7 @@ func (p *process) deliveryChores() []dispatch.Chore {
 		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.Outbox.ExpireDeliveries)},
 		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.Outbox.CancelDeleted)},
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {
-			return false, p.store.Outbox.KeepPartitions(ctx)
+			return false, p.store.Outbox.CreatePartitions(ctx)
 		}},
 		{Name: "failing destinations", Every: watchEvery, Do: p.watchFailing},
 	}

@@ -12,8 +12,8 @@ import (
 const (
 	// queuesAge is how long the sizes of task queues are cached.
 	queuesAge = 15 * time.Second
-	// readLimit bounds a background read.
-	readLimit = 10 * time.Second
+	// readTimeout bounds a background read.
+	readTimeout = 10 * time.Second
 )
 
 // observeQueues exports the sizes of the task queues from processes with workers, which exist wherever events are processed.
@@ -52,7 +52,7 @@ func recently[T any](age time.Duration, read func(context.Context) (T, error)) f
 	var last T
 	var failed error
 	refresh := func() {
-		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
 		stats, err := read(ctx)
 		mu.Lock()

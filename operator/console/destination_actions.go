@@ -174,8 +174,8 @@ type trialPage struct {
 	Answer string
 }
 
-// testLimit bounds a trial: an attempt may take longer than other requests.
-const testLimit = 25 * time.Second
+// testTimeout bounds a trial: an attempt may take longer than other requests.
+const testTimeout = 25 * time.Second
 
 func (c *Console) testSubscription(ctx *fiber.Ctx) error {
 	destination, subscription, err := c.subscriptionOf(ctx)
@@ -186,7 +186,7 @@ func (c *Console) testSubscription(ctx *fiber.Ctx) error {
 	if choice.EventID != "" && uuid.Validate(choice.EventID) != nil {
 		return httpapi.BadField("event")
 	}
-	within, cancel := context.WithTimeout(ctx.UserContext(), testLimit)
+	within, cancel := context.WithTimeout(ctx.UserContext(), testTimeout)
 	defer cancel()
 	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, httpapi.Actor(ctx, ""))
 	if err != nil {

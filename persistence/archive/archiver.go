@@ -17,14 +17,14 @@ import (
 
 // Store stores the data to purge and the list of archive files.
 type Store interface {
-	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
-	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
+	PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (int64, error)
+	PurgeBatchBy(ctx context.Context, kind retention.Kind, before time.Time, by oversight.Actor) (int64, error)
 	// Outdated returns some of the oldest expired events or dead letters.
-	Outdated(ctx context.Context, kept retention.Kept, before time.Time) ([]retention.Outdated, error)
+	Outdated(ctx context.Context, kind retention.Kind, before time.Time) ([]retention.Outdated, error)
 	// PurgeOutdated deletes the rows that haven't changed since they were read. Without rows, it deletes data of events that are
 	// already deleted. by is nil for the schedule.
 	PurgeOutdated(
-		ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
+		ctx context.Context, kind retention.Kind, before time.Time, all []retention.Outdated, by *oversight.Actor,
 	) (int64, error)
 
 	// AddArchiveFile records a file before and after it is written.
@@ -54,40 +54,40 @@ type Archiver struct {
 
 // PurgeBatch deletes some of the data older than a time and returns the number of deletions; 0 means that none is left. If the
 // archive isn't writable, nothing is deleted.
-func (a *Archiver) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error) {
-	if kept != retention.Events && kept != retention.DeadLetters {
-		return a.Store.PurgeBatch(ctx, kept, before)
+func (a *Archiver) PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (int64, error) {
+	if kind != retention.Events && kind != retention.DeadLetters {
+		return a.Store.PurgeBatch(ctx, kind, before)
 	}
-	return a.purge(ctx, kept, before, nil)
+	return a.purge(ctx, kind, before, nil)
 }
 
 // PurgeBatchBy is PurgeBatch for an operator.
-func (a *Archiver) PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error) {
-	if kept != retention.Events && kept != retention.DeadLetters {
-		return a.Store.PurgeBatchBy(ctx, kept, before, by)
+func (a *Archiver) PurgeBatchBy(ctx context.Context, kind retention.Kind, before time.Time, by oversight.Actor) (int64, error) {
+	if kind != retention.Events && kind != retention.DeadLetters {
+		return a.Store.PurgeBatchBy(ctx, kind, before, by)
 	}
-	return a.purge(ctx, kept, before, &by)
+	return a.purge(ctx, kind, before, &by)
 }
 
 // purge also removes expunged events from files when it is done. A file that can't be cleaned stays due and doesn't block the
 // purge.
-func (a *Archiver) purge(ctx context.Context, kept retention.Kept, before time.Time, by *oversight.Actor) (int64, error) {
-	old, err := a.Store.Outdated(ctx, kept, before)
+func (a *Archiver) purge(ctx context.Context, kind retention.Kind, before time.Time, by *oversight.Actor) (int64, error) {
+	old, err := a.Store.Outdated(ctx, kind, before)
 	if err != nil {
 		return 0, err
 	}
 	if len(old) == 0 {
-		removed, err := a.Store.PurgeOutdated(ctx, kept, before, nil, by)
+		removed, err := a.Store.PurgeOutdated(ctx, kind, before, nil, by)
 		if err == nil && removed == 0 {
 			warn(ctx, a.Clean(ctx))
 		}
 		return removed, err
 	}
-	file := fileOf(kept, old)
+	file := fileOf(kind, old)
 	if err := a.write(ctx, &file, old); err != nil {
 		return 0, fmt.Errorf("archive: write %s (nothing was removed): %w", file.Name, err)
 	}
-	removed, err := a.Store.PurgeOutdated(ctx, kept, before, old, by)
+	removed, err := a.Store.PurgeOutdated(ctx, kind, before, old, by)
 	if err == nil {
 		warn(ctx, a.clean(ctx, file, removed == int64(len(old))))
 	}
@@ -124,7 +124,7 @@ func (a *Archiver) write(ctx context.Context, file *retention.ArchiveFile, old [
 
 // fileOf describes the file for expired rows. Names sort by the time of the first event or dead letter, and depend only on the
 // rows: a repeated attempt overwrites its file.
-func fileOf(kept retention.Kept, old []retention.Outdated) retention.ArchiveFile {
+func fileOf(kind retention.Kind, old []retention.Outdated) retention.ArchiveFile {
 	ids, rows := make([]string, len(old)), sha256.New()
 	for i, o := range old {
 		ids[i] = o.Receipt().ID
@@ -137,7 +137,7 @@ func fileOf(kept retention.Kept, old []retention.Outdated) retention.ArchiveFile
 		FirstID: slices.Min(ids), LastID: slices.Max(ids), Lines: len(old), Expunges: 2, At: time.Now().UTC(),
 	}
 	begin := timeOf(old[0]).UTC()
-	f.Name = fmt.Sprintf("%s/%s-%x.ndjson.zst", kept, begin.Format("2006/01/02/20060102T150405.000Z"), rows.Sum(nil)[:10])
+	f.Name = fmt.Sprintf("%s/%s-%x.ndjson.zst", kind, begin.Format("2006/01/02/20060102T150405.000Z"), rows.Sum(nil)[:10])
 	return f
 }
 
@@ -148,7 +148,7 @@ func timeOf(o retention.Outdated) time.Time {
 	return *cmp.Or(o.DeadLetter.ResolvedAt, o.DeadLetter.DiscardedAt, &o.DeadLetter.LastFailed)
 }
 
-// Clean removes expunged events from files. It continues after errors, and joins those of up to maxFailures files.
+// Clean removes expunged events from files. It continues after errors, and joins the errors of up to maxFailures files.
 func (a *Archiver) Clean(ctx context.Context) error {
 	if _, err := a.isNew(ctx); err != nil {
 		return err

@@ -152,7 +152,7 @@ type dying struct{ archive.Store }
 
 var errKilled = errors.New("killed")
 
-func (dying) PurgeOutdated(context.Context, retention.Kept, time.Time, []retention.Outdated, *oversight.Actor) (int64, error) {
+func (dying) PurgeOutdated(context.Context, retention.Kind, time.Time, []retention.Outdated, *oversight.Actor) (int64, error) {
 	return 0, errKilled
 }
 

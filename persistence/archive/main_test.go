@@ -160,10 +160,10 @@ func died(t *testing.T, store *persistence.Store, r event.Receipt, body []byte) 
 }
 
 // purge removes all that is older than now.
-func purge(t *testing.T, a *archive.Archiver, kept retention.Kept) (removed int64) {
+func purge(t *testing.T, a *archive.Archiver, kind retention.Kind) (removed int64) {
 	t.Helper()
 	for {
-		n, err := a.PurgeBatch(t.Context(), kept, time.Now().Add(time.Hour))
+		n, err := a.PurgeBatch(t.Context(), kind, time.Now().Add(time.Hour))
 		require.NoError(t, err)
 		if removed += n; n == 0 {
 			return removed

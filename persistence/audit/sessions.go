@@ -39,7 +39,7 @@ func (s *Store) OpenSession(ctx context.Context, session oversight.Session, by o
 	return postgres.Failure("open session", s.db.SendOnly(ctx, b))
 }
 
-// Session returns a session that has not expired. Event.ErrNotFound: there is none with this ID.
+// Session returns a session that has not expired. It returns event.ErrNotFound if none has this ID.
 func (s *Store) Session(ctx context.Context, id []byte) (session oversight.Session, err error) {
 	err = s.db.QueryRow(ctx, selectSession, id).Scan(&session.ID, &session.Token, &session.Fingerprint, &session.ExpiresAt)
 	return session, postgres.Failure("read session", err)

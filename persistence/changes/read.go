@@ -179,7 +179,7 @@ func scanRow(r pgx.CollectableRow) (one row, err error) {
 	return one, err
 }
 
-// cut makes a page from rows, of which the first may have been read in part already.
+// cut makes a page from rows. The first row may have been read in part already.
 func cut(rows []row, after feed.Cursor, limit int) (feed.Page, error) {
 	p, read := feed.Page{Next: after}, 0
 	for _, r := range rows {

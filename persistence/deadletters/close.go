@@ -142,11 +142,11 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 			audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
 			return nil
 		}
-		taken, err := s.giveUp(ctx, tx, h, writer.DecisionBy(by, h.eventID, event.OutcomeDiscarded))
+		effects, err := s.decideAndClose(ctx, tx, h, writer.DecisionBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
-		audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(taken.Detail())))
+		audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(effects.Detail())))
 		return nil
 	})
 }
@@ -164,8 +164,8 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 	})
 }
 
-// giveUp stores a decision about the event of a dead letter, and closes the dead letter.
-func (s *Store) giveUp(
+// decideAndClose stores a decision about the event of a dead letter, and closes the dead letter.
+func (s *Store) decideAndClose(
 	ctx context.Context, t *postgres.Transaction, h lockedDeadLetter, v event.Decision,
 ) (writer.Effects, error) {
 	var r event.Receipt

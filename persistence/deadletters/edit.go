@@ -74,14 +74,14 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 	sum := sha256.Sum256(e.Body)
 	decision := writer.DecisionBy(by, locked.eventID, event.OutcomeReplaced)
 	decision.Reason, decision.ReplacedBy = cmp.Or(decision.Reason, "edited"), e.EventID
-	taken, err := s.giveUp(ctx, tx, locked, decision)
+	effects, err := s.decideAndClose(ctx, tx, locked, decision)
 	if err != nil {
 		return 0, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, postgres.Bytea(e.Body), revised.WorkflowID()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
-	detail := taken.Detail()
+	detail := effects.Detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
 	detail["new_sha256"] = hex.EncodeToString(sum[:])
 	audit.Queue(b, by.Did(oversight.AuditEdit, locked.object(), locked.detail(detail)))

@@ -13,11 +13,11 @@ import (
 // MaxMessage bounds the stored text of a failure, in bytes.
 const MaxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays so. It does
-// nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has recorded it
-// already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the database:
-// clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose replay
-// changes nothing, or hide the failure of a run started on an event that had been processed.
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted. It
+// does nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has
+// recorded it already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the
+// database: clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose
+// replay changes nothing, or hide the failure of a run started on an event that had been processed.
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
@@ -68,7 +68,7 @@ func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) (err e
 	return refused
 }
 
-// settle queues the dead letter of an event whose key has been claimed. Its errors are those of the claim.
+// settle queues the dead letter of an event whose key has been claimed. It returns the errors of the claim.
 func settle(ctx context.Context, t *postgres.Transaction, c *writer.Claim, d event.DeadLetter, b *pgx.Batch) (err error) {
 	if d.Receipt, err = c.Settle(ctx, t); err != nil {
 		return err
@@ -76,8 +76,8 @@ func settle(ctx context.Context, t *postgres.Transaction, c *writer.Claim, d eve
 	return QueueDeadLetter(b, d)
 }
 
-// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. Its
-// errors are those of the claim.
+// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. It
+// returns the errors of the claim.
 func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) error {
 	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
 	claim.Queue(b)

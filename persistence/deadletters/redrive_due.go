@@ -46,11 +46,11 @@ UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
                LIMIT $5 FOR UPDATE OF d SKIP LOCKED)`
 
 	claimDue = `
-WITH taken AS (
+WITH claimed AS (
 UPDATE dead_letters SET redrive_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
  WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
                ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
 
 	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving' AND subscription_id = 0`
 )

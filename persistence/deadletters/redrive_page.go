@@ -19,10 +19,10 @@ SELECT state, rate, filter, bound, cursor,
 WITH mine AS (
 SELECT id FROM dead_letters
  WHERE id = ANY($2::bigint[]) AND state IN ('open', 'exhausted') ORDER BY id FOR UPDATE),
-taken AS (
-UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
+claimed AS (
+UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
  WHERE id IN (SELECT id FROM mine) AND state IN ('open', 'exhausted')
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
 
 	advanceRedrive = `UPDATE redrives SET cursor = $2, skipped = skipped + $3 WHERE id = $1`
 

@@ -27,16 +27,16 @@ import (
 const redriveLease = 15 * time.Minute
 
 const (
-	// taken is what every statement that claims a dead letter for owner $1 sets.
-	taken = outbox.Claimed + `, redrive_id = $1`
+	// claimedBy sets the columns of a dead letter that a statement claims for owner $1.
+	claimedBy = outbox.Claimed + `, redrive_id = $1`
 
 	claimForReplay = `
-WITH taken AS (
-UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
+WITH claimed AS (
+UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
  WHERE id = $2
    AND (state IN ('open', 'exhausted')
         OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed`
 
 	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
 

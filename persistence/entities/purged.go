@@ -19,7 +19,7 @@ const (
 // purged identifies the changes that a purge removed. The count and the sum identify a set of events in constant space, so that a
 // history from the archive can be compared with what was removed.
 type purged struct {
-	// events counts the events whose changes were removed; nil: unknown, since a release without counts removed them.
+	// events counts the events whose changes were removed; nil means unknown, because a release without counts removed them.
 	events   *int64
 	sum      int64 // XOR of tailOf of their IDs
 	mentions bool  // some mentions were removed

@@ -18,8 +18,8 @@ const (
 	// rowsPerGroup is how many errors of a group and window get their own row; the others share one more.
 	rowsPerGroup = 10
 	// maxGroups bounds the groups of a window, and so, with rowsPerGroup, the memory used while the database is unavailable.
-	maxGroups  = 500
-	flushLimit = 5 * time.Second
+	maxGroups    = 500
+	flushTimeout = 5 * time.Second
 )
 
 // ErrorRecorder writes the error log in the background: Record never waits, never fails, and costs a lock and a copy. A storm of
@@ -111,7 +111,7 @@ func (r *ErrorRecorder) flush(ended time.Time) {
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if r.write(ctx, batch) == nil {
 		return

@@ -34,14 +34,14 @@ UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timest
 // DrainInbox returns how many rows it claimed. The rows are locked until settle returns, so settle must be fast; if the process
 // dies meanwhile, they are unchanged.
 func (s *Store) DrainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (n int, err error) {
 	n, err = s.drainInbox(ctx, lane, limit, settle)
 	return n, postgres.Failure("drain the inbox", err)
 }
 
 func (s *Store) drainInbox(
-	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
 	var rows []waiting
 	b := &pgx.Batch{}
@@ -63,15 +63,15 @@ func (s *Store) drainInbox(
 			readable = append(readable, row.Waiting)
 		}
 	}
-	var settled []event.Settled
+	var outcomes []event.StartOutcome
 	if len(readable) > 0 {
-		settled = settle(ctx, readable)
+		outcomes = settle(ctx, readable)
 	}
-	return len(rows), settleRows(ctx, tx, rows, settled)
+	return len(rows), settleRows(ctx, tx, rows, outcomes)
 }
 
 // settleRows applies the results of the rows that could be read.
-func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, settled []event.Settled) error {
+func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, outcomes []event.StartOutcome) error {
 	var gone, goneIDs []string
 	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
 	b := &pgx.Batch{}
@@ -83,8 +83,8 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, se
 			leaves(row)
 			continue
 		}
-		s := settled[0]
-		settled = settled[1:]
+		s := outcomes[0]
+		outcomes = outcomes[1:]
 		switch {
 		case s.Started:
 			leaves(row)

@@ -49,13 +49,13 @@ func sourceInReceipt(provider, source string) []byte {
 	return bytes.Trim(text, "{}")
 }
 
-// WaitingByWorkflow returns the first event of a workflow that is in the inbox. Event.ErrNotFound: there is none.
+// WaitingByWorkflow returns the first event of a workflow that is in the inbox. It returns event.ErrNotFound if there is none.
 func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfWorkflow, postgres.Clean(workflowID)), scanWaiting)
 	return w.Waiting, postgres.Failure("read waiting event of workflow "+postgres.Clean(workflowID), err)
 }
 
-// WaitingEvent returns an event that is in the inbox. Event.ErrNotFound: the inbox does not have it.
+// WaitingEvent returns an event that is in the inbox. It returns event.ErrNotFound if the inbox doesn't have it.
 func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfEvent, id), scanWaiting)
 	return w.Waiting, postgres.Failure("read waiting event "+postgres.Clean(id), err)

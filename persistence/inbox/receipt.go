@@ -30,7 +30,7 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	var receipt []byte
 	var id, provider string
 	var receivedAt time.Time
-	if err := row.Scan(&w.Seq, &w.Lane, &receipt, &w.workflowID, &id, &provider, &receivedAt, &w.Reject, &w.Attempts,
+	if err := row.Scan(&w.Seq, &w.Lane, &receipt, &w.workflowID, &id, &provider, &receivedAt, &w.RejectRedelivery, &w.Attempts,
 		&w.LastError, &w.DueAt, &w.Body); err != nil {
 		return w, err
 	}

@@ -25,8 +25,8 @@ const (
 	maxGroupBytes = 4 << 20
 	// maxWaitingBytes bounds the memory of pending rows while the database is slow or unavailable.
 	maxWaitingBytes = 64 << 20
-	// insertLimit bounds one insert. It is less than the time that a request has.
-	insertLimit = 2 * time.Second
+	// insertTimeout bounds one insert. It is less than the time that a request has.
+	insertTimeout = 2 * time.Second
 )
 
 // insertInbox stores each event once per dedupe window, however often it was sent, and returns which ones it has stored. Windows
@@ -34,9 +34,9 @@ const (
 const insertInbox = `
 INSERT INTO inbox (
        workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at, dedupe_from, fingerprint)
-SELECT w, e, l, p, r, b, j, t, now() + leave, d, nullif(f, '')
+SELECT w, e, l, p, r, b, j, t, now() + delay, d, nullif(f, '')
   FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
-              $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, leave, d, f)
+              $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, delay, d, f)
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`
 
@@ -75,7 +75,7 @@ type inboxRow struct {
 	receipt    []byte // JSON
 	body       []byte
 	reject     bool
-	leave      time.Duration // delay before the drain may claim it
+	delay      time.Duration // delay before the drain may claim it
 	stored     bool
 	left       bool // its caller has left
 
@@ -106,9 +106,9 @@ var errInboxBusy = &event.Error{
 // already: this one is its duplicate, and is not stored. An *event.ConflictError means that it is not a duplicate, and is not
 // stored either. After any other error it may still be in the inbox.
 func (w *InboxWriter) Spool(
-	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
 ) (stored bool, err error) {
-	row, err := newInboxRow(lane, r, body, reject)
+	row, err := newInboxRow(lane, r, body, rejectRedelivery)
 	if err != nil {
 		return false, postgres.Failure("spool event "+postgres.Clean(r.ID), err)
 	}
@@ -117,13 +117,13 @@ func (w *InboxWriter) Spool(
 
 // SpoolLate is Spool, to the overflow lane, for an event that is being started: no drain claims it before the delay is over.
 func (w *InboxWriter) SpoolLate(
-	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (stored bool, err error) {
-	row, err := newInboxRow(event.LaneOverflow, r, body, reject)
+	row, err := newInboxRow(event.LaneOverflow, r, body, rejectRedelivery)
 	if err != nil {
 		return false, postgres.Failure("spool event "+postgres.Clean(r.ID), err)
 	}
-	row.leave = leave
+	row.delay = delay
 	return w.spool(ctx, row)
 }
 
@@ -157,10 +157,10 @@ func (r *inboxRow) conflict() error {
 }
 
 // newInboxRow refuses what the table would refuse, so that no row can fail the others of its group.
-func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
+func newInboxRow(lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (*inboxRow, error) {
 	row := &inboxRow{
 		workflowID: postgres.Clean(r.WorkflowID()), lane: lane, provider: postgres.Clean(r.Provider), receivedAt: r.ReceivedAt,
-		body: postgres.Bytea(body), reject: reject, event: r,
+		body: postgres.Bytea(body), reject: rejectRedelivery, event: r,
 		dedupeFrom: pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity},
 	}
 	if start := r.WindowStart(); !start.IsZero() {
@@ -249,7 +249,7 @@ func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
 		}
 	}()
 	slices.SortFunc(rows, func(a, b *inboxRow) int { return strings.Compare(a.workflowID, b.workflowID) })
-	ctx, cancel := context.WithTimeout(context.Background(), insertLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
 	return w.insert(ctx, rows)
 }
@@ -258,16 +258,16 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	n := len(rows)
 	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
 	ids, receipts, bodies := make([]pgtype.UUID, n), make(postgres.ByteaArray, n), make(postgres.ByteaArray, n)
-	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
+	rejects, times, delays := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
 	windows, fingerprints := make([]pgtype.Timestamptz, n), make([]string, n)
 	for i, r := range rows {
 		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), r.provider
-		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
+		receipts[i], bodies[i], rejects[i], times[i], delays[i] = r.receipt, r.body, r.reject, r.receivedAt, r.delay
 		windows[i], fingerprints[i] = r.dedupeFrom, postgres.Clean(r.event.Fingerprint)
 	}
 	at := 0
 	b := &pgx.Batch{}
-	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints).
+	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, delays, windows, fingerprints).
 		Query(func(found pgx.Rows) error {
 			var id pgtype.UUID
 			_, err := pgx.ForEachRow(found, []any{&id}, func() error { at = markStored(rows, at, id); return nil })

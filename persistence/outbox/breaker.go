@@ -7,7 +7,7 @@ import (
 	"holdfast/delivery"
 )
 
-// breaker holds what outcomes may change of a destination.
+// breaker is the part of a destination's state that the outcomes of attempts change.
 type breaker struct {
 	state        delivery.BreakerState
 	epoch        int64
@@ -17,12 +17,13 @@ type breaker struct {
 	closedAt     *time.Time
 	failingSince *time.Time
 	failure      string
-	// resumeAt is the end of the pause that the destination asked for; busyAnswers counts such requests since its last success.
+	// resumeAt is the end of the pause that the destination asked for. busyAnswers counts how often it has asked since its last
+	// success; responses during a pause don't count again.
 	resumeAt    *time.Time
 	busyAnswers int
-	// isProbed means that an attempt has failed since the last success. No probe runs before probeAfter, if the destination has just
-	// named such a time.
-	isProbed   bool
+	// needsProbe means that an attempt has failed since the last success, so the destination is probed. probeAfter is the earliest
+	// time of the next probe if a response of this batch had a Retry-After; otherwise nil.
+	needsProbe bool
 	probeAfter *time.Time
 }
 
@@ -40,18 +41,18 @@ type tally struct {
 	// badAt is the end of the first trailing failure, badWhy the reason of the last.
 	badAt  time.Time
 	badWhy string
-	// later is the longest delay that one of the trailing ones asks for before a retry.
-	later time.Duration
-	// busy counts the responses that ask for a pause, and pause is the longest that one asks for.
+	// retryAfter is the longest Retry-After among the trailing failures.
+	retryAfter time.Duration
+	// busy counts the responses that ask for a pause; pause is the longest of these pauses.
 	busy  int
 	pause time.Duration
 }
 
-func (t *tally) add(s delivery.Settled) {
+func (t *tally) add(s delivery.Outcome) {
 	switch s.Kind {
 	case delivery.OK:
 		t.ok++
-		t.trailing, t.later = 0, 0
+		t.trailing, t.retryAfter = 0, 0
 	case delivery.Bad, delivery.Slow:
 		if t.trailing == 0 {
 			t.badAt = s.At.Add(s.Took)
@@ -59,7 +60,7 @@ func (t *tally) add(s delivery.Settled) {
 		t.bad++
 		t.trailing++
 		t.badWhy = why(s.Result)
-		t.later = max(t.later, min(s.RetryAfter, delivery.MaxRetryAfter))
+		t.retryAfter = max(t.retryAfter, min(s.RetryAfter, delivery.MaxRetryAfter))
 	case delivery.Busy:
 		t.busy++
 		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
@@ -107,8 +108,8 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	return b
 }
 
-// paused updates the pause that the destination asks for. Simultaneous responses extend it once. The first success after the
-// pause ends it, and starts the destination slowly.
+// paused updates the pause that the destination asks for. Responses that arrive during a pause don't count as another one, but
+// may extend it. The first success after the pause resets busyAnswers and begins a slow start.
 func (b breaker) paused(t tally, now time.Time) breaker {
 	isPaused := b.resumeAt != nil && b.resumeAt.After(now)
 	switch {
@@ -138,7 +139,7 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 // failing sets since when and why a destination is failing. The first success clears it; until then the destination is probed.
 func (b breaker) failing(t tally, now time.Time) breaker {
 	if t.ok > 0 {
-		b.failingSince, b.failure, b.isProbed = nil, "", false
+		b.failingSince, b.failure, b.needsProbe = nil, "", false
 	}
 	if t.trailing == 0 {
 		return b
@@ -146,9 +147,9 @@ func (b breaker) failing(t tally, now time.Time) breaker {
 	if b.failingSince == nil {
 		b.failingSince = &t.badAt
 	}
-	b.failure, b.isProbed = t.badWhy, true
-	if t.later > 0 {
-		after := now.Add(t.later)
+	b.failure, b.needsProbe = t.badWhy, true
+	if t.retryAfter > 0 {
+		after := now.Add(t.retryAfter)
 		b.probeAfter = &after
 	}
 	return b

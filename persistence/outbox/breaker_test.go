@@ -48,7 +48,7 @@ func TestWhatABatchMakesOfABreaker(t *testing.T) {
 			var counts tally
 			for _, sign := range c.batch {
 				kind := map[rune]delivery.Kind{'+': delivery.OK, '-': delivery.Bad, 'f': delivery.Final, 'o': delivery.Ours}[sign]
-				counts.add(delivery.Settled{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
+				counts.add(delivery.Outcome{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
 			}
 			is := c.was.after(counts, l, now)
 			require.Equal(t, c.state, is.state)
@@ -108,7 +108,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	require.Equal(t, 1, early.starts(now))
 
 	var far lead
-	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeLateStart}}}
+	missed := []delivery.Outcome{{Result: delivery.Result{Code: delivery.CodeLateStart}}}
 	for range 10 {
 		far.learn(missed)
 	}
@@ -116,7 +116,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	missed[0].Lead = far.get()
 	far.learn(missed)
 	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
-	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
+	far.learn([]delivery.Outcome{{Job: delivery.Job{StartAt: now}}})
 	require.Equal(t, 150*time.Millisecond-150*time.Millisecond/64, far.get())
 
 	l := leaseRound{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []dueDestination{at(40 * time.Millisecond)}}
@@ -156,12 +156,12 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 	at := func(d time.Duration) *time.Time { until := now.Add(d); return &until }
 	busy := func(after ...time.Duration) (counts tally) {
 		for _, d := range after {
-			counts.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Busy, RetryAfter: d}})
+			counts.add(delivery.Outcome{Result: delivery.Result{Kind: delivery.Busy, RetryAfter: d}})
 		}
 		return counts
 	}
 	var ok tally
-	ok.add(delivery.Settled{Result: delivery.Result{Kind: delivery.OK}})
+	ok.add(delivery.Outcome{Result: delivery.Result{Kind: delivery.OK}})
 	for name, c := range map[string]struct {
 		resumeAt *time.Time
 		answers  int
@@ -203,17 +203,17 @@ func TestTroubleBeginsWithTheFirstFailure(t *testing.T) {
 		{Kind: delivery.Bad, Code: "500", RetryAfter: time.Minute}, {Kind: delivery.Slow, Code: "timeout", Error: "no answer"},
 	} {
 		r.At, r.Took = now.Add(time.Duration(i)*time.Second), time.Second
-		counts.add(delivery.Settled{Result: r})
+		counts.add(delivery.Outcome{Result: r})
 	}
 	is := breaker{state: delivery.BreakerClosed}.after(counts, limits{failures: 5, probes: 3}, now)
 	require.Equal(t, now.Add(3*time.Second), *is.failingSince)
 	require.Equal(t, "timeout: no answer", is.failure)
 	require.Equal(t, now.Add(time.Minute), *is.probeAfter)
-	require.True(t, is.isProbed)
+	require.True(t, is.needsProbe)
 	again := is.after(counts, limits{failures: 50, probes: 3}, now.Add(time.Hour))
 	require.Equal(t, now.Add(3*time.Second), *again.failingSince, "a success within has ended it")
 	var bad tally
-	bad.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Bad, Error: "reset", At: now.Add(time.Hour)}})
+	bad.add(delivery.Outcome{Result: delivery.Result{Kind: delivery.Bad, Error: "reset", At: now.Add(time.Hour)}})
 	again = is.after(bad, limits{failures: 50, probes: 3}, now.Add(time.Hour))
 	require.Equal(t, is.failingSince, again.failingSince, "it goes on")
 	require.Equal(t, "error: reset", again.failure)

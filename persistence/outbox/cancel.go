@@ -31,7 +31,7 @@ SELECT coalesce('event:' || nullif($1::text, ''), (SELECT 'subscription:' || nam
             discarded_by = %s, discard_reason = %s
        FROM ended AS e
       WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state IN ('open', 'redriving', 'exhausted')
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at
   FROM ended` + replaceEnded + reportEnded
@@ -46,16 +46,17 @@ func (s *Store) CountCancelable(ctx context.Context, q delivery.Query) (n int64,
 	return n, postgres.Failure("count waiting deliveries", err)
 }
 
-// CancelWaiting cancels pending deliveries of a query, those of the oldest events first: no more than most, and no more than
-// delivery.MaxCanceled. It commits in batches, each with its own audit entry: on an error, it also returns what was canceled
-// before.
-func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error) {
+// CancelWaiting cancels up to limit pending deliveries of a query, oldest event first; never more than delivery.MaxCanceled. It
+// commits in batches, each with its own audit entry: on an error, it also returns what was canceled before.
+func (s *Store) CancelWaiting(
+	ctx context.Context, q delivery.Query, limit int64, by oversight.Actor,
+) (canceled int64, err error) {
 	const doing = "cancel waiting deliveries"
-	most = min(most, delivery.MaxCanceled)
+	limit = min(limit, delivery.MaxCanceled)
 	var object string
 	err = s.db.QueryRow(ctx, objectOfQuery, postgres.Clean(q.EventID), q.SubscriptionID, q.DestinationID).Scan(&object)
-	for err == nil && canceled < most {
-		batch := min(most-canceled, sweepRows)
+	for err == nil && canceled < limit {
+		batch := min(limit-canceled, rowsPerTransaction)
 		var some int64
 		if some, err = s.cancelBatch(ctx, q, batch, object, by); err != nil || some == 0 {
 			break
@@ -66,16 +67,16 @@ func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64,
 }
 
 func (s *Store) cancelBatch(
-	ctx context.Context, q delivery.Query, most int64, object string, by oversight.Actor,
+	ctx context.Context, q delivery.Query, limit int64, object string, by oversight.Actor,
 ) (canceled int64, err error) {
-	picked, args := pickWaiting(q, most)
-	rest := postgres.NewList("")
-	rest.Args = args
-	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
+	picked, args := pickWaiting(q, limit)
+	conditions := postgres.NewList("")
+	conditions.Args = args
+	conditions.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
 		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), audit.MaxReason))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(`WITH picked AS MATERIALIZED (`+picked+rest.Conditions[0], rest.Args...).Query(countReported(&canceled))
+	b.Queue(`WITH picked AS MATERIALIZED (`+picked+conditions.Conditions[0], conditions.Args...).Query(countReported(&canceled))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return 0, err
@@ -95,18 +96,18 @@ func (s *Store) cancelBatch(
 
 // pickWaiting locks the oldest pending deliveries of a query. Those of a destination are read by subscription, in the order of an
 // index, since there may be millions.
-func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
+func pickWaiting(q delivery.Query, limit int64) (sql string, args []any) {
 	list := waitingOf(`SELECT ctid AS place, event_id FROM delivery_queue AS q`, q)
-	limit := ` LIMIT ` + strconv.FormatInt(most, 10)
+	first := ` LIMIT ` + strconv.FormatInt(limit, 10)
 	const oldest = ` ORDER BY q.event_id`
 	if q.DestinationID == 0 || q.SubscriptionID != 0 || q.EventID != "" {
-		return list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`, list.Args
+		return list.Statement() + oldest + first + ` FOR UPDATE SKIP LOCKED`, list.Args
 	}
 	list.Where(`q.subscription_id = each.id`)
-	of := list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`
+	of := list.Statement() + oldest + first + ` FOR UPDATE SKIP LOCKED`
 	list.Where(`each.destination_id = %s`, q.DestinationID)
 	return `SELECT q.place FROM subscriptions AS each CROSS JOIN LATERAL (` + of + `) AS q WHERE ` +
-		list.Conditions[len(list.Conditions)-1] + oldest + limit, list.Args
+		list.Conditions[len(list.Conditions)-1] + oldest + first, list.Args
 }
 
 // waitingOf selects the deliveries of a query that are open and not leased.

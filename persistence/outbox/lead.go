@@ -17,12 +17,12 @@ const maxLead = 5 * time.Second
 
 func (l *lead) get() time.Duration { return time.Duration(l.nanoseconds.Load()) }
 
-// learn adapts the lead to the outcomes of attempts. Attempts that were delayed by one stall return in several batches; each asks
-// for twice the lead that its attempts had, so the lead doubles once.
-func (l *lead) learn(settled []delivery.Settled) {
+// learn adapts the lead to the outcomes of attempts. One stall can delay attempts of several batches. Each batch asks for about
+// twice the lead that its own attempts had, not twice the present lead, so that a stall doubles the lead only once.
+func (l *lead) learn(outcomes []delivery.Outcome) {
 	var wanted time.Duration
 	timed := false
-	for _, s := range settled {
+	for _, s := range outcomes {
 		timed = timed || !s.StartAt.IsZero()
 		if s.Code == delivery.CodeLateStart {
 			wanted = max(wanted, min(2*s.Lead+delivery.MaxLate/2, maxLead))

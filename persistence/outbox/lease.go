@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,20 +16,21 @@ import (
 const (
 	// leaseMargin is added to the attempt's timeout: the job waits for its slot, and its outcome for the rest of the batch.
 	leaseMargin = 15 * time.Second
-	// maxLeases is how often a delivery is leased without an outcome.
+	// maxLeases is how many leases may end without an outcome before the delivery becomes a dead letter.
 	maxLeases = 5
-	// maxDestinations bounds the destinations that one lease checks, and fewDestinations those it checks if the first ones can fill
-	// it.
+	// A lease checks at most maxDestinations. It checks at least fewDestinations (but not more than its limit), even if fewer seem
+	// enough to fill it.
 	maxDestinations, fewDestinations = 200, 8
 	// maxRampDoublings caps the doublings of the slow start after a breaker closes.
 	maxRampDoublings = 20
-	// soonest and latest bound the time until the next lease: locked rows are skipped, and other processes don't announce what they
-	// have made due.
-	soonest, latest = 20 * time.Millisecond, time.Second
+	// minLeaseInterval and maxLeaseInterval bound the time until the next lease: locked rows are skipped, and other processes don't
+	// announce what they have made due.
+	minLeaseInterval, maxLeaseInterval = 20 * time.Millisecond, time.Second
 )
 
-// lockDue locks the destinations that were due first. Paused, disabled, open or blocked ones are never at the front of this
-// index, however many deliveries they have. It excludes those in $2, and all but those in $3 unless that is null.
+// lockDue locks the destinations that were due first. It reads them in the order of the index destination_states_due. Paused and
+// disabled ones aren't in the index, and the next_at of open or blocked ones is in the future, so they cost nothing however many
+// deliveries they have. The statement excludes those in $2, and all but those in $3 unless that is null.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), s.lead, coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
@@ -42,16 +44,16 @@ SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok,
 // inProgress counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
 const inProgress = `
        SELECT count(*) AS live, count(*) FILTER (WHERE q.epoch = l.epoch) AS of_epoch,
-              count(*) FILTER (WHERE q.lease = $1::uuid) AS taken, min(q.due_at) AS ends
+              count(*) FILTER (WHERE q.lease = $1::uuid) AS leased, min(q.due_at) AS ends
          FROM delivery_queue AS q
         WHERE q.destination_id = l.id AND q.lease IS NOT NULL AND q.due_at > $2::timestamptz`
 
-// leasable lists the destinations to lease from, by ID; turn is the order in which they are served. probes is null unless the
+// leasable lists the destinations to lease from, by ID; position is the order in which they are served. probes is null unless the
 // breaker limits the attempts.
 const leasable = `
        unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
-           AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
+           AS l (id, position, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
 // leaseDue leases due deliveries, oldest first, and skips locked rows. If a failing destination has none due, it leases the one
 // that is due next as a probe, once in 30 seconds. It counts the attempts in flight in a separate statement after the
@@ -61,7 +63,7 @@ const leasable = `
 // queue. A row that changes between the snapshot and its lock has a new ctid, is not found, and is left for the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
-     SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
+     SELECT l.id, l.position, l.epoch, l.until, s.low_at, s.probe_at,
             least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
        FROM ` + leasable + `
        JOIN destination_states AS s ON s.destination_id = l.id
@@ -69,7 +71,7 @@ WITH room AS MATERIALIZED (
       WHERE l.present
 ), picked AS MATERIALIZED (
      SELECT q.place, r.id, r.epoch, r.until, NULL::timestamptz AS waits_until
-       FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
+       FROM (SELECT * FROM room WHERE room >= 1 ORDER BY position) AS r
       CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.destination_id = r.id AND q.due_at >= r.low_at AND q.due_at <= $2::timestamptz
@@ -95,16 +97,17 @@ RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epo
 
 // scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate
 // (tokens_at is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if
-// there was a delivery to probe with. A destination that may have more goes to the end of the line, unless the lease was
-// already full. No due delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm
-// finds those that are committed much later.
+// there was a delivery to probe with. A destination that may have more is due again now, after those that have been due for
+// longer. If the lease was full before it reached the destination, or this process had no room for it, its next_at stays. No due
+// delivery is older than low_at, except those that a writer has queued and not committed yet; Rearm finds those that are
+// committed much later.
 const scheduleNext = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.transitions THEN 'half_open' ELSE s.breaker END,
        epoch = CASE WHEN n.transitions THEN n.epoch ELSE s.epoch END,
        probes_ok = CASE WHEN n.transitions THEN 0 ELSE s.probes_ok END,
        tokens = 0,
-       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
+       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.leased * n.spacing) END,
        lead = n.lead,
        probe_at = n.probe_at,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
@@ -112,20 +115,20 @@ UPDATE destination_states AS s
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - n.lead)
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.leased * n.spacing - 0.05 - n.lead)
                  ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
-  FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS transitions,
+  FROM (SELECT l.*, u.*, f.first, u.leased > 0 AND was.breaker = 'open' AS transitions,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
-               greatest($15::double precision, CASE WHEN u.taken > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
+               greatest($15::double precision, CASE WHEN u.leased > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
                CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
-               u.taken = 0 AND (l.share < 1 OR sum(u.taken) OVER () >= $14::bigint) AS unserved,
+               u.leased = 0 AND (l.share < 1 OR sum(u.leased) OVER () >= $14::bigint) AS unserved,
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
-                    WHEN u.taken >= l.starts THEN 'rate'
+                    WHEN u.leased >= l.starts THEN 'rate'
                     ELSE '' END AS held
           FROM ` + leasable + `
           JOIN destination_states AS was ON was.destination_id = l.id
@@ -135,15 +138,16 @@ UPDATE destination_states AS s
                 WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
  WHERE s.destination_id = n.id`
 
-// nextDue skips the destinations at their limit: this process leases again once an attempt ends.
+// nextDue returns when the next destination is due. It skips those in $1, which are at this process's limit: the process leases
+// again once an attempt ends.
 const nextDue = `
 SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
  WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[])
    AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
  ORDER BY next_at LIMIT 1`
 
-// recheck runs after the commit of a lease. Between the read and the commit of the lease, writers saw a destination that seemed
-// awake, and outcomes saw one that did not seem full, so neither made it due.
+// recheck runs after the commit of a lease. Until the lease commits, other transactions see the destination's old row: to a
+// writer it is already due, and to settle it isn't full, so neither makes it due. recheck does.
 const recheck = `
 WITH missed AS MATERIALIZED (
      SELECT s.destination_id
@@ -172,16 +176,17 @@ func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []d
 	s.releaseLost(ctx)
 	want.Limit = max(want.Limit, 1)
 	round := leaseRound{
-		want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit),
+		want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), maxDestinations: s.depth.destinations(want.Limit),
 	}
 	jobs, err = s.lease(ctx, &round)
 	if err != nil {
-		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
+		return nil, time.Now().Add(maxLeaseInterval), postgres.Failure("lease deliveries", err)
 	}
 	s.depth.learn(jobs)
-	round.isShort = len(round.due) == round.most && len(jobs) < want.Limit && round.most < min(want.Limit, maxDestinations)
-	jobs, err = s.buryLost(ctx, jobs)
-	return jobs, round.next(), postgres.Failure("bury lost deliveries", err)
+	canCheckMore := len(round.due) == round.maxDestinations && round.maxDestinations < min(want.Limit, maxDestinations)
+	round.isShort = canCheckMore && len(jobs) < want.Limit
+	jobs, err = s.deadLetterLost(ctx, jobs)
+	return jobs, round.next(), postgres.Failure("dead-letter lost deliveries", err)
 }
 
 func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, err error) {
@@ -192,12 +197,12 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 		}
 	}()
 	b := &pgx.Batch{}
-	b.Queue(postgres.LoseLater)
+	b.Queue(postgres.CommitAsync)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	if len(armed) > 0 {
 		b.Queue(arm, armed)
 	}
-	b.Queue(lockDue, l.most, l.without(), l.want.Only).Query(l.collect)
+	b.Queue(lockDue, l.maxDestinations, l.without(), l.want.Only).Query(l.collect)
 	b.Queue(nextDue, l.without(), l.want.Only).Query(l.collectNext)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
@@ -245,16 +250,17 @@ func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []
 	return err
 }
 
-// buryLost settles deliveries that were leased too often, and returns the other jobs.
-func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
-	var lost []delivery.Settled
+// deadLetterLost settles deliveries that were leased too often, and returns the other jobs.
+func (s *Store) deadLetterLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
+	var lost []delivery.Outcome
 	jobs = slices.DeleteFunc(jobs, func(j delivery.Job) bool {
 		if j.Tries < maxLeases {
 			return false
 		}
-		lost = append(lost, delivery.Settled{Job: j, Dead: true, Result: delivery.Result{
+		lost = append(lost, delivery.Outcome{Job: j, Dead: true, Result: delivery.Result{
 			Kind: delivery.Final, Code: delivery.CodeLostLeases, At: time.Now(),
-			Error: "it was taken up too often without an outcome: whatever attempts it dies, or is stopped, on the way",
+			Error: fmt.Sprintf("leased %d times without an outcome: "+
+				"the process seems to crash, or to be stopped, during the attempt", j.Tries),
 		}})
 		return true
 	})

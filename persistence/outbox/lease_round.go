@@ -14,23 +14,25 @@ import (
 // leaseRound is one round of leasing from the due destinations.
 type leaseRound struct {
 	want delivery.LeaseRequest
-	// The lease began, and its first response arrived, by this machine's clock.
+	// began is when the lease began, answered when the database's first response arrived, both by this machine's clock.
 	began, answered time.Time
-	at              time.Time     // by the database's clock, like the other times
+	// at is when the destinations were locked, by the database's clock, as are nextDueAt and nextDueReadAt.
+	at              time.Time
 	lead            time.Duration // of this process
 	lease           string
-	most            int              // maximum number of destinations
+	maxDestinations int
 	due             []dueDestination // by ID
 	// isShort means that other destinations may have deliveries to fill the lease.
 	isShort bool
-	again   time.Time // zero: never
-	asked   time.Time
+	// nextDueAt is when the next destination is due (zero: never), as read at nextDueReadAt.
+	nextDueAt     time.Time
+	nextDueReadAt time.Time
 }
 
 // dueDestination is a destination locked by this transaction.
 type dueDestination struct {
 	id, epoch, version int64
-	turn, room         int
+	position, room     int
 	present            bool
 	breaker            delivery.BreakerState
 	probesOK           int
@@ -48,7 +50,7 @@ func (l *leaseRound) collect(rows pgx.Rows) error {
 		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &lead, &d.version, &d.present,
 	}, func() error {
 		d.lead = max(l.lead, time.Duration(lead*float64(time.Second)))
-		d.turn, d.room = len(l.due), l.want.Limit
+		d.position, d.room = len(l.due), l.want.Limit
 		l.due = append(l.due, d)
 		return nil
 	})
@@ -63,10 +65,10 @@ func (l *leaseRound) collect(rows pgx.Rows) error {
 
 func (l *leaseRound) collectNext(rows pgx.Rows) error {
 	var next *time.Time
-	l.again = time.Time{}
-	_, err := pgx.ForEachRow(rows, []any{&next, &l.asked}, func() error {
+	l.nextDueAt = time.Time{}
+	_, err := pgx.ForEachRow(rows, []any{&next, &l.nextDueReadAt}, func() error {
 		if next != nil {
-			l.again = *next
+			l.nextDueAt = *next
 		}
 		return nil
 	})
@@ -78,9 +80,9 @@ func (l *leaseRound) next() time.Time {
 	if l.isShort {
 		return time.Now()
 	}
-	pause := latest
-	if !l.again.IsZero() {
-		pause = max(soonest, min(l.again.Sub(l.asked), latest))
+	pause := maxLeaseInterval
+	if !l.nextDueAt.IsZero() {
+		pause = max(minLeaseInterval, min(l.nextDueAt.Sub(l.nextDueReadAt), maxLeaseInterval))
 	}
 	return time.Now().Add(pause)
 }
@@ -107,7 +109,7 @@ func (l *leaseRound) recheckBelow() []int {
 func (l *leaseRound) args() []any {
 	return []any{
 		l.lease, l.at, l.ids(),
-		postgres.Column(l.due, func(d dueDestination) int { return d.turn }),
+		postgres.Column(l.due, func(d dueDestination) int { return d.position }),
 		postgres.Column(l.due, func(d dueDestination) bool { return d.present }),
 		postgres.Column(l.due, dueDestination.nextEpoch),
 		l.allowed(),
@@ -145,8 +147,8 @@ func (d dueDestination) probes() *int {
 	return &n
 }
 
-// allowed returns how many attempts may be in flight. For a busy destination it is one until an attempt succeeds. After a breaker
-// has closed it starts with the number of probes, and doubles every second.
+// allowed returns how many attempts may be in flight. A busy destination gets one until an attempt succeeds. After that, or after
+// its breaker closes, the number starts at that of the probes and doubles every second.
 func (d dueDestination) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {
@@ -165,12 +167,12 @@ func (d dueDestination) allowed(now time.Time) int {
 // unboundedStarts is more than any lease can use.
 const unboundedStarts = 1_000_000_000
 
-// ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their
-// start.
+// ahead is how much earlier than lead requires an attempt may be leased: up to lead + ahead before its start. It bounds how many
+// of a destination's attempts wait for their start.
 const ahead = 100 * time.Millisecond
 
-// start returns when the next attempt may start, not before earliest. No lease sets a start further ahead than the limit: a later
-// one is left from an earlier, slower rate of the destination.
+// start returns when the next attempt may start, not before earliest. A stored start later than any lease sets at the present
+// rate comes from an earlier, slower rate, and is cut to that limit.
 func (d dueDestination) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest

@@ -50,7 +50,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 	statesOfQ = `
   LEFT JOIN destination_states AS s ON s.destination_id = q.destination_id`
 
-	// A delivery that is open again doesn't appear with its previous end.
+	// endedAlone leaves out ended deliveries that were sent again and are still open.
 	endedAlone = `
    NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id)`
 
@@ -208,7 +208,8 @@ func endedList(q delivery.Query, args []any) *postgres.List {
 	return list
 }
 
-// pageOf returns the statement of a page: of one subscription, of each of a destination, or of all, in the order of an index.
+// pageOf returns the statement that reads a page of the deliveries of one subscription, of every subscription of a destination,
+// or of all, in index order.
 func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
 	if q.EventID != "" {
 		list.Where(`event_id = %s::uuid`, postgres.Clean(q.EventID))

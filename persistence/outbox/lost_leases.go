@@ -16,9 +16,9 @@ const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free.
-// Deliveries that were not attempted don't count as attempted. Their start times under a rate are lost: nothing is sent at
-// them. Locked rows are skipped, so that no other transaction waits meanwhile.
+// releaseLeases runs after lockLost as a separate statement, so that it sees what was committed before the lock was free. The
+// lease isn't counted (leases - 1), since nothing was attempted. The start times that the lease reserved under a rate stay
+// unused. Locked rows are skipped, so that this transaction doesn't hold the destination's lock while it waits.
 const releaseLeases = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue
@@ -32,14 +32,14 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
   FROM (SELECT DISTINCT destination_id FROM back) AS b
  WHERE s.destination_id = b.destination_id AND s.held IN ('', 'full', 'rate')`
 
-// ofLost selects the deliveries of the lost lease $2 among destinations, while it lasts.
+// ofLost selects the deliveries of destinations $1 that the lost lease $2 still holds.
 const ofLost = `destination_id = ANY ($1::bigint[]) AND lease IS NOT NULL AND due_at > statement_timestamp() AND lease = $2::uuid`
 
 // leftOfLost selects the destinations for which releaseLeases has skipped a row.
 const leftOfLost = `SELECT DISTINCT destination_id FROM delivery_queue WHERE ` + ofLost
 
-// lostLease is a lease whose response is missing. It may have been committed, or may still be; no process has its deliveries, and
-// until it ends they count as in flight.
+// lostLease is a lease whose response is missing. It may have been committed, or may be committed later. No process has received
+// its deliveries, and they count as in flight until the lease ends.
 type lostLease struct {
 	id           string
 	destinations []int64
@@ -76,7 +76,7 @@ func (l *leaseRound) lost() lostLease {
 	return lost
 }
 
-// releaseLost makes the deliveries of this process's lost leases due again. What it can't give back yet, it retries in the next
+// releaseLost makes the deliveries of this process's lost leases due again. If it has to skip some, it retries them in the next
 // round, until the lease has ended.
 func (s *Store) releaseLost(ctx context.Context) {
 	for _, lost := range s.lost.take() {
@@ -86,12 +86,12 @@ func (s *Store) releaseLost(ctx context.Context) {
 	}
 }
 
-// releaseLeases makes the deliveries of the lease due again, and returns those it had to skip: all of them if the database
-// can't be queried, which the following lease will report.
+// releaseLeases makes the deliveries of the lease due again. It returns the lease with the destinations that have skipped
+// deliveries: all of them if the database is unavailable, which the next lease reports.
 func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLease) {
 	var free, passed []int64
 	b := &pgx.Batch{}
-	b.Queue(postgres.LoseLater)
+	b.Queue(postgres.CommitAsync)
 	b.Queue(lockLost, lost.destinations).Query(postgres.Collect(&free, pgx.RowTo[int64]))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claimed is what every statement that claims a dead letter sets.
+// Claimed sets the columns of a dead letter that a statement claims.
 const Claimed = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
 
 const (
@@ -29,8 +29,8 @@ SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp() FROM
 UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
  WHERE event_id = $1::uuid AND subscription_id = $2`
 
-	// queueAgain queues a delivery that has ended, or of which only the dead letter is left. The destination has seen all earlier
-	// generations; there was one for each failure of the dead letter.
+	// queueAgain queues a delivery that has ended, or of which only the dead letter is left. The generation must be new to the
+	// destination. If the row of the last one was purged, the failures of the dead letter tell how many generations there were.
 	queueAgain = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
 SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l.failures - 1), 0)
@@ -51,7 +51,7 @@ UPDATE dead_letters SET ` + Claimed + `
 	cancelOpen = `
 WITH canceled AS (
      DELETE FROM delivery_queue WHERE event_id = $1::uuid AND subscription_id = $2 RETURNING *
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at
   FROM canceled` + replaceEnded + reportEnded
@@ -59,7 +59,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attemp
 	expungeOpen = `
 WITH canceled AS (
      DELETE FROM delivery_queue WHERE event_id = $1::uuid RETURNING *
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attempts, generation, 0, NULL,
        queued_at
   FROM canceled` + replaceEnded + reportEnded
@@ -68,7 +68,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attemp
 	expungeAttempts = `DELETE FROM delivery_attempts WHERE event_id = $1::uuid`
 	expungeFanout   = `DELETE FROM delivery_fanouts WHERE event_id = $1::uuid`
 
-	keepEnded = `
+	insertEnded = `
 INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
 `
 	replaceEnded = `
@@ -77,12 +77,12 @@ INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, 
        generation = excluded.generation, ms = excluded.ms, answer = excluded.answer, queued_at = excluded.queued_at,
        done_at = excluded.done_at`
 
-	// reportEnded writes change events for the rows in "kept".
+	// reportEnded writes change events for the rows in "ended_rows".
 	reportEnded = `
  RETURNING event_id, subscription_id, status AS action, code
-), reported AS (SELECT * FROM kept)` + changes.ReportDeliveries + ` RETURNING n`
+), reported AS (SELECT * FROM ended_rows)` + changes.ReportDeliveries + ` RETURNING n`
 
-	// discardOf closes the dead letter of a delivery that was given up.
+	// discardOf discards the dead letter of a canceled delivery.
 	discardOf = `
 UPDATE dead_letters
    SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(), discarded_by = $3,
@@ -92,9 +92,9 @@ UPDATE dead_letters
 
 // SendAgain queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
 // earlier outcome stays until this one has ended, and a dead letter is resolved once it is delivered. A delivery that is open
-// already is only made due now; one in flight is refused with code "delivery_under_way". A processed event that was never queued
-// for the subscription, since that did not exist, was inactive or did not match, is queued now. Event.ErrNotFound: there is no
-// such event or subscription.
+// already is only made due now; one in flight is refused with code "delivery_under_way". If a processed event was never queued
+// for the subscription (it didn't exist yet, was inactive or didn't match), it is queued now. It returns event.ErrNotFound if the
+// event or subscription doesn't exist.
 func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 }
 
 // CancelDelivery ends an open delivery: no further attempt is made. An attempt in flight may still succeed, and then counts as
-// delivered. The dead letter, if any, is discarded. Event.ErrNotFound: no such delivery is open.
+// delivered. The dead letter, if any, is discarded. It returns event.ErrNotFound if the delivery isn't open.
 func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	if err := s.cancelDelivery(ctx, k, by); err != nil {
 		return delivery.Delivery{}, postgres.Failure("cancel delivery", err)
@@ -171,8 +171,7 @@ func (s *Store) lockQueued(ctx context.Context, k delivery.Key) (open queuedDeli
 	return open, tx, err
 }
 
-// QueueDiscard adds statements that end a delivery that was given up, with its dead letter, to a transaction that holds its
-// event's lock.
+// QueueDiscard adds statements that cancel a delivery and discard its dead letter to a transaction that holds its event's lock.
 func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 	b.Queue(cancelOpen, k.EventID, k.SubscriptionID)
 	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
@@ -180,15 +179,15 @@ func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 }
 
 // QueueExpunge adds statements to a transaction that holds an event's lock: they cancel the event's deliveries, and remove the
-// responses of destinations. That there were deliveries stays.
+// responses of destinations. The rows of the deliveries stay, without responses.
 func QueueExpunge(b *pgx.Batch, eventID string) {
 	for _, sql := range []string{expungeOpen, expungeAnswers, expungeAttempts, expungeFanout} {
 		b.Queue(sql, eventID)
 	}
 }
 
-// Redeliver sends a delivery again whose dead letter the caller has claimed, with its own audit entry. A delivery in flight is
-// left to its outcome.
+// Redeliver sends a delivery again. The caller has claimed its dead letter and writes the audit entry. A delivery in flight isn't
+// touched: its outcome settles the dead letter.
 func (s *Store) Redeliver(ctx context.Context, eventID string, subscriptionID int64) error {
 	destination, err := s.sendAgain(ctx, delivery.Key{EventID: eventID, SubscriptionID: subscriptionID}, nil)
 	if errors.Is(err, errInProgress) {

@@ -22,9 +22,9 @@ const (
 	maxError = 500
 )
 
-// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, also of a delivery
-// that has failed or was canceled meanwhile, since the destination has it. A delivery that was sent again since is a new
-// generation, which outcomes of older ones don't change. A delivery whose rows are gone was expunged, and stays so.
+// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, even if the delivery
+// has failed or was canceled in the meantime, because the destination has received it. A delivery that was sent again since is a
+// new generation, which outcomes of older ones don't change. If the event was expunged, its outcomes are ignored.
 //
 // Status is null for deliveries that are retried. leaseDue explains why rows are joined by their ctid. lockSettled has locked
 // them before, so it is the ctid of their newest version: a row that isn't found here would be sent a second time.
@@ -57,7 +57,7 @@ WITH o AS MATERIALIZED (
         AND o.status = 'delivered' AND d.status <> 'delivered' AND EXISTS (SELECT FROM events WHERE id = o.event_id)
         AND o.place IS NULL
   RETURNING o.*
-), kept AS (
+), ended_rows AS (
      INSERT INTO deliveries AS d
             (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
      SELECT event_id, subscription_id, destination_id, status, code, before + counted, generation, ms, answer, queued_at
@@ -78,7 +78,7 @@ WITH o AS MATERIALIZED (
               UNION ALL
              SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM late) AS reported
          ON CONFLICT DO NOTHING
-), buried AS (
+), dead_lettered AS (
      INSERT INTO dead_letters AS d (
             event_id, subscription_id, provider, source, key, type, receipt, raw_body, step, error_class, error_code,
             error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id)
@@ -127,22 +127,22 @@ UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
 // destinations that were disabled. If a job's lease has ended and another process has leased it, its outcome counts only if it is
 // a success.
 //
-// Dead with the code CodeDeleted is not a failure: the delivery is canceled, without a dead letter.
-func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
-	if len(settled) == 0 {
+// A dead outcome with CodeDeleted isn't a failure: the delivery is canceled, without a dead letter.
+func (s *Store) Settle(ctx context.Context, outcomes []delivery.Outcome) ([]delivery.Transition, error) {
+	if len(outcomes) == 0 {
 		return nil, nil
 	}
-	s.lead.learn(settled)
-	if all, err := s.settleFirst(ctx, settled); all || err != nil {
+	s.lead.learn(outcomes)
+	if all, err := s.settleFirst(ctx, outcomes); all || err != nil {
 		return nil, postgres.Failure("settle deliveries", err)
 	}
-	transitions, err := s.settle(ctx, settled)
+	transitions, err := s.settle(ctx, outcomes)
 	return transitions, postgres.Failure("settle deliveries", err)
 }
 
 // queueFree adds freeFull. Destinations that it misses are checked when the next lease ends.
-func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
-	b.Queue(freeFull, destinationsOf(settled, anyKind)).Exec(func(tag pgconn.CommandTag) error {
+func (s *Store) queueFree(b *pgx.Batch, outcomes []delivery.Outcome) {
+	b.Queue(freeFull, destinationsOf(outcomes, anyKind)).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() > 0 {
 			s.Signal()
 		}
@@ -150,47 +150,47 @@ func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
 	})
 }
 
-func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Transition, error) {
+func (s *Store) settle(ctx context.Context, outcomes []delivery.Outcome) ([]delivery.Transition, error) {
 	local := time.Now()
 	var (
-		now     time.Time
-		changed []transition
-		b       = &pgx.Batch{}
+		now    time.Time
+		locked []lockedDestination
+		b      = &pgx.Batch{}
 	)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	b.Queue(lockChanged, destinationsOf(settled, anyKind), destinationsOf(settled, mayChange)).
-		Query(postgres.Collect(&changed, scanTransition))
+	b.Queue(lockChanged, destinationsOf(outcomes, anyKind), destinationsOf(outcomes, mayChange)).
+		Query(postgres.Collect(&locked, scanLocked))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback(ctx)
-	for i := range settled {
-		settled[i] = inTime(settled[i], local, now)
+	for i := range outcomes {
+		outcomes[i] = toDatabaseClock(outcomes[i], local, now)
 	}
-	transitions, err := s.applyOutcomes(ctx, tx, changed, settled, now)
+	transitions, err := s.applyOutcomes(ctx, tx, locked, outcomes, now)
 	if err != nil {
 		return nil, err
 	}
-	last, args := &pgx.Batch{}, columnsOf(oneEach(settled))
+	last, args := &pgx.Batch{}, columnsOf(oneEach(outcomes))
 	last.Queue(lockSettled, args[:2]...)
 	last.Queue(settle, args...)
-	queuePull(last, changed)
-	queueChanged(last, changed, transitions)
+	queuePull(last, locked)
+	queueChanged(last, locked, transitions)
 	then := &pgx.Batch{}
-	s.queueFree(then, settled)
+	s.queueFree(then, outcomes)
 	return transitions, tx.CommitThen(ctx, last, then)
 }
 
-func anyKind(delivery.Settled) bool { return true }
+func anyKind(delivery.Outcome) bool { return true }
 
 // mayChange reports whether the outcome may change the destination's row.
-func mayChange(s delivery.Settled) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
+func mayChange(s delivery.Outcome) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
 
-func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) bool) []int64 {
+func destinationsOf(outcomes []delivery.Outcome, which func(delivery.Outcome) bool) []int64 {
 	ids := map[int64]struct{}{}
-	for _, s := range settled {
+	for _, s := range outcomes {
 		if which(s) {
 			ids[s.DestinationID] = struct{}{}
 		}
@@ -199,62 +199,62 @@ func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) boo
 }
 
 // ends reports whether no further attempt follows.
-func ends(s delivery.Settled) bool {
+func ends(s delivery.Outcome) bool {
 	return s.Kind == delivery.OK || (s.Dead && s.Kind != delivery.Gone)
 }
 
-// inTime converts an outcome's due time to the database's clock. Deliveries that wait for an operator are due as soon as they may
-// go on.
-func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
+// toDatabaseClock converts an outcome's due time to the database's clock. Deliveries of a destination that asked for no more
+// events (Gone) become due now: they continue as soon as an operator resumes it.
+func toDatabaseClock(s delivery.Outcome, local, now time.Time) delivery.Outcome {
 	switch {
 	case s.Kind == delivery.Gone:
 		s.DueAt = now
 	case s.DueAt.IsZero():
-		s.DueAt = now.Add(latest)
+		s.DueAt = now.Add(maxLeaseInterval)
 	default:
 		s.DueAt = now.Add(max(0, s.DueAt.Sub(local))) // nothing below low_at is read
 	}
 	return s
 }
 
-// oneEach keeps one outcome for each delivery, in key order, which is the lock order. Of two, one is late: a success wins,
-// otherwise the last one.
-func oneEach(settled []delivery.Settled) []delivery.Settled {
-	best := make(map[delivery.Key]delivery.Settled, len(settled))
-	for _, s := range settled {
+// oneEach keeps one outcome for each delivery, in key order, which is the lock order. If a delivery has two, one of them came
+// after its lease had ended: a success wins, otherwise the last one.
+func oneEach(outcomes []delivery.Outcome) []delivery.Outcome {
+	best := make(map[delivery.Key]delivery.Outcome, len(outcomes))
+	for _, s := range outcomes {
 		if known, ok := best[s.Key]; !ok || known.Kind != delivery.OK {
 			best[s.Key] = s
 		}
 	}
-	return slices.SortedFunc(maps.Values(best), func(a, b delivery.Settled) int {
+	return slices.SortedFunc(maps.Values(best), func(a, b delivery.Outcome) int {
 		return cmp.Or(cmp.Compare(a.EventID, b.EventID), cmp.Compare(a.SubscriptionID, b.SubscriptionID))
 	})
 }
 
 // columnsOf returns the arguments of settle.
-func columnsOf(all []delivery.Settled) []any {
+func columnsOf(all []delivery.Outcome) []any {
 	return []any{
-		postgres.Column(all, func(s delivery.Settled) string { return s.EventID }),
-		postgres.Column(all, func(s delivery.Settled) int64 { return s.SubscriptionID }),
-		postgres.Column(all, func(s delivery.Settled) string { return s.Lease }),
-		postgres.Column(all, func(s delivery.Settled) int { return s.Generation }),
+		postgres.Column(all, func(s delivery.Outcome) string { return s.EventID }),
+		postgres.Column(all, func(s delivery.Outcome) int64 { return s.SubscriptionID }),
+		postgres.Column(all, func(s delivery.Outcome) string { return s.Lease }),
+		postgres.Column(all, func(s delivery.Outcome) int { return s.Generation }),
 		postgres.Column(all, statusOf),
 		postgres.Column(all, countedOf),
 		postgres.Column(all, codeOf),
-		postgres.Column(all, func(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Error), maxError) }),
+		postgres.Column(all, func(s delivery.Outcome) string { return postgres.Clip(postgres.Clean(s.Error), maxError) }),
 		postgres.Column(all, msOf),
 		answersOf(all),
-		postgres.Column(all, func(s delivery.Settled) time.Time { return s.At }),
-		postgres.Column(all, func(s delivery.Settled) time.Time { return s.DueAt }),
+		postgres.Column(all, func(s delivery.Outcome) time.Time { return s.At }),
+		postgres.Column(all, func(s delivery.Outcome) time.Time { return s.DueAt }),
 		postgres.Column(all, classOf),
 	}
 }
 
-func codeOf(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Code), maxCode) }
+func codeOf(s delivery.Outcome) string { return postgres.Clip(postgres.Clean(s.Code), maxCode) }
 
-func msOf(s delivery.Settled) int64 { return s.Took.Milliseconds() }
+func msOf(s delivery.Outcome) int64 { return s.Took.Milliseconds() }
 
-func answersOf(all []delivery.Settled) postgres.ByteaArray {
+func answersOf(all []delivery.Outcome) postgres.ByteaArray {
 	answers := make(postgres.ByteaArray, len(all))
 	for i, s := range all {
 		if len(s.Answer) > 0 {
@@ -265,7 +265,7 @@ func answersOf(all []delivery.Settled) postgres.ByteaArray {
 }
 
 // statusOf returns nil for deliveries that are retried.
-func statusOf(s delivery.Settled) *string {
+func statusOf(s delivery.Outcome) *string {
 	status := delivery.Failed
 	switch {
 	case s.Kind == delivery.OK:
@@ -280,7 +280,7 @@ func statusOf(s delivery.Settled) *string {
 }
 
 // countedOf returns 1 for an outcome that counts against the retry policy.
-func countedOf(s delivery.Settled) int {
+func countedOf(s delivery.Outcome) int {
 	if !s.WaitsUntil.IsZero() && !ends(s) {
 		return 0
 	}
@@ -292,7 +292,7 @@ func countedOf(s delivery.Settled) int {
 }
 
 // classOf returns the class for a dead letter, and "" for outcomes that aren't recorded as attempts.
-func classOf(s delivery.Settled) string {
+func classOf(s delivery.Outcome) string {
 	switch {
 	case s.Kind == delivery.Ours && !s.Dead:
 		return ""

@@ -11,7 +11,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// settleFirst is settle for the usual outcome: a successful first attempt at a healthy destination, of which nothing changes.
+// settleFirst is settle for the usual outcome: a successful first attempt at a healthy destination, whose row it doesn't change.
 // Rows in any other state are skipped, and so are rows that change between the snapshot and their lock: settle handles both.
 // leaseDue explains why rows are joined by their ctid.
 const settleFirst = `
@@ -31,8 +31,8 @@ WITH o AS MATERIALIZED (
      DELETE FROM delivery_queue AS q USING o
       WHERE q.ctid = o.place AND q.generation = 0 AND q.attempts = 0
   RETURNING o.*, q.destination_id, q.queued_at
-), kept AS (
-` + keepEnded + `SELECT event_id, subscription_id, destination_id, 'delivered', code, 1, 0, ms, answer, queued_at FROM ended` +
+), ended_rows AS (
+` + insertEnded + `SELECT event_id, subscription_id, destination_id, 'delivered', code, 1, 0, ms, answer, queued_at FROM ended` +
 	replaceEnded + `
       WHERE d.generation = 0
 ), reported AS (
@@ -43,19 +43,19 @@ SELECT count(*) FROM ended`
 
 // settleFirst settles a batch in one round trip if it consists of first successes. Unless all is true, the caller must run settle
 // for the batch; settle ignores successes that are recorded already.
-func (s *Store) settleFirst(ctx context.Context, settled []delivery.Settled) (all bool, err error) {
-	if slices.ContainsFunc(settled, func(o delivery.Settled) bool {
+func (s *Store) settleFirst(ctx context.Context, outcomes []delivery.Outcome) (all bool, err error) {
+	if slices.ContainsFunc(outcomes, func(o delivery.Outcome) bool {
 		return o.Kind != delivery.OK || o.Attempts > 0 || o.Generation > 0
 	}) {
 		return false, nil
 	}
-	each := oneEach(settled)
+	each := oneEach(outcomes)
 	ended, then := 0, &pgx.Batch{}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(settleFirst,
-		postgres.Column(each, func(o delivery.Settled) string { return o.EventID }),
-		postgres.Column(each, func(o delivery.Settled) int64 { return o.SubscriptionID }),
+		postgres.Column(each, func(o delivery.Outcome) string { return o.EventID }),
+		postgres.Column(each, func(o delivery.Outcome) int64 { return o.SubscriptionID }),
 		postgres.Column(each, codeOf), postgres.Column(each, msOf), answersOf(each), destinationsOf(each, anyKind),
 	).QueryRow(func(row pgx.Row) error { return row.Scan(&ended) })
 	s.queueFree(then, each)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it returns PostgreSQL's estimate, divided
-	// like the counted ones: there may be millions behind a pause, and this runs often.
+	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it scales the counts up to PostgreSQL's
+	// estimate of the total: a paused destination may have millions, and this runs often.
 	countOpen = `
 WITH oldest AS MATERIALIZED (
      SELECT ` + openStatus + ` AS status, q.queued_at
@@ -32,17 +32,17 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
 SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
 
-	leastRotated = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
+	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
 
 	countUndelivered = `
 SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted')`
 
-	countWaiting = `SELECT count(*) FROM delivery_queue WHERE subscription_id = $1`
+	countOpenOf = `SELECT count(*) FROM delivery_queue WHERE subscription_id = $1`
 )
 
-// CountWaiting counts the open deliveries of a subscription.
-func (s *Store) CountWaiting(ctx context.Context, subscriptionID int64) (n int64, err error) {
-	err = s.db.QueryRow(ctx, countWaiting, subscriptionID).Scan(&n)
+// CountOpen counts the open deliveries of a subscription.
+func (s *Store) CountOpen(ctx context.Context, subscriptionID int64) (n int64, err error) {
+	err = s.db.QueryRow(ctx, countOpenOf, subscriptionID).Scan(&n)
 	return n, postgres.Failure("count deliveries of a subscription", err)
 }
 
@@ -76,7 +76,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		stats.Failing = append(stats.Failing, name)
 		stats.FailingBreakers[name] = breaker
 	}))
-	b.Queue(leastRotated).QueryRow(func(row pgx.Row) error {
+	b.Queue(oldestRotation).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&stats.OldestSecret)
 		stats.OldestSecret = postgres.UTC(stats.OldestSecret)
 		return err
@@ -85,7 +85,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	return stats, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
 }
 
-// A ready destination is checked within seconds of its time, if any dispatcher runs.
+// longestDue returns how long the first ready destination has been due: seconds at most if a dispatcher runs.
 const longestDue = `
 SELECT coalesce(statement_timestamp() - min(next_at), '0') FROM destination_states
  WHERE state = 'ready' AND next_at <= statement_timestamp()`

@@ -37,19 +37,19 @@ UPDATE destination_states AS s
        by = CASE n.disabled WHEN '' THEN s.by ELSE 'receiver' END,
        state_at = CASE n.disabled WHEN '' THEN s.state_at ELSE statement_timestamp() END,
        resume_at = n.resume_at, busy_answers = n.busy_answers,
-       probe_at = CASE WHEN n.is_probed THEN ` + nextProbe + ` END,
+       probe_at = CASE WHEN n.needs_probe THEN ` + nextProbe + ` END,
        held = CASE WHEN n.breaker = 'open' OR n.resume_at > statement_timestamp() THEN 'open'
                    WHEN s.held IN ('open', 'full') THEN '' ELSE s.held END,
        next_at = CASE WHEN n.breaker = 'open' THEN greatest(n.open_until, n.resume_at)
                       WHEN n.resume_at > statement_timestamp() THEN n.resume_at
                       WHEN s.held IN ('open', 'full') THEN statement_timestamp()
                       ELSE least(s.next_at, n.retry_at,
-                                 CASE WHEN n.is_probed THEN ` + nextProbe + ` END) END
+                                 CASE WHEN n.needs_probe THEN ` + nextProbe + ` END) END
   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::timestamptz[], $7::timestamptz[],
               $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::integer[],
               $14::boolean[], $15::timestamptz[])
        AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at,
-             resume_at, busy_answers, is_probed, probe_after)
+             resume_at, busy_answers, needs_probe, probe_after)
  WHERE s.destination_id = n.id`
 
 // nextProbe is not before the time named by the destination, if any: greatest ignores null.
@@ -57,22 +57,22 @@ const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interva
 
 // applyOutcomes updates the breakers with the outcomes.
 func (s *Store) applyOutcomes(
-	ctx context.Context, t *postgres.Transaction, changed []transition, settled []delivery.Settled, now time.Time,
+	ctx context.Context, t *postgres.Transaction, locked []lockedDestination, outcomes []delivery.Outcome, now time.Time,
 ) (transitions []delivery.Transition, err error) {
-	if len(changed) == 0 {
+	if len(locked) == 0 {
 		return nil, nil
 	}
-	versions := make(map[int64]int64, len(changed))
-	for _, d := range changed {
+	versions := make(map[int64]int64, len(locked))
+	for _, d := range locked {
 		versions[d.id] = d.version
 	}
 	all, err := s.limitsFor(ctx, t, versions)
 	if err != nil {
 		return nil, err
 	}
-	for i := range changed {
-		d := &changed[i]
-		d.settle(settled, all[d.id], now)
+	for i := range locked {
+		d := &locked[i]
+		d.settle(outcomes, all[d.id], now)
 		if d.is.state != d.was.state || d.disabled != "" {
 			transitions = append(transitions, delivery.Transition{
 				DestinationID: d.id, Destination: all[d.id].name, From: d.was.state, To: d.is.state, Disabled: d.disabled,
@@ -82,8 +82,8 @@ func (s *Store) applyOutcomes(
 	return transitions, nil
 }
 
-// transition is a destination that this transaction has locked.
-type transition struct {
+// lockedDestination is a destination that this transaction has locked.
+type lockedDestination struct {
 	id, version int64
 	state       delivery.DestinationState
 	was, is     breaker
@@ -92,39 +92,41 @@ type transition struct {
 	recovers    bool // first success after a failure
 }
 
-func scanTransition(row pgx.CollectableRow) (t transition, err error) {
-	b := &t.was
-	err = row.Scan(&t.id, &t.version, &t.state, &b.state, &b.epoch, &b.failures, &b.probesOK, &b.openUntil, &b.closedAt,
+func scanLocked(row pgx.CollectableRow) (d lockedDestination, err error) {
+	b := &d.was
+	err = row.Scan(&d.id, &d.version, &d.state, &b.state, &b.epoch, &b.failures, &b.probesOK, &b.openUntil, &b.closedAt,
 		&b.failingSince, &b.failure, &b.resumeAt, &b.busyAnswers,
-		&b.isProbed)
-	t.is = t.was
-	return t, err
+		&b.needsProbe)
+	d.is = d.was
+	return d, err
 }
 
-func (t *transition) settle(settled []delivery.Settled, l limits, now time.Time) {
+func (d *lockedDestination) settle(outcomes []delivery.Outcome, l limits, now time.Time) {
 	var counts tally
-	for _, s := range settled {
-		if s.DestinationID != t.id {
+	for _, s := range outcomes {
+		if s.DestinationID != d.id {
 			continue
 		}
-		if s.Epoch == t.was.epoch || s.Kind == delivery.Busy {
+		if s.Epoch == d.was.epoch || s.Kind == delivery.Busy {
 			counts.add(s)
 		}
-		if s.Kind == delivery.Gone && t.state != delivery.DestinationDisabled {
-			t.disabled = delivery.GoneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
+		if s.Kind == delivery.Gone && d.state != delivery.DestinationDisabled {
+			d.disabled = delivery.GoneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
 		}
-		if !ends(s) && (t.retryAt == nil || s.DueAt.Before(*t.retryAt)) {
-			t.retryAt = &s.DueAt
+		if !ends(s) && (d.retryAt == nil || s.DueAt.Before(*d.retryAt)) {
+			d.retryAt = &s.DueAt
 		}
 	}
 	counts.badWhy = postgres.Clip(postgres.Clean(counts.badWhy), maxError)
-	t.is = t.was.after(counts, l, now)
-	if t.recovers = t.was.isProbed && counts.ok > 0; t.recovers {
-		t.retryAt = &now
+	d.is = d.was.after(counts, l, now)
+	if d.recovers = d.was.needsProbe && counts.ok > 0; d.recovers {
+		d.retryAt = &now
 	}
 }
 
-func (t *transition) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
+func (d *lockedDestination) changes() bool {
+	return d.is != d.was || d.disabled != "" || d.retryAt != nil
+}
 
 // pullForward makes failed deliveries of recovered destinations due. Each delivery is pulled forward once: if it fails again, the
 // failure is its own, and it keeps its schedule. If there are more than 10,000, those that are due latest keep theirs as well.
@@ -140,34 +142,34 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE delivery_queue AS q SET due_at = statement_timestamp(), pulled_forward = true FROM picked AS p WHERE q.ctid = p.place`
 
-func queuePull(b *pgx.Batch, changed []transition) {
-	recovered := slices.DeleteFunc(slices.Clone(changed), func(t transition) bool { return !t.recovers })
+func queuePull(b *pgx.Batch, locked []lockedDestination) {
+	recovered := slices.DeleteFunc(slices.Clone(locked), func(d lockedDestination) bool { return !d.recovers })
 	if len(recovered) > 0 {
-		b.Queue(pullForward, postgres.Column(recovered, func(t transition) int64 { return t.id }))
+		b.Queue(pullForward, postgres.Column(recovered, func(d lockedDestination) int64 { return d.id }))
 	}
 }
 
-func queueChanged(b *pgx.Batch, changed []transition, transitions []delivery.Transition) {
-	changed = slices.DeleteFunc(changed, func(t transition) bool { return !t.changes() })
-	if len(changed) == 0 {
+func queueChanged(b *pgx.Batch, locked []lockedDestination, transitions []delivery.Transition) {
+	locked = slices.DeleteFunc(locked, func(d lockedDestination) bool { return !d.changes() })
+	if len(locked) == 0 {
 		return
 	}
 	b.Queue(writeChanged,
-		postgres.Column(changed, func(t transition) int64 { return t.id }),
-		postgres.Column(changed, func(t transition) string { return string(t.is.state) }),
-		postgres.Column(changed, func(t transition) int64 { return t.is.epoch }),
-		postgres.Column(changed, func(t transition) int { return t.is.failures }),
-		postgres.Column(changed, func(t transition) int { return t.is.probesOK }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.is.openUntil }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.is.closedAt }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.is.failingSince }),
-		postgres.Column(changed, func(t transition) string { return t.is.failure }),
-		postgres.Column(changed, func(t transition) string { return t.disabled }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.retryAt }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.is.resumeAt }),
-		postgres.Column(changed, func(t transition) int { return t.is.busyAnswers }),
-		postgres.Column(changed, func(t transition) bool { return t.is.isProbed }),
-		postgres.Column(changed, func(t transition) *time.Time { return t.is.probeAfter }))
+		postgres.Column(locked, func(d lockedDestination) int64 { return d.id }),
+		postgres.Column(locked, func(d lockedDestination) string { return string(d.is.state) }),
+		postgres.Column(locked, func(d lockedDestination) int64 { return d.is.epoch }),
+		postgres.Column(locked, func(d lockedDestination) int { return d.is.failures }),
+		postgres.Column(locked, func(d lockedDestination) int { return d.is.probesOK }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.openUntil }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.closedAt }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.failingSince }),
+		postgres.Column(locked, func(d lockedDestination) string { return d.is.failure }),
+		postgres.Column(locked, func(d lockedDestination) string { return d.disabled }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.retryAt }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.resumeAt }),
+		postgres.Column(locked, func(d lockedDestination) int { return d.is.busyAnswers }),
+		postgres.Column(locked, func(d lockedDestination) bool { return d.is.needsProbe }),
+		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.probeAfter }))
 	for _, t := range transitions {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}

@@ -19,7 +19,7 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	l := limits{failures: 5, probes: 3, open: 30 * time.Second}
 	closed := breaker{state: isClosed, epoch: 7, failures: 4}
 	half := breaker{state: isHalf, epoch: 7, failures: 5, probesOK: 2}
-	failing := breaker{state: isClosed, epoch: 7, failures: 1, failingSince: &now, failure: "503", isProbed: true}
+	failing := breaker{state: isClosed, epoch: 7, failures: 1, failingSince: &now, failure: "503", needsProbe: true}
 	for name, c := range map[string]struct {
 		was      breaker
 		kind     delivery.Kind
@@ -45,12 +45,12 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := transition{id: 1, was: c.was, is: c.was, state: delivery.DestinationReady}
-			s := delivery.Settled{Result: delivery.Result{Kind: c.kind, Code: "503", At: now}, DueAt: now.Add(time.Minute)}
+			d := lockedDestination{id: 1, was: c.was, is: c.was, state: delivery.DestinationReady}
+			s := delivery.Outcome{Result: delivery.Result{Kind: c.kind, Code: "503", At: now}, DueAt: now.Add(time.Minute)}
 			s.DestinationID, s.Epoch = 1, c.epoch
 			other := s
 			other.DestinationID, other.Epoch, other.Kind = 2, 7, delivery.Bad
-			d.settle([]delivery.Settled{other, s, other}, l, now)
+			d.settle([]delivery.Outcome{other, s, other}, l, now)
 			require.Equal(t, c.state, d.is.state)
 			require.Equal(t, c.changes, d.is != d.was)
 			require.Equal(t, c.disabled, d.disabled != "")
@@ -63,26 +63,26 @@ func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
 func TestADestinationIsLookedAtWhenItsFirstRetryIsDue(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	of := func(kind delivery.Kind, due time.Duration, dead bool) delivery.Settled {
-		s := delivery.Settled{Result: delivery.Result{Kind: kind, At: now}, DueAt: now.Add(due), Dead: dead}
+	of := func(kind delivery.Kind, due time.Duration, dead bool) delivery.Outcome {
+		s := delivery.Outcome{Result: delivery.Result{Kind: kind, At: now}, DueAt: now.Add(due), Dead: dead}
 		s.DestinationID = 1
 		return s
 	}
 	bad, ours := delivery.Bad, delivery.Ours
 	for name, c := range map[string]struct {
-		isProbed bool
-		settled  []delivery.Settled
-		due      time.Duration // negative: nothing is retried
+		needsProbe bool
+		settled    []delivery.Outcome
+		due        time.Duration // negative: nothing is retried
 	}{
-		"the earliest":   {settled: []delivery.Settled{of(bad, 3, false), of(bad, 2, false), of(ours, 9, false)}, due: 2},
-		"what has ended": {settled: []delivery.Settled{of(bad, 3, true), of(delivery.OK, 2, false)}, due: -1},
-		"gone waits":     {settled: []delivery.Settled{of(delivery.Gone, 5, true)}, due: 5},
-		"recovered":      {isProbed: true, settled: []delivery.Settled{of(bad, 3, false), of(delivery.OK, 0, false)}, due: 0},
-		"not recovered":  {isProbed: true, settled: []delivery.Settled{of(bad, 3, false)}, due: 3},
+		"the earliest":   {settled: []delivery.Outcome{of(bad, 3, false), of(bad, 2, false), of(ours, 9, false)}, due: 2},
+		"what has ended": {settled: []delivery.Outcome{of(bad, 3, true), of(delivery.OK, 2, false)}, due: -1},
+		"gone waits":     {settled: []delivery.Outcome{of(delivery.Gone, 5, true)}, due: 5},
+		"recovered":      {needsProbe: true, settled: []delivery.Outcome{of(bad, 3, false), of(delivery.OK, 0, false)}, due: 0},
+		"not recovered":  {needsProbe: true, settled: []delivery.Outcome{of(bad, 3, false)}, due: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := transition{id: 1, was: breaker{state: delivery.BreakerClosed, isProbed: c.isProbed}}
+			d := lockedDestination{id: 1, was: breaker{state: delivery.BreakerClosed, needsProbe: c.needsProbe}}
 			d.settle(c.settled, limits{failures: 5, probes: 3}, now)
 			if c.due < 0 {
 				require.Nil(t, d.retryAt)

@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: they have
-// their own time. The rows are locked in the common order.
+// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: their
+// next_at is when that ends. The rows are locked in the common order.
 //
 // It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. Whichever of the
 // two is second checks again after its commit: this statement here, recheck there.
@@ -93,7 +93,7 @@ func (s *Store) Signal() {
 // immediately, too. If it fails, Rearm finds them.
 func (s *Store) wake(ctx context.Context, destination int64) {
 	b := &pgx.Batch{}
-	b.Queue(postgres.LoseLater)
+	b.Queue(postgres.CommitAsync)
 	b.Queue(arm, []int64{destination})
 	_ = s.db.SendOnly(ctx, b)
 	s.Signal()
@@ -105,20 +105,3 @@ func (s *Store) Rearm(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, rearm)
 	return postgres.Failure("rearm destinations", err)
 }
-
-// Store stores deliveries. It is safe for concurrent use.
-type Store struct {
-	db     *postgres.DB
-	wakes  chan struct{}
-	due    madeDue
-	lost   lostLeases
-	limits knownLimits
-	depth  depth
-	lead   lead
-}
-
-// New makes a Store on a database.
-func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
-
-// Wakes returns a channel that receives a value whenever this process has made deliveries due.
-func (s *Store) Wakes() <-chan struct{} { return s.wakes }

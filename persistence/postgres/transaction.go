@@ -28,8 +28,9 @@ const SettingsOfPlans = `
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
-// LoseLater lets a transaction commit before it is on disk: if the server crashes, lost writes are made up for automatically.
-const LoseLater = `SELECT set_config('synchronous_commit', 'off', true)`
+// CommitAsync lets a transaction commit before it is on disk. It is only for writes that are repeated or repaired automatically
+// if a crash of the server loses them.
+const CommitAsync = `SELECT set_config('synchronous_commit', 'off', true)`
 
 // Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT are sent with the statements.
 type Transaction struct {

@@ -37,8 +37,8 @@ func (s *Store) Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.C
 	return page, postgres.Failure("list conflicts", err)
 }
 
-// ConflictOfEvent returns the conflict for which an event was dropped, if it is the last one of its kind. Event.ErrNotFound: it
-// isn't.
+// ConflictOfEvent returns the conflict for which an event was dropped. It returns event.ErrNotFound if there is none, or if a
+// later event was dropped for the same conflict.
 func (s *Store) ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error) {
 	c, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, conflictOfEvent, eventID), scanConflict)
 	return c, postgres.Failure("read conflict of event "+postgres.Clean(eventID), err)

@@ -32,7 +32,8 @@ func (s *Store) Event(ctx context.Context, id string) (event.Record, error) {
 	return record, postgres.Failure("read event "+postgres.Clean(id), err)
 }
 
-// EventByKey returns the stored event that owns a provider's key. Event.ErrNotFound: there is none, or the event was purged.
+// EventByKey returns the stored event that owns a provider's key. It returns event.ErrNotFound if there is none, or if the event
+// was purged.
 func (s *Store) EventByKey(ctx context.Context, provider, key string) (record event.Record, err error) {
 	var id string
 	err = s.db.QueryRow(ctx, idOfKey, postgres.Clean(provider), postgres.Clean(key)).Scan(&id)

@@ -21,7 +21,7 @@ type Facts struct {
 	StatementTimeout string
 	// Settings holds those that durability depends on, by name.
 	Settings map[string]string
-	// Connections counts those of all clients; MaxConnections is the server's limit.
+	// Connections counts the connections of all clients; MaxConnections is the server's limit.
 	Connections, MaxConnections int
 	// Size is the size of the database in bytes.
 	Size int64

@@ -37,8 +37,8 @@ SELECT id FROM (
        SELECT * FROM (SELECT event_id::text FROM dead_letters ORDER BY dead_letters.id DESC LIMIT $2) AS dead) AS newest
  WHERE right(id, length($1::text)) = $1::text ORDER BY id DESC LIMIT 20`
 
-// EventsEndingWith returns those of the newest 20,000 events and dead letters whose ID ends with a text, newest first: lists show
-// the end of IDs.
+// EventsEndingWith searches the newest 20,000 events and dead letters for IDs that end with a text, and returns them newest
+// first: lists show the end of IDs.
 func (s *Store) EventsEndingWith(ctx context.Context, tail string) ([]string, error) {
 	ids, err := pgx.CollectRows(s.db.Rows(ctx, endOfID, postgres.Clean(tail), recentEvents), pgx.RowTo[string])
 	return ids, postgres.Failure("read events by the end of their ID", err)
@@ -49,7 +49,7 @@ const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET
 
 // EventsOfRequest returns the IDs of a request's events, in their order: stored, dead or in the inbox. If the ingress has made
 // the request's ID, a UUIDv7, its time locates the events; an ID chosen by the sender is searched among the newest 20,000 events.
-// Event.ErrNotFound: there are none.
+// It returns event.ErrNotFound if there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
 	ids, err := s.eventsOfRequest(ctx, postgres.Clean(requestID))
 	if err == nil && len(ids) == 0 {

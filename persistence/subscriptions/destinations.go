@@ -307,7 +307,7 @@ func (s *Store) DestinationsAfter(ctx context.Context, name string, limit int) (
 	return all, postgres.Failure("list destinations", err)
 }
 
-// DestinationsOf returns those of some IDs that are not deleted, by ID.
+// DestinationsOf returns the destinations with these IDs that aren't deleted, by ID.
 func (s *Store) DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, selectDestinationsOf, ids), rowToDestination)
 	by := make(map[int64]delivery.Destination, len(all))

@@ -72,7 +72,7 @@ var auditOfState = map[delivery.DestinationState]oversight.AuditAction{
 }
 
 // SetDestinationState pauses, disables or resumes a destination, and records who did so and why. Attempts in flight continue;
-// matching events are queued in each state. Event.ErrNotFound: there is no such destination.
+// matching events are queued in each state. It returns event.ErrNotFound if there is no such destination.
 func (s *Store) SetDestinationState(
 	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 ) (c delivery.Condition, err error) {
@@ -98,7 +98,7 @@ func (s *Store) SetDestinationState(
 	return s.condition(ctx, id)
 }
 
-// Condition returns the health of a destination. Event.ErrNotFound: there is no such destination.
+// Condition returns the health of a destination. It returns event.ErrNotFound if there is no such destination.
 func (s *Store) Condition(ctx context.Context, destinationID int64) (delivery.Condition, error) {
 	c, err := s.condition(ctx, destinationID)
 	return c, postgres.Failure("read condition of destination "+strconv.FormatInt(destinationID, 10), err)
@@ -148,8 +148,8 @@ UPDATE destination_states
        held = CASE held WHEN 'open' THEN '' ELSE held END
  WHERE destination_id = $1 AND state = 'ready'`
 
-// ProbeDestination makes a failing destination due now, before its breaker would. Event.ErrNotFound: there is no such
-// destination, or it is not ready.
+// ProbeDestination makes a failing destination due now, before its breaker would. It returns event.ErrNotFound if there is no
+// such destination, or if it isn't ready.
 func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (c delivery.Condition, err error) {
 	defer postgres.Annotate(&err, "probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100))
 	var id int64

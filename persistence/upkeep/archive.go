@@ -64,8 +64,8 @@ SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files)
 )
 
 // Outdated reads some rows from before a time, oldest first, and changes nothing. It supports events and dead letters only.
-func (s *Store) Outdated(ctx context.Context, kept retention.Kept, before time.Time) (all []retention.Outdated, err error) {
-	if kept == retention.Events {
+func (s *Store) Outdated(ctx context.Context, kind retention.Kind, before time.Time) (all []retention.Outdated, err error) {
+	if kind == retention.Events {
 		err = s.fromLastPurge(func(from string) (int, error) {
 			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows, archivedBytes,
 				from, before)
@@ -74,7 +74,7 @@ func (s *Store) Outdated(ctx context.Context, kept retention.Kept, before time.T
 	} else {
 		all, err = s.readOutdated(ctx, deadletters.ScanOutdated, deadletters.Outdated, before, archivedRows, archivedBytes)
 	}
-	return all, postgres.Failure("read outdated "+string(kept), err)
+	return all, postgres.Failure("read outdated "+string(kind), err)
 }
 
 func (s *Store) readOutdated(
@@ -109,14 +109,14 @@ func scanOutdatedEvent(row pgx.Row) (o retention.Outdated, err error) {
 // PurgeOutdated removes the rows that were read, unless they have changed, and returns how many. Without rows it removes data of
 // events that are gone. by is nil for the schedule.
 func (s *Store) PurgeOutdated(
-	ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
+	ctx context.Context, kind retention.Kind, before time.Time, all []retention.Outdated, by *oversight.Actor,
 ) (removed int64, err error) {
-	p := purge{kept: kept, before: before, by: by}
+	p := purge{kind: kind, before: before, by: by}
 	if len(all) == 0 {
-		if kept == retention.Events {
+		if kind == retention.Events {
 			removed, err = s.purgeWithEvents(ctx, p)
 		}
-		return removed, postgres.Failure("purge "+string(kept), err)
+		return removed, postgres.Failure("purge "+string(kind), err)
 	}
 	for len(all) > 0 && err == nil {
 		n := min(len(all), purgeRows)
@@ -124,7 +124,7 @@ func (s *Store) PurgeOutdated(
 		gone, err = s.purgeRead(ctx, p, all[:n])
 		removed, all = removed+gone, all[n:]
 	}
-	return removed, postgres.Failure("purge "+string(kept), err)
+	return removed, postgres.Failure("purge "+string(kind), err)
 }
 
 func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated) (removed int64, err error) {
@@ -132,7 +132,7 @@ func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated
 	for i, o := range all {
 		versions[i] = o.Version
 	}
-	if p.kept == retention.Events {
+	if p.kind == retention.Events {
 		ids := make([]string, len(all))
 		for i, o := range all {
 			ids[i] = o.Event.Receipt.ID

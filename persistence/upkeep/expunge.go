@@ -56,7 +56,7 @@ SELECT w.id, max(known.id::text)
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 )
 
-// WorkflowsOf returns the workflows that have run an event. Event.ErrNotFound: the event is unknown.
+// WorkflowsOf returns the workflows that have run an event. It returns event.ErrNotFound if the event is unknown.
 func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 	const doing = "read workflows of event"
 	traces, err := pgx.CollectRows(s.db.Rows(ctx, whereExpunged, id), scanTrace)
@@ -91,8 +91,8 @@ func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, e
 	return ids, err
 }
 
-// EventOfWorkflow returns the ID of the latest event that a workflow has run: stored, dead, or purged except for its key.
-// Event.ErrNotFound: there is none.
+// EventOfWorkflow returns the ID of the latest event that a workflow has run: stored, dead, or purged except for its key. It
+// returns event.ErrNotFound if there is none.
 func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (string, error) {
 	workflowID = postgres.Clean(workflowID)
 	ids, err := s.EventsOfWorkflows(ctx, []string{workflowID})
@@ -250,7 +250,7 @@ func (s *Store) expungeKnown(
 	return t.Send(ctx, b)
 }
 
-// providerOfKey is for an event of which only its key is left. Event.ErrNotFound: not even that.
+// providerOfKey sets the provider of a purged event from its key. It returns event.ErrNotFound if the event has no key either.
 func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Expunged) error {
 	b := &pgx.Batch{}
 	b.Queue(keysOfEvent, e.EventID).Query(func(rows pgx.Rows) error {

@@ -154,20 +154,20 @@ const keepContents = 31 * 24 * time.Hour
 
 // PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is
 // left to remove. It is safe to run concurrently.
-func (s *Store) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (removed int64, err error) {
-	return s.purgeBatch(ctx, purge{kept: kept, before: before})
+func (s *Store) PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (removed int64, err error) {
+	return s.purgeBatch(ctx, purge{kind: kind, before: before})
 }
 
 // PurgeBatchBy is PurgeBatch for an operator: the transaction that removes rows has an audit row that counts them.
 func (s *Store) PurgeBatchBy(
-	ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor,
+	ctx context.Context, kind retention.Kind, before time.Time, by oversight.Actor,
 ) (removed int64, err error) {
-	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
+	return s.purgeBatch(ctx, purge{kind: kind, before: before, by: &by})
 }
 
 // purge says what a batch removes, and for which operator; none means the schedule.
 type purge struct {
-	kept   retention.Kept
+	kind   retention.Kind
 	before time.Time
 	by     *oversight.Actor
 }
@@ -176,12 +176,12 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 	if p.by == nil || removed == 0 {
 		return
 	}
-	detail := audit.DetailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
+	detail := audit.DetailOf(map[string]any{"kept": p.kind, "before": p.before.UTC(), "removed": removed})
 	audit.Queue(b, p.by.Did(oversight.AuditPurge, "retention", detail))
 }
 
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
-	switch p.kept {
+	switch p.kind {
 	case retention.Events:
 		removed, err = s.purgeNextEvents(ctx, p)
 		if err == nil && removed == 0 {
@@ -210,7 +210,7 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	case retention.Changes:
 		removed, err = s.purgeChanges(ctx, p)
 	}
-	return removed, postgres.Failure("purge "+string(p.kept), err)
+	return removed, postgres.Failure("purge "+string(p.kind), err)
 }
 
 // purgeWithEvents removes data with the retention of events: ended deliveries, and counts of duplicates.

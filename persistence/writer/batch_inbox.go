@@ -163,10 +163,10 @@ func queueRemoval(b *pgx.Batch, taken []*batched) {
 	}
 }
 
-// BulkSpan returns the positions in the bulk lane of the oldest unclaimed event (0 if there is none) and of the newest.
-func (s *Store) BulkSpan(ctx context.Context) (oldest, newest int64, err error) {
+// BulkPositions returns the positions in the bulk lane of the oldest unclaimed event (0 if there is none) and of the newest.
+func (s *Store) BulkPositions(ctx context.Context) (oldest, newest int64, err error) {
 	b := &pgx.Batch{}
-	b.Queue(postgres.LoseLater)
+	b.Queue(postgres.CommitAsync)
 	b.Queue(bulkSpan).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &newest) })
 	err = s.db.SendRead(ctx, b)
 	return oldest, newest, postgres.Failure("read the span of the bulk lane", err)

@@ -46,7 +46,7 @@ SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entitie
  ORDER BY v.event_id`
 )
 
-// Decision returns the operator's decision about an event. Event.ErrNotFound: there is none.
+// Decision returns the operator's decision about an event. It returns event.ErrNotFound if there is none.
 func (s *Store) Decision(ctx context.Context, eventID string) (event.Decision, error) {
 	var decision *event.DecisionError
 	err := s.refused(ctx, eventID, event.ErrNotFound)

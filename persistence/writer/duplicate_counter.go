@@ -11,8 +11,8 @@ import (
 
 const (
 	// countEvery is the pause between two writes of counts.
-	countEvery = 5 * time.Second
-	flushLimit = 5 * time.Second
+	countEvery   = 5 * time.Second
+	flushTimeout = 5 * time.Second
 	// maxCounted bounds the events counted between two writes, or while the database is unavailable; further ones are not counted.
 	maxCounted = 5000
 )
@@ -64,7 +64,7 @@ func (c *DuplicateCounter) flush() {
 	if len(counts) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if c.write(ctx, counts) == nil {
 		return

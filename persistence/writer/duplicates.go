@@ -57,7 +57,7 @@ func (c counted) and(other counted) counted {
 	return c
 }
 
-// duplicateKey identifies what is counted.
+// duplicateKey identifies a counter of duplicates.
 type duplicateKey struct{ provider, key, owner string }
 
 // addDuplicates adds counts to the stored ones. Events whose key has no owner yet are left out.

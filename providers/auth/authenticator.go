@@ -18,7 +18,7 @@ type Authenticator struct {
 	paths   []Path
 }
 
-// New compiles the alternatives. A scheme that names no secrets uses those of the definition.
+// New compiles the alternatives. A scheme that names no secrets uses the secrets of the definition.
 func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths []Path) *Authenticator {
 	return &Authenticator{schemes: newSchemes(p, defs, secrets), paths: paths}
 }

@@ -54,7 +54,7 @@ type Certificate struct {
 	// Hosts may serve it: names in which * is an AWS region. Path is a pattern of its path.
 	Hosts []string `yaml:"hosts"`
 	Path  string   `yaml:"path"`
-	// Names are DNS names of which the certificate must have one; a * is the region in the name of the host.
+	// Names lists DNS names; the certificate must have one of them. A * is the region in the name of the host.
 	Names []string `yaml:"names"`
 	// Issuers are hosts from which issuer certificates may be fetched, if the sender's host doesn't serve them. A * is one label.
 	Issuers []string `yaml:"issuers"`

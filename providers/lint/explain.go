@@ -34,7 +34,7 @@ type Explanation struct {
 	// Challenge is set if the request is a handshake. Reply is then the answer.
 	Challenge bool   `json:"challenge,omitempty"`
 	Reply     string `json:"reply,omitempty"`
-	// Events are those of the request, in its order.
+	// Events has the events of the request, in its order.
 	Events []ExplainedEvent `json:"events"`
 }
 

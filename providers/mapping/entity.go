@@ -120,7 +120,7 @@ func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.
 	return changes, nil
 }
 
-// changes returns those of one rule. Room is the remaining space for states.
+// changes returns the changes of one rule. budget is the remaining space for states.
 func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, budget *int) ([]event.Change, error) {
 	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
 		return nil, nil

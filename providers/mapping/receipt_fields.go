@@ -72,7 +72,7 @@ func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
 	return shown, k.collect(r, func(s string) string { return s })
 }
 
-// Fields are what is kept of a request in addition to its body.
+// Fields are the parts of a request that are kept in addition to its body.
 type Fields struct{ Headers, Query, Path map[string]string }
 
 func (k ReceiptFields) collect(r *auth.Request, form func(string) string) Fields {

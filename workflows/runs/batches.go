@@ -28,7 +28,7 @@ func NewBatches(c client.Client, startTimeout time.Duration) *Batches {
 
 // Run runs a batch and returns the number of events. It sets no timeout: a failing batch is retried by its workflow, and another
 // one would fail, too.
-func (b *Batches) Run(ctx context.Context, limit int) (taken int, err error) {
+func (b *Batches) Run(ctx context.Context, limit int) (claimed int, err error) {
 	run, err := b.start(ctx, limit)
 	if err != nil {
 		return 0, fmt.Errorf("start batch: %w", err)
@@ -37,7 +37,7 @@ func (b *Batches) Run(ctx context.Context, limit int) (taken int, err error) {
 	if err := run.Get(ctx, &result); err != nil {
 		return 0, fmt.Errorf("run batch %s: %w", run.GetID(), err)
 	}
-	return result.Taken, nil
+	return result.Claimed, nil
 }
 
 func (b *Batches) start(ctx context.Context, limit int) (client.WorkflowRun, error) {

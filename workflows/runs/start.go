@@ -81,7 +81,7 @@ const maxStarts = 3
 //   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
 //
 // The error is an *IDTakenError if the workflow isn't an event's.
-func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
+func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) (Started, error) {
 	own := r.ID
 	var dead Started // the run in whose place this one is started
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
@@ -116,7 +116,7 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		case r.OutsideWindowOf(earlier.receivedAt):
 			r.ID, dead = own, Started{}
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-		case earlier.State == StateDead && !reject && earlier.Conflict == nil:
+		case earlier.State == StateDead && !rejectRedelivery && earlier.Conflict == nil:
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 			r.ID, dead = cmp.Or(earlier.EventID, r.ID), earlier.Started
 		default:

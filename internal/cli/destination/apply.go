@@ -120,7 +120,7 @@ func readStored(ctx context.Context, t *tools, f file) (there stored, err error)
 func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err error) {
 	for i, c := range p.Changes {
 		if c.Op == opDelete && c.Kind == kindSubscription {
-			if p.Changes[i].Canceled, err = t.Store.Outbox.CountWaiting(ctx, there.subscriptions[c.Name].ID); err != nil {
+			if p.Changes[i].Canceled, err = t.Store.Outbox.CountOpen(ctx, there.subscriptions[c.Name].ID); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func PurgeCommand() *cobra.Command {
 }
 
 func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
-	removed := map[retention.Kept]int64{}
+	removed := map[retention.Kind]int64{}
 	purger, err := installation.NewPurger(t.Cfg, t.Store)
 	if err != nil {
 		return err
@@ -66,25 +66,25 @@ func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
 		keep = keep.OutlastingRuns(ofRuns)
 	}
 	var failed error
-	for _, kept := range retention.All() {
-		before, ok := keep.Until(kept, time.Now())
+	for _, kind := range retention.All() {
+		before, ok := keep.Until(kind, time.Now())
 		if !ok {
 			continue
 		}
-		n, err := purgeAll(c.Context(), purger, kept, before, by)
-		removed[kept], failed = n, errors.Join(failed, err)
+		n, err := purgeAll(c.Context(), purger, kind, before, by)
+		removed[kind], failed = n, errors.Join(failed, err)
 	}
 	return errors.Join(failed, printPurged(c, removed))
 }
 
-func printPurged(c *cobra.Command, removed map[retention.Kept]int64) error {
+func printPurged(c *cobra.Command, removed map[retention.Kind]int64) error {
 	return cli.Print(c, removed, func(w io.Writer) error {
 		table := cli.NewTable(w, "KEPT", "REMOVED")
-		for _, kept := range retention.All() {
-			if n, ok := removed[kept]; ok {
-				table.Row(string(kept), strconv.FormatInt(n, 10))
+		for _, kind := range retention.All() {
+			if n, ok := removed[kind]; ok {
+				table.Row(string(kind), strconv.FormatInt(n, 10))
 			} else {
-				table.Row(string(kept), "kept forever")
+				table.Row(string(kind), "kept forever")
 			}
 		}
 		return table.Flush()
@@ -92,10 +92,10 @@ func printPurged(c *cobra.Command, removed map[retention.Kept]int64) error {
 }
 
 func purgeAll(
-	ctx context.Context, purger installation.Purger, kept retention.Kept, before time.Time, by oversight.Actor,
+	ctx context.Context, purger installation.Purger, kind retention.Kind, before time.Time, by oversight.Actor,
 ) (total int64, err error) {
 	for {
-		n, err := purger.PurgeBatchBy(ctx, kept, before, by)
+		n, err := purger.PurgeBatchBy(ctx, kind, before, by)
 		if total += n; err != nil || n == 0 {
 			return total, err
 		}

@@ -13,26 +13,26 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// sweepRows is how many deliveries one transaction of a sweep ends.
-const sweepRows = 500
+// rowsPerTransaction is how many deliveries one transaction ends.
+const rowsPerTransaction = 500
 
 const (
 	// cancelDeleted finds open deliveries of each subscription that is deleted, or whose destination is. They may also have been
 	// inserted after the deletion, by a writer that had read the subscription before.
 	cancelDeleted = `
-WITH gone AS (
+WITH deleted AS (
      SELECT s.id FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
       WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL
 ), picked AS MATERIALIZED (
      SELECT q.place
-       FROM gone CROSS JOIN LATERAL (
+       FROM deleted CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
-             WHERE q.subscription_id = gone.id ORDER BY event_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS q
+             WHERE q.subscription_id = deleted.id ORDER BY event_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS q
       LIMIT $1
 ), ended AS (
      DELETE FROM delivery_queue AS q USING picked AS p
       WHERE q.ctid = p.place RETURNING q.*
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'deleted', attempts, generation, 0, NULL,
        queued_at
   FROM ended` + replaceEnded + reportEnded
@@ -44,17 +44,17 @@ UPDATE dead_letters AS l
  WHERE l.id IN (
        SELECT l.id FROM (
               SELECT s.id FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
-               WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS gone
+               WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS deleted
         CROSS JOIN LATERAL (
               SELECT id FROM dead_letters AS l
-               WHERE l.subscription_id = gone.id AND l.subscription_id > 0 AND l.state IN ('open', 'redriving', 'exhausted')
+               WHERE l.subscription_id = deleted.id AND l.subscription_id > 0 AND l.state IN ('open', 'redriving', 'exhausted')
                ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
         LIMIT $1)`
 
-	selectKeeps = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
+	selectRetention = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
 
-	// expireOld uses the age of the event, which is never younger than its delivery. A dead letter that waited for the outcome is
-	// open again.
+	// expireOld compares queued_at with the limit. The bound on event_id only narrows the search: an event is never younger than its
+	// delivery. A dead letter that waited for the outcome is open again.
 	expireOld = `
 WITH picked AS MATERIALIZED (
      SELECT q.place
@@ -73,7 +73,7 @@ WITH picked AS MATERIALIZED (
      UPDATE dead_letters AS l SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
        FROM ended AS e
       WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state = 'redriving'
-), kept AS (` + keepEnded + `
+), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts, generation, 0, NULL,
        queued_at
   FROM ended` + replaceEnded + reportEnded
@@ -84,7 +84,7 @@ SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts,
 // many, there may be more. It is safe to run concurrently.
 func (s *Store) CancelDeleted(ctx context.Context) (canceled int64, err error) {
 	canceled, discarded, err := s.cancelDeleted(ctx)
-	return max(canceled, discarded), postgres.Failure("cancel deliveries of what is deleted", err)
+	return max(canceled, discarded), postgres.Failure("cancel deliveries of deleted subscriptions", err)
 }
 
 // CancelAllDeleted repeats CancelDeleted until nothing is left, and returns how many deliveries were canceled. After an error,
@@ -93,7 +93,7 @@ func (s *Store) CancelAllDeleted(ctx context.Context) (canceled int64) {
 	for {
 		some, discarded, err := s.cancelDeleted(ctx)
 		canceled += some
-		if err != nil || max(some, discarded) < sweepRows {
+		if err != nil || max(some, discarded) < rowsPerTransaction {
 			return canceled
 		}
 	}
@@ -102,8 +102,8 @@ func (s *Store) CancelAllDeleted(ctx context.Context) (canceled int64) {
 func (s *Store) cancelDeleted(ctx context.Context) (canceled, discarded int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(cancelDeleted, sweepRows).Query(countReported(&canceled))
-	b.Queue(discardDeleted, sweepRows).Exec(postgres.CountInto(&discarded))
+	b.Queue(cancelDeleted, rowsPerTransaction).Query(countReported(&canceled))
+	b.Queue(discardDeleted, rowsPerTransaction).Exec(postgres.CountInto(&discarded))
 	return canceled, discarded, s.db.SendOnly(ctx, b)
 }
 
@@ -121,7 +121,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error)
 		id       int64
 		settings []byte
 	)
-	_, err = pgx.ForEachRow(s.db.Rows(ctx, selectKeeps), []any{&id, &settings}, func() error {
+	_, err = pgx.ForEachRow(s.db.Rows(ctx, selectRetention), []any{&id, &settings}, func() error {
 		var d delivery.Destination
 		_ = json.Unmarshal(settings, &d) // unreadable settings get the default
 		if d.Keep <= 0 {
@@ -136,7 +136,7 @@ func (s *Store) ExpireDeliveries(ctx context.Context) (expired int64, err error)
 	}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(expireOld, ids, befores, bounds, sweepRows).Query(countReported(&expired))
+	b.Queue(expireOld, ids, befores, bounds, rowsPerTransaction).Query(countReported(&expired))
 	err = s.db.SendOnly(ctx, b)
 	return expired, postgres.Failure(doing, err)
 }
@@ -150,9 +150,9 @@ func countReported(n *int64) func(pgx.Rows) error {
 }
 
 const (
-	// The functions are those of the migration, since only a table's owner may create or drop its partitions.
-	keepPartitions = `SELECT keep_delivery_partitions()`
-	dropPartitions = `SELECT drop_delivery_partitions($1)`
+	// Functions from a migration do this, because only a table's owner may create or drop its partitions.
+	createPartitions = `SELECT keep_delivery_partitions()`
+	dropPartitions   = `SELECT drop_delivery_partitions($1)`
 
 	// Rows without a weekly partition are removed one by one.
 	purgeBefore = `
@@ -174,12 +174,12 @@ DELETE FROM delivery_attempts_other WHERE (event_id, subscription_id, lease) IN 
 // purgeRows is how many rows one statement of a purge removes.
 const purgeRows = 5000
 
-// KeepPartitions creates the partitions of the coming weeks. Nothing fails if it isn't called for long: rows of a week without a
-// partition go to the default partition. It waits at most a second for a lock, so that other transactions don't queue behind it
-// for long; the error is transient then.
-func (s *Store) KeepPartitions(ctx context.Context) error {
-	_, err := s.db.Exec(ctx, keepPartitions)
-	return postgres.Failure("make partitions of deliveries", err)
+// CreatePartitions creates the partitions of the coming weeks. Nothing fails if it isn't called for long: rows of a week without
+// a partition go to the default partition. It waits at most a second for a lock, so that other transactions don't queue behind it
+// for long. If it gets none, it returns a transient error.
+func (s *Store) CreatePartitions(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, createPartitions)
+	return postgres.Failure("create partitions of deliveries", err)
 }
 
 // QueuePurge adds the statements that remove deliveries of events from before a time: whole weeks once they are that old, and

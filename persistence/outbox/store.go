@@ -1,0 +1,20 @@
+package outbox
+
+import "holdfast/persistence/postgres"
+
+// Store stores deliveries. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	wakes  chan struct{}
+	due    madeDue
+	lost   lostLeases
+	limits knownLimits
+	depth  depth
+	lead   lead
+}
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
+
+// Wakes returns a channel that receives a value whenever this process has made deliveries due.
+func (s *Store) Wakes() <-chan struct{} { return s.wakes }
