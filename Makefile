@@ -4,10 +4,6 @@
 .DELETE_ON_ERROR:
 SHELL := /bin/bash -o pipefail
 
-# A release is built from a tag; everything else is "dev".
-VERSION ?= $(shell git describe --tags --exact-match 2>/dev/null)
-LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSION))
-
 # The temporal program that is built here. A release of this version or a newer one on the PATH is used instead, as it is: see
 # internal/devstack/temporal_find.go.
 TEMPORAL_PINNED := 1.5.1
@@ -200,7 +196,7 @@ server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server f
 .PHONY: bin/holdfast
 bin/holdfast:
 	@[ -x $@ ] || echo "building $@ (about 3 minutes on 2 cores, once) ..."
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/holdfast $(QUIETLY)
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ ./cmd/holdfast $(QUIETLY)
 
 # build-tool builds a pinned program: $(1) its module below tools/, $(2) its package, $(3) how long that takes on 2 cores,
 # $(4) more flags. It is built again when its version changes.
