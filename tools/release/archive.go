@@ -33,7 +33,8 @@ func writeTar(w io.Writer, files []file, at time.Time) error {
 			}
 		}
 		header := tar.Header{
-			Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, ModTime: at, Size: int64(len(f.content)), Format: tar.FormatPAX,
+			Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, ModTime: at, Size: int64(len(f.content)),
+			Format: tar.FormatPAX,
 		}
 		if strings.HasSuffix(f.name, "/") {
 			header.Typeflag = tar.TypeDir

@@ -14,8 +14,8 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}
 
-// build compiles the program without anything of this machine: no C, no paths, no flags of the environment. The revision is set here, since
-// Go's own stamp depends on the tags that a clone has.
+// build compiles the program without anything of this machine: no C, no paths, no flags of the environment. The revision is set
+// here, since Go's own stamp depends on the tags that a clone has.
 func (s source) build(ctx context.Context, p platform, path string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X holdfast/internal/buildinfo.revision="+s.revision, "-o", path, "./cmd/holdfast")
@@ -26,11 +26,11 @@ func (s source) build(ctx context.Context, p platform, path string) error {
 	return err
 }
 
-// writeDependencies lists the modules in a program, with their hashes, in CycloneDX's format. A time or a random number would differ between
-// two builds.
+// writeDependencies lists the modules in a program, with their hashes, in CycloneDX format. A time or a random number would
+// differ between two builds, and full package URLs would have the platform of this machine.
 func writeDependencies(ctx context.Context, root, program, path string) error {
 	command := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-std", "-noserial", "-notimestamp",
-		"-version", "v"+buildinfo.Version, "-output", path, program)
+		"-short-purls", "-version", "v"+buildinfo.Version, "-output", path, program)
 	command.Dir = root + "/tools/release"
 	_, err := run(command)
 	return err

@@ -19,8 +19,8 @@ import (
 // nonroot is the user of distroless images, which deploy/Dockerfile and the chart use.
 const nonroot = 65532
 
-// image writes an image that `docker load` reads. It has no base, because a base from a registry can change under its tag: what a static
-// program needs are certificates, a user and a folder for temporary files.
+// image writes an image that `docker load` reads. It has no base, because a base from a registry can change under its tag: what
+// a static program needs are certificates, a user and a folder for temporary files.
 func (s source) image(program string, p platform, to string) error {
 	var certificates bytes.Buffer
 	for root := range bundle.Roots() {

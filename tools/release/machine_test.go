@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// machine is a new Debian with PostgreSQL that systemd has booted, in a container without a network. Its files are in memory, above a folder
-// that stays as it is.
+// machine is a new Debian with PostgreSQL that systemd has booted, in a container without a network. Its files are in memory,
+// above a folder that stays as it is.
 type machine struct{ leader int }
 
 // debianRoot returns a folder with a Debian 12, and downloads it if it isn't there.
@@ -96,7 +96,8 @@ func removeGroups(dir string) {
 func (m *machine) try(script string) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()
-	command := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(m.leader), "--all", "/bin/sh", "-ec", "cd /root\n"+script)
+	command := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(m.leader), "--all",
+		"/bin/sh", "-ec", "cd /root\n"+script)
 	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
 	out, err := command.CombinedOutput()
 	if err != nil {

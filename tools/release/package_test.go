@@ -30,7 +30,8 @@ const (
 	serving = "holdfast@serve"
 )
 
-// A Debian package is installed, configured, upgraded and removed by the commands of docs/systemd.md, on a machine that systemd has booted.
+// A Debian package is installed, configured, upgraded and removed by the commands of docs/systemd.md, on a machine that systemd
+// has booted.
 func TestThePackageOnADebianMachine(t *testing.T) {
 	m := bootOrSkip(t)
 	started := time.Now()
@@ -71,8 +72,8 @@ func TestThePackageOnADebianMachine(t *testing.T) {
 	m.run(t, "test ! -e /usr/bin/holdfast && test -e /etc/holdfast/holdfast.env")
 	m.run(t, "apt-get purge --yes holdfast")
 	m.run(t, "test ! -e /etc/holdfast && test -d /var/lib/holdfast/archive")
-	require.Empty(t, m.run(t, "find / -xdev -name '*holdfast*' -not -path '/root/*' -not -path '/var/lib/holdfast' -not -path '/proc/*' "+
-		"-not -path '/var/log/*' -not -path '/var/cache/*'"), "nothing else is left")
+	require.Empty(t, m.run(t, "find / -xdev -name '*holdfast*' -not -path '/root/*' -not -path '/var/lib/holdfast' "+
+		"-not -path '/proc/*' -not -path '/var/log/*' -not -path '/var/cache/*'"), "nothing else is left")
 	step("removed and purged")
 }
 

