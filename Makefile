@@ -4,10 +4,6 @@
 .DELETE_ON_ERROR:
 SHELL := /bin/bash -o pipefail
 
-# A release is built from a tag; everything else is "dev".
-VERSION ?= $(shell git describe --tags --exact-match 2>/dev/null)
-LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSION))
-
 # The temporal program that is built here. A newer release on the PATH is used instead, as it is: see
 # internal/devstack/temporal_find.go. The tag leaves out a client of Google's storage.
 TEMPORAL_BUILT := 1.5.1
@@ -30,7 +26,7 @@ CLIENTS_INSTALLED := $(if $(shell command -v npm),$(CLIENTS)/node_modules/.packa
 
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # V=1 shows what is downloaded, built and logged.
 V ?=
@@ -50,11 +46,14 @@ RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=40 -
 	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
-.PHONY: chart queries
+.PHONY: chart queries release-parts
 chart: ## Render the Helm chart and check it without a cluster (seconds; the first time it builds Kubernetes' libraries, 2 minutes)
 	go test -C tools/deploy -count=1 ./... $(QUIETLY)
 queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
 	go test -C tools/observe -count=1 ./... $(QUIETLY)
+
+release-parts: ## Check the parts of a release, without compiling it
+	go test -C tools/release -count=1 ./... $(QUIETLY)
 
 # The benchmark is a module of its own, as its users are maintainers.
 .PHONY: test-bench
@@ -62,7 +61,7 @@ test-bench:
 	go test -C bench -count=1 ./... $(QUIETLY)
 
 .PHONY: test
-test: $(if $(filter ./...,$(PACKAGES)),chart queries test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 10 minutes on 2 cores)"
 	@rm -f bin/test-*
 	@$(MAKE) --no-print-directory -k -j2 test-raced test-unraced; code=$$?; \
@@ -97,6 +96,23 @@ REPORT ?=
 .PHONY: chaos
 chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
+
+.PHONY: release release-check
+release: ## Build what a release publishes into dist/, reproducibly (some minutes per platform when nothing is cached)
+	go run -C tools/release . --root $(CURDIR) --out $(CURDIR)/dist $(QUIETLY)
+
+# COLD=1 gives the second build a cache of its own, so that the compiler runs twice, too.
+COLD ?=
+release-check: ## Build the release of the last commit in two new clones and compare the checksums (COLD=1 compiles twice)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+		git clone --quiet . "$$dir/first" && git clone --quiet . "$$dir/another/second" && \
+		go run -C "$$dir/first/tools/release" . --out "$$dir/1" $(QUIETLY) && \
+		$(if $(COLD),GOCACHE="$$dir/cache") go run -C "$$dir/another/second/tools/release" . --out "$$dir/2" >/dev/null $(QUIETLY) && \
+		diff "$$dir/1/SHA256SUMS" "$$dir/2/SHA256SUMS" && echo "both builds have these checksums"
+
+.PHONY: package-test
+package-test: bin/temporal ## Install, run, upgrade and remove the Debian package on a new Debian that systemd boots (needs root; skips otherwise)
+	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(CURDIR)/.holdfast/debian $(QUIETLY)
 
 .PHONY: lint
 lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
@@ -202,7 +218,7 @@ server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server f
 .PHONY: bin/holdfast
 bin/holdfast:
 	@[ -x $@ ] || echo "building $@ (about 3 minutes on 2 cores, once) ..."
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/holdfast $(QUIETLY)
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ ./cmd/holdfast $(QUIETLY)
 
 # build-tool builds a pinned program: $(1) its module below tools/, $(2) its package, $(3) how long that takes on 2 cores,
 # $(4) more flags. It is built again when its version changes.

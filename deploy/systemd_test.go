@@ -35,7 +35,7 @@ func analyzeWith(t *testing.T, role, settings string, arguments ...string) strin
 	self, err := os.Executable()
 	require.NoError(t, err)
 	copied := filepath.Join(t.TempDir(), "holdfast@"+role+".service")
-	text := strings.ReplaceAll(string(unit), "/usr/local/bin/holdfast", self)
+	text := strings.ReplaceAll(string(unit), "/usr/bin/holdfast", self)
 	require.NotEqual(t, string(unit), text)
 	text = strings.Replace(text, "\n[Install]", "\n"+settings+"\n[Install]", 1)
 	require.NoError(t, os.WriteFile(copied, []byte(text), 0o644))

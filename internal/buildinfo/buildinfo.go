@@ -7,16 +7,19 @@ import (
 	"runtime/debug"
 )
 
-// Both are set at link time: -ldflags "-X holdfast/internal/buildinfo.version=v1.2.3". A build inside a repository needs no
-// revision; one in a container, which lacks the repository, does.
-var version, revision string
+// Version is the release that these sources are, or become. Commits after a release have the next one with the suffix "-dev".
+const Version = "0.9.0"
 
-// Info identifies a build.
+// revision is set at link time where Go can't find the commit: -ldflags "-X holdfast/internal/buildinfo.revision=649160d".
+var revision string
+
+// Info identifies a build. Two builds of one version differ in their revision.
 type Info struct {
-	// Version is the release, or "dev" without one.
 	Version string `json:"version"`
-	// Revision is the commit, with "+dirty" if the tree had changes; "unknown" for a build outside a repository.
+	// Revision is the commit; "unknown" for a build outside a repository.
 	Revision string `json:"revision"`
+	// Modified is true if the sources differed from the commit.
+	Modified bool   `json:"modified"`
 	Go       string `json:"go"`
 }
 
@@ -34,14 +37,19 @@ func from(build *debug.BuildInfo) Info {
 	for _, s := range build.Settings {
 		settings[s.Key] = s.Value
 	}
-	commit := cmp.Or(revision, settings["vcs.revision"], "unknown")
-	if settings["vcs.modified"] == "true" {
-		commit += "+dirty"
+	return Info{
+		Version:  Version,
+		Revision: cmp.Or(revision, settings["vcs.revision"], "unknown"),
+		Modified: settings["vcs.modified"] == "true",
+		Go:       cmp.Or(build.GoVersion, "unknown"),
 	}
-	return Info{Version: cmp.Or(version, "dev"), Revision: commit, Go: cmp.Or(build.GoVersion, "unknown")}
 }
 
 // String returns one readable line.
 func (i Info) String() string {
-	return fmt.Sprintf("holdfast %s (%s, %s)", i.Version, i.Revision, i.Go)
+	commit := "commit " + i.Revision
+	if i.Modified {
+		commit += ", modified"
+	}
+	return fmt.Sprintf("holdfast %s (%s, %s)", i.Version, commit, i.Go)
 }

@@ -11,7 +11,7 @@ import (
 func TestTheRunningBinaryKnowsItsToolchain(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, runtime.Version(), Read().Go)
-	require.Equal(t, "dev", Read().Version)
+	require.Equal(t, Version, Read().Version)
 }
 
 func TestABuildOfAChangedTreeSaysSo(t *testing.T) {
@@ -19,6 +19,6 @@ func TestABuildOfAChangedTreeSaysSo(t *testing.T) {
 	info := from(&debug.BuildInfo{GoVersion: "go1.26.8", Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "649160d"}, {Key: "vcs.modified", Value: "true"},
 	}})
-	require.Equal(t, "holdfast dev (649160d+dirty, go1.26.8)", info.String())
+	require.Equal(t, "holdfast "+Version+" (commit 649160d, modified, go1.26.8)", info.String())
 	require.Equal(t, "unknown", from(&debug.BuildInfo{}).Revision)
 }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"holdfast/internal/buildinfo"
+)
+
+func main() {
+	root := flag.String("root", "../..", "the checkout to release")
+	out := flag.String("out", "", "the folder to fill; its former content is removed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := release(ctx, *root, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release builds all artifacts of the checkout at root.
+func release(ctx context.Context, root, out string) error {
+	if out == "" {
+		return fmt.Errorf("missing --out: name the folder for the artifacts")
+	}
+	s, err := readSource(ctx, root)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return fmt.Errorf("empty %s: %w", out, err)
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", out, err)
+	}
+	work, err := os.MkdirTemp("", "holdfast-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	for _, p := range platforms {
+		if err := s.releaseFor(ctx, p, work, out); err != nil {
+			return fmt.Errorf("release for %s: %w", p, err)
+		}
+	}
+	if err := s.chart(ctx, filepath.Join(out, "holdfast-chart-"+buildinfo.Version+".tgz")); err != nil {
+		return fmt.Errorf("package chart: %w", err)
+	}
+	return writeSums(out)
+}
+
+// releaseFor builds the artifacts of one platform.
+func (s source) releaseFor(ctx context.Context, p platform, work, out string) error {
+	named := func(ending string) string {
+		return filepath.Join(out, "holdfast_"+buildinfo.Version+"_"+p.os+"_"+p.arch+ending)
+	}
+	program := filepath.Join(work, p.os+"_"+p.arch, "holdfast")
+	fmt.Printf("building %s (some minutes, unless it is cached) ...\n", p)
+	if err := s.build(ctx, p, program); err != nil {
+		return err
+	}
+	if err := writeDependencies(ctx, s.root, program, named(".cdx.json")); err != nil {
+		return err
+	}
+	if err := s.archive(program, named(".tar.gz")); err != nil {
+		return err
+	}
+	if p.os != "linux" {
+		return nil
+	}
+	if err := s.image(program, p, named("_image.tar")); err != nil {
+		return err
+	}
+	name := "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
+	return s.debian(buildinfo.Version, program, p.arch, filepath.Join(out, name))
+}
