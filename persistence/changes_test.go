@@ -143,7 +143,7 @@ func TestTheFeedTellsOfDeliveries(t *testing.T) {
 	db.settle(became(jobs[2], delivery.Bad, "500"))
 	_, err := db.Outbox.CancelDelivery(t.Context(), jobs[3].Key, ada)
 	require.NoError(t, err)
-	all, _ := db.told(start, 4)
+	all, _ := db.told(start, 5) // one is about the dead letter
 	of := feed.Filter{Subject: feed.Delivery}.Select(all)
 	require.Equal(t, []string{"delivery delivered", "delivery failed", "delivery retrying", "delivery canceled"}, brief(of))
 	require.Contains(t, ids, of[0].EventID)
