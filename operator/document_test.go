@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"go/ast"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -149,7 +150,7 @@ func (d document) addResponse(to object, name string, r httpapi.Response) {
 	} else if ok {
 		content[text.MediaType] = object{"schema": object{"type": "string", "description": text.About}}
 	} else if r.Body != nil {
-		content = d.content(r.Body)
+		maps.Copy(content, d.content(r.Body))
 		if example := d.examples[name].Response; example != nil {
 			content["application/json"].(object)["example"] = example
 		}

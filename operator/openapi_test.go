@@ -19,8 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/httpapi"
 )
 
 var parameter = regexp.MustCompile(`:(\w+)`)
@@ -96,6 +98,25 @@ func TestTheDocumentNamesEveryValue(t *testing.T) {
 	})
 	for name := range sets {
 		require.Greater(t, seen[name], 1, name)
+	}
+}
+
+// The bounds in the tags of bodies are those that handlers check.
+func TestTheDocumentHasTheBounds(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	require.NoError(t, err)
+	field := func(path, name string) *openapi3.Schema {
+		return document.Paths.Find(path).Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties[name].Value
+	}
+	for _, kind := range []operation.Kind{operation.KindRedrive, operation.KindRebuild, operation.KindResend} {
+		rate, rates := field("/"+kind.Plural(), "rate"), kind.Rates()
+		require.Equal(t, []any{rates.Min, rates.Max, rates.Default}, []any{*rate.Min, *rate.Max, rate.Default}, kind)
+	}
+	require.EqualValues(t, httpapi.MaxText, *field("/redrives", "reason").MaxLength)
+	require.InDelta(t, operation.MaxCleanup, *field("/dead-letters/cleanup", "limit").Max, 0)
+	for _, name := range []string{"Rebuild", "Import"} {
+		require.EqualValues(t, operation.MaxProblems, *document.Components.Schemas[name].Value.Properties["problems"].Value.MaxItems)
 	}
 }
 
