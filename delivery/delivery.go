@@ -39,7 +39,7 @@ func Summary(all []Status) Status {
 
 // Delivery is one event for one subscription.
 type Delivery struct {
-	EventID        string `json:"event_id"`
+	EventID        string `json:"event_id" jsonschema:"format=uuid"`
 	SubscriptionID int64  `json:"subscription_id"`
 	Subscription   string `json:"subscription"`
 	DestinationID  int64  `json:"destination_id"`
@@ -47,16 +47,19 @@ type Delivery struct {
 	Provider       string `json:"provider,omitempty"`
 	Type           string `json:"type,omitempty"`
 	Status         Status `json:"status"`
-	// Code is the Result.Code of the last attempt.
-	Code       string `json:"code,omitempty"`
-	Attempts   int    `json:"attempts"`
-	Generation int    `json:"generation,omitempty"`
+	// Code is the result of the last attempt: an HTTP status such as "200", or a name such as "timeout" or "started".
+	Code string `json:"code,omitempty"`
+	// Attempts counts the attempts that count against the retry policy.
+	Attempts int `json:"attempts"`
+	// Generation increases each time the delivery is sent again.
+	Generation int `json:"generation,omitempty"`
 	// Waits says why an open delivery isn't in flight: "due" (scheduled), "paused", "disabled", "breaker", "full" (in-flight limit),
 	// "rate" (no slot soon) or "busy" (the endpoint asked for a pause).
-	Waits    string     `json:"blocked_by,omitempty"`
-	QueuedAt time.Time  `json:"queued_at"`
-	DueAt    *time.Time `json:"due_at,omitempty"`
-	DoneAt   *time.Time `json:"done_at,omitempty"`
+	Waits    string    `json:"blocked_by,omitempty"`
+	QueuedAt time.Time `json:"queued_at"`
+	// DueAt is when the next attempt is due.
+	DueAt  *time.Time `json:"due_at,omitempty"`
+	DoneAt *time.Time `json:"done_at,omitempty"`
 	// MS is the duration of the last attempt in milliseconds.
 	MS int `json:"ms,omitempty"`
 	// Error says why the last attempt failed.
@@ -67,7 +70,7 @@ type Delivery struct {
 
 // Key identifies a delivery.
 type Key struct {
-	EventID        string `json:"event_id"`
+	EventID        string `json:"event_id" jsonschema:"format=uuid"`
 	SubscriptionID int64  `json:"subscription_id"`
 }
 
@@ -85,14 +88,15 @@ type Attempt struct {
 
 	Subscription string `json:"subscription"`
 	// Number counts the attempts of the delivery, from 1. Resending a delivery doesn't reset it.
-	Number     int       `json:"attempt_number"`
+	Number     int       `json:"attempt_number" jsonschema:"minimum=1"`
 	At         time.Time `json:"at"`
 	Generation int       `json:"generation,omitempty"`
 	OK         bool      `json:"ok"`
 	Code       string    `json:"code"`
-	Error      string    `json:"error,omitempty"`
-	MS         int       `json:"ms"`
-	Answer     []byte    `json:"answer,omitempty"`
+	// Error contains no address, payload or secret.
+	Error  string `json:"error,omitempty"`
+	MS     int    `json:"ms"`
+	Answer []byte `json:"answer,omitempty"`
 }
 
 // MaxAnswer bounds the part of a response that is stored, in bytes.

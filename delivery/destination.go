@@ -13,25 +13,26 @@ import (
 // Destination is an HTTP endpoint or a task queue of the user's own Temporal: exactly one of HTTP and Temporal is set. Its
 // limits, breaker and pause apply across all processes.
 type Destination struct {
-	// ID is 0 before the destination is stored.
-	ID       int64     `json:"id,omitempty"`
+	// ID is assigned when the destination is stored.
+	ID int64 `json:"id,omitempty" jsonschema:"required"`
+	// Name is 1 to 63 characters of a-z, 0-9, "-", "_" and ".".
 	Name     string    `json:"name"`
 	HTTP     *HTTP     `json:"http,omitempty"`
 	Temporal *Temporal `json:"temporal,omitempty"`
-	// Rate limits attempts; nil means unlimited.
+	// Rate limits attempts; without it, they are unlimited.
 	Rate *Rate `json:"rate,omitempty"`
-	// InFlight is the max number of concurrent attempts across all processes; 0 means DefaultInFlight.
-	InFlight int `json:"in_flight,omitempty"`
-	// Timeout bounds one attempt; 0 means DefaultTimeout.
+	// InFlight is the max number of concurrent attempts across all processes; 16 by default.
+	InFlight int `json:"in_flight,omitempty" jsonschema:"minimum=0"`
+	// Timeout bounds one attempt; 15s by default.
 	Timeout event.Duration `json:"timeout,omitempty"`
-	// Retry is the retry policy; its zero value means DefaultSchedule.
+	// Retry is the retry policy; by default, the schedule that Standard Webhooks recommends (10 attempts in 76 hours).
 	Retry Retry `json:"retry,omitzero"`
-	// Breaker configures the circuit breaker; zero fields take those of DefaultBreaker.
+	// Breaker configures the circuit breaker.
 	Breaker Breaker `json:"breaker,omitzero"`
-	// Keep is how long a delivery may stay open before it expires; 0 means DefaultKeep.
+	// Keep is how long a delivery may stay open before it expires; 720h by default.
 	Keep event.Duration `json:"keep,omitempty"`
-	// DisableAfter is how long a destination may keep failing before it is disabled; 0 means DefaultDisableAfter. Its deliveries
-	// then stay pending.
+	// DisableAfter is how long a destination may keep failing before it is disabled; 120h by default. Its deliveries then
+	// stay pending.
 	DisableAfter event.Duration `json:"disable_after,omitempty"`
 
 	// Version identifies the last change.
@@ -61,32 +62,36 @@ func (h HTTP) IsStandard() bool { return len(h.Signature) == 0 || string(h.Signa
 
 // HTTP is an HTTP endpoint.
 type HTTP struct {
+	// URL is shown to viewers without path and query.
 	URL string `json:"url"`
 	// Secrets names the environment variable with the signing secrets. Only admins may set it, and only variables on the list in the
 	// database resolve. If empty, the secrets stored through the API are used.
-	Secrets string  `json:"secrets,omitempty"`
+	Secrets string `json:"secrets,omitempty"`
+	// Headers are sent with each request. Their values are stored encrypted and shown as [redacted]; an empty or redacted value
+	// keeps the stored one.
 	Headers Headers `json:"headers,omitempty"`
-	// Signature is a signature scheme in the grammar of provider definitions (hmac, ed25519, token, basic …); nil means Standard
-	// Webhooks.
-	Signature json.RawMessage `json:"signature,omitempty"`
-	// CA is the authority for the endpoint's certificate: PEM text or a file. Certificate and Key are PEM files of the client
-	// certificate. Files must be below HOLDFAST_DELIVERIES_CERTIFICATES.
-	CA          string `json:"ca,omitempty"`
+	// Signature is a signature scheme in the grammar of provider definitions (hmac, ed25519, token, basic …); without it,
+	// Standard Webhooks.
+	Signature json.RawMessage `json:"signature,omitempty" jsonschema:"type=object"`
+	// CA is the authority for the endpoint's certificate: PEM text, or a file below HOLDFAST_DELIVERIES_CERTIFICATES, at most 1 MiB.
+	CA string `json:"ca,omitempty"`
+	// Certificate and Key are PEM files of the client certificate, below HOLDFAST_DELIVERIES_CERTIFICATES and at most 1 MiB.
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
 }
 
 // Temporal is a task queue of the Temporal that a client configuration profile names.
 type Temporal struct {
-	// Profile is a profile of TEMPORAL_CONFIG_FILE; "" is Holdfast's own Temporal and namespace.
+	// Profile is a profile of TEMPORAL_CONFIG_FILE; without it, Holdfast's own Temporal and namespace.
 	Profile   string `json:"profile,omitempty"`
 	TaskQueue string `json:"task_queue"`
 }
 
 // Rate allows at most Requests in any period of Per, evenly spaced.
 type Rate struct {
-	Requests int            `json:"requests"`
-	Per      event.Duration `json:"per"`
+	Requests int `json:"requests" jsonschema:"minimum=1"`
+	// Per is a Go duration: 30s, 15m, 48h.
+	Per event.Duration `json:"per"`
 }
 
 // Retry is a fixed Schedule of pauses or an exponential backoff. After the nth counted failure the backoff pauses for Initial ×
@@ -94,22 +99,28 @@ type Rate struct {
 type Retry struct {
 	// Schedule lists the pauses after the first, second, … counted failure. If Attempts allows more, the last one repeats.
 	Schedule []event.Duration `json:"schedule,omitempty"`
-	// Named is RetryDispatcher or "".
-	Named string `json:"named,omitempty"`
-	// Attempts is the max number of attempts; 0 means one more than Schedule has pauses.
-	Attempts    int            `json:"attempts,omitempty"`
-	Initial     event.Duration `json:"initial,omitempty"`
-	Coefficient float64        `json:"coefficient,omitempty"`
-	Maximum     event.Duration `json:"maximum,omitempty"`
-	// Jitter spreads each pause by ± this share, 0 to 1; nil means 0.1.
-	Jitter *float64 `json:"jitter,omitempty"`
+	// Named is "dispatcher" for an exponential backoff with the defaults below.
+	Named string `json:"named,omitempty" jsonschema:"enum=dispatcher"`
+	// Attempts is the max number of attempts; by default one more than Schedule has pauses, or 5 without a Schedule.
+	Attempts int `json:"attempts,omitempty"`
+	// Initial is the first pause of the backoff; 1s by default.
+	Initial event.Duration `json:"initial,omitempty"`
+	// Coefficient multiplies each further pause; 2 by default.
+	Coefficient float64 `json:"coefficient,omitempty"`
+	// Maximum bounds a pause; 1h by default.
+	Maximum event.Duration `json:"maximum,omitempty"`
+	// Jitter spreads each pause by ± this share, 0.1 by default.
+	Jitter *float64 `json:"jitter,omitempty" jsonschema:"minimum=0,maximum=1"`
 }
 
-// Breaker opens for Open after Failures consecutive failures. Then it lets Probes attempts through, and closes if all succeed.
+// Breaker stops attempts after consecutive failures. Later it lets a few through, and closes if all succeed.
 type Breaker struct {
-	Failures int            `json:"failures,omitempty"`
-	Open     event.Duration `json:"open,omitempty"`
-	Probes   int            `json:"probes,omitempty"`
+	// Failures is the number of consecutive failures that open it; 5 by default.
+	Failures int `json:"failures,omitempty"`
+	// Open is how long it stays open; 30s by default.
+	Open event.Duration `json:"open,omitempty"`
+	// Probes is the number of attempts that it then lets through; 3 by default.
+	Probes int `json:"probes,omitempty"`
 }
 
 // The defaults of a destination.
@@ -186,26 +197,33 @@ const (
 
 // Condition is the current state of a destination.
 type Condition struct {
-	DestinationID int64            `json:"-"`
-	State         DestinationState `json:"state"`
-	Reason        string           `json:"reason,omitempty"`
-	By            string           `json:"by,omitempty"`
-	StateAt       time.Time        `json:"state_at"`
-	Breaker       BreakerState     `json:"breaker"`
-	Failures      int              `json:"failures,omitempty"`
-	OpenUntil     *time.Time       `json:"open_until,omitempty"`
-	// ResumeAt is the end of the pause that the endpoint asked for.
+	DestinationID int64 `json:"-"`
+	// State is set by an operator, or by the response 410 Gone. Matching events are kept in every state.
+	State   DestinationState `json:"state"`
+	Reason  string           `json:"reason,omitempty"`
+	By      string           `json:"by,omitempty"`
+	StateAt time.Time        `json:"state_at"`
+	// Breaker is set by the results of attempts.
+	Breaker BreakerState `json:"breaker"`
+	// Failures counts consecutive failures.
+	Failures  int        `json:"failures,omitempty"`
+	OpenUntil *time.Time `json:"open_until,omitempty"`
+	// ResumeAt is the end of the pause that the endpoint asked for (429, or 503 with Retry-After).
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
 	FailingSince *time.Time `json:"failing_since,omitempty"`
-	Failure      string     `json:"failure,omitempty"`
-	// Waiting, Retrying and Leased count open deliveries, each once: Leased are in flight, Retrying have failed before, Waiting are
-	// the others. Oldest is when the oldest was queued, NextAt when the next attempt is due.
-	Waiting  int64      `json:"waiting"`
-	Retrying int64      `json:"retrying"`
-	Leased   int64      `json:"leased"`
-	Oldest   *time.Time `json:"oldest,omitempty"`
-	NextAt   *time.Time `json:"next_at,omitempty"`
-	// AtLeast marks Waiting and Retrying as lower bounds.
+	// Failure is the code of the last failure.
+	Failure string `json:"failure,omitempty"`
+	// Waiting counts open deliveries that aren't in flight and have not failed yet.
+	Waiting int64 `json:"waiting"`
+	// Retrying counts open deliveries that aren't in flight and have failed before.
+	Retrying int64 `json:"retrying"`
+	// Leased counts open deliveries that are in flight.
+	Leased int64 `json:"leased"`
+	// Oldest is when the oldest open delivery was queued.
+	Oldest *time.Time `json:"oldest,omitempty"`
+	// NextAt is when the next attempt is due.
+	NextAt *time.Time `json:"next_at,omitempty"`
+	// AtLeast marks Waiting and Retrying as lower bounds: counting stops at 1,000 in lists, else at 100,000.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 

@@ -102,11 +102,11 @@ type envelope struct {
 // retry policy nor for the breaker.
 type Trial struct {
 	// EventID is a new ID each time, so that the destination doesn't drop the event.
-	EventID string `json:"event_id"`
-	// Of names the event that was sent: a stored event, or a sample of its definition.
+	EventID  string `json:"event_id" jsonschema:"format=uuid"`
 	Provider string `json:"provider"`
 	Type     string `json:"type"`
-	Of       string `json:"of"`
+	// Of names the event that was sent: "sample", or "event" and its ID.
+	Of string `json:"of"`
 	// Matches reports whether the subscription matches the event.
 	Matches bool   `json:"matches"`
 	OK      bool   `json:"ok"`

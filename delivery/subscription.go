@@ -5,8 +5,9 @@ import "encoding/json"
 // Subscription selects the events for a destination, and their form. An HTTP endpoint gets Body; a Temporal destination uses
 // exactly one of Start, Signal and SignalWithStart.
 type Subscription struct {
-	// ID is 0 before the subscription is stored.
-	ID   int64  `json:"id,omitempty"`
+	// ID is assigned when the subscription is stored.
+	ID int64 `json:"id,omitempty" jsonschema:"required"`
+	// Name is 1 to 63 characters of a-z, 0-9, "-", "_" and ".".
 	Name string `json:"name"`
 	// To is the name of the destination.
 	To            string `json:"to"`
@@ -32,7 +33,7 @@ const (
 	BodyEnvelope = "envelope"
 )
 
-// Events selects events. Empty fields match everything.
+// Events selects events; empty fields match everything.
 type Events struct {
 	Providers []string `json:"providers,omitempty"`
 	// Types are globs: "customer.*".
@@ -45,35 +46,42 @@ type Events struct {
 
 // Start starts a workflow for each event. Fields of type JQ are expressions over Message.Input.
 type Start struct {
+	// WorkflowID is a jq expression.
 	WorkflowID JQ     `json:"workflow_id"`
 	Type       string `json:"type"`
 	// Input lists the arguments: jq, or the word "envelope".
-	Input            []JQ          `json:"input,omitempty"`
+	Input []JQ `json:"input,omitempty"`
+	// SearchAttributes are jq expressions by name.
 	SearchAttributes map[string]JQ `json:"search_attributes,omitempty"`
-	Summary          JQ            `json:"summary,omitempty"`
+	// Summary is a jq expression.
+	Summary JQ `json:"summary,omitempty"`
 	// PriorityKey is 1 to 5; 0 means none.
-	PriorityKey int `json:"priority_key,omitempty"`
-	FairnessKey JQ  `json:"fairness_key,omitempty"`
+	PriorityKey int `json:"priority_key,omitempty" jsonschema:"minimum=0,maximum=5"`
+	// FairnessKey is a jq expression.
+	FairnessKey JQ `json:"fairness_key,omitempty"`
 	// IfExists decides what happens if another client has already started the workflow: "delivered" or "" (with code "existing"), or
 	// "dead_letter".
-	IfExists string `json:"if_exists,omitempty"`
+	IfExists string `json:"if_exists,omitempty" jsonschema:"enum=,enum=delivered,enum=dead_letter"`
 }
 
 // Signal signals a running workflow.
 type Signal struct {
-	WorkflowID  JQ     `json:"workflow_id"`
-	SignalName  string `json:"signal_name"`
-	SignalInput []JQ   `json:"signal_input,omitempty"`
+	// WorkflowID is a jq expression.
+	WorkflowID JQ     `json:"workflow_id"`
+	SignalName string `json:"signal_name"`
+	// SignalInput lists the arguments: jq, or the word "envelope".
+	SignalInput []JQ `json:"signal_input,omitempty"`
 }
 
 // SignalWithStart signals a workflow, and starts it first if it isn't running.
 type SignalWithStart struct {
 	Start `yaml:",inline"`
 
-	SignalName  string `json:"signal_name"`
-	SignalInput []JQ   `json:"signal_input,omitempty"`
+	SignalName string `json:"signal_name"`
+	// SignalInput lists the arguments: jq, or the word "envelope".
+	SignalInput []JQ `json:"signal_input,omitempty"`
 	// IfClosed decides what happens if the workflow has ended: "start" or "" (a new run), "skip", or "dead_letter".
-	IfClosed string `json:"if_closed,omitempty"`
+	IfClosed string `json:"if_closed,omitempty" jsonschema:"enum=,enum=start,enum=skip,enum=dead_letter"`
 }
 
 // JQ is a jq expression.

@@ -11,13 +11,16 @@ import (
 // Run names one run of a workflow.
 type Run struct {
 	WorkflowID string `json:"workflow_id"`
-	RunID      string `json:"run_id"`
+	// RunID is empty if no run has been started yet.
+	RunID string `json:"run_id"`
 }
 
 // Failure describes why an event couldn't be processed.
 type Failure struct {
-	Step    Step   `json:"step"`
-	Class   Class  `json:"class"`
+	// Step is "start" if Temporal rejected the event, and "run" if its run was ended from outside.
+	Step  Step  `json:"step"`
+	Class Class `json:"class"`
+	// Code is a stable name of the error.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// Attempts counts the executions of the step in this run that count against the policy.
@@ -110,14 +113,13 @@ func (f Failure) Rule() string {
 // Decision is a permanent decision of an operator about an event. It outlives the event's dead letters, its key and Temporal's
 // retention: any later run of the event ends with this outcome and changes nothing.
 type Decision struct {
-	EventID string `json:"event_id"`
-	// Outcome is OutcomeDiscarded, OutcomeReplaced or OutcomeExpunged.
-	Outcome Outcome   `json:"outcome"`
+	EventID string    `json:"event_id" jsonschema:"format=uuid"`
+	Outcome Outcome   `json:"outcome" jsonschema:"enum=discarded,enum=replaced,enum=expunged"`
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Reason  string    `json:"reason"`
-	// ReplacedBy is the event that replaces it, if Outcome is OutcomeReplaced.
-	ReplacedBy string `json:"replaced_by,omitempty"`
+	// ReplacedBy is the event that replaces it, if Outcome is "replaced".
+	ReplacedBy string `json:"replaced_by,omitempty" jsonschema:"format=uuid"`
 }
 
 // DecisionError is returned if an operator's decision prevents the processing of an event.

@@ -33,12 +33,13 @@ type Conflict struct {
 	// EventID is the ID of the last dropped event; no row has it.
 	EventID string `json:"event_id"`
 	// Owner is the ID of the event that owns the key.
-	Owner            string    `json:"owner_id"`
-	OwnerFingerprint string    `json:"owner_fingerprint"`
-	Fingerprint      string    `json:"fingerprint"`
-	FirstSeen        time.Time `json:"first_seen"`
-	LastSeen         time.Time `json:"last_seen"`
-	Times            int64     `json:"times"`
+	Owner            string `json:"owner_id"`
+	OwnerFingerprint string `json:"owner_fingerprint"`
+	// Fingerprint is "sha256:" and the hash of the body or, if the body is the key, the sender's delivery ID.
+	Fingerprint string    `json:"fingerprint"`
+	FirstSeen   time.Time `json:"first_seen"`
+	LastSeen    time.Time `json:"last_seen"`
+	Times       int64     `json:"times"`
 }
 
 // ConflictQuery selects conflicts, last seen first. Empty fields match everything.

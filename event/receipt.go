@@ -9,15 +9,15 @@ import (
 // workflow. It never changes: a retry, a reset and a replay all use the same receipt.
 type Receipt struct {
 	// ID is a UUIDv7 created by the ingress, the primary key of the event.
-	ID string `json:"id"`
+	ID string `json:"id" jsonschema:"format=uuid"`
 	// Provider is the definition that authenticated the request.
 	Provider string `json:"provider"`
 	// Source is the sender within the provider (an instance, an account); empty if there is only one.
 	Source string `json:"source,omitempty"`
-	// Key is the canonical idempotency key (see CanonicalKey).
+	// Key is the canonical idempotency key.
 	Key     string    `json:"key"`
 	KeyFrom KeyOrigin `json:"key_from"`
-	// DedupeWindow is how long the same key counts as a duplicate; 0 means forever.
+	// DedupeWindow is how long the same key counts as a duplicate; 0 or absent means forever.
 	DedupeWindow Duration `json:"dedupe_window,omitempty"`
 	// Fingerprint is shared by all deliveries of the event: "sha256:" and the hash of the body or, if the body is the key, the
 	// sender's delivery ID. An event with the same key and another fingerprint is a conflict. An empty one is never compared.
@@ -28,9 +28,9 @@ type Receipt struct {
 	// Content is the hex hash of the body without the parts that vary between deliveries, if the key is guessed. Two events with
 	// equal content may be the same.
 	Content string `json:"content,omitempty"`
-	// Earlier is the key that the previous release gave this event; nil if it is the same.
+	// Earlier is the key that the previous release gave this event; absent if it is the same.
 	Earlier *EarlierKey `json:"earlier,omitempty"`
-	// ConflictsWith is the ID of the event that owns the original key of this one; empty without a conflict.
+	// ConflictsWith is the ID of the event that owns the original key of this one, or "unknown"; empty without a conflict.
 	ConflictsWith string `json:"conflicts_with,omitempty"`
 	// Type is the event type as the ingress read it, if it could.
 	Type string `json:"type,omitempty"`
@@ -38,11 +38,12 @@ type Receipt struct {
 	Priority Priority `json:"priority,omitempty"`
 	// ReceivedAt is when the ingress finished reading the request, in UTC.
 	ReceivedAt time.Time `json:"received_at"`
-	// Headers, Query and Path are the parts of the request that the definition keeps. Header names are lower case.
+	// Headers, Query and Path are the parts of the request that the definition keeps. Header names are lower case. Viewers don't
+	// see these.
 	Headers map[string]string `json:"headers,omitempty"`
 	Query   map[string]string `json:"query,omitempty"`
 	Path    map[string]string `json:"path,omitempty"`
-	// Root is the batch envelope without its items; nil if the request was a single event.
+	// Root is the batch envelope without its items; absent if the request was a single event. Viewers don't see it.
 	Root json.RawMessage `json:"root,omitempty"`
 	// RequestID and CorrelationID link the event to the HTTP request and to the sender's trace.
 	RequestID     string `json:"request_id"`
@@ -50,7 +51,7 @@ type Receipt struct {
 	// Trace is the W3C traceparent of the request, if traces are exported; deliveries continue it.
 	Trace string `json:"trace,omitempty"`
 	// Replaces is the ID of the event that an operator edited to create this one.
-	Replaces string `json:"replaces,omitempty"`
+	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
 }

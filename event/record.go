@@ -36,13 +36,14 @@ type Record struct {
 // Link is a stored change: the effect of one event on one entity.
 type Link struct {
 	EntityRef
-	EventID string `json:"event_id"`
+	EventID string `json:"event_id" jsonschema:"format=uuid"`
 	// EventType is empty if the event has been purged.
 	EventType string `json:"event_type,omitempty"`
 	// Position is the position of the change in its event, from 1.
-	Position   int             `json:"position"`
-	Op         Op              `json:"op"`
-	State      json.RawMessage `json:"state"`
+	Position int `json:"position"`
+	Op       Op  `json:"op"`
+	// State is the snapshot, the patch or the last state; absent if it is redacted.
+	State      json.RawMessage `json:"state,omitempty" jsonschema:"type=object"`
 	Version    *int64          `json:"version,omitempty"`
 	OccurredAt time.Time       `json:"occurred_at"`
 	// WithoutEffect: the change arrived after its part of the history was collapsed.

@@ -2,6 +2,7 @@ package operator
 
 import (
 	_ "embed"
+	"encoding/json"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
@@ -14,15 +15,20 @@ import (
 func (o Options) metricRoutes() []httpapi.Route {
 	var routes []httpapi.Route
 	if o.Metrics != nil {
-		routes = append(routes, httpapi.Get("/metrics", "metrics for Prometheus, or as JSON where only that is accepted",
-			o.negotiateMetrics()))
+		routes = append(routes, httpapi.Get("metrics", "/metrics", "Metrics for Prometheus, or as JSON if the client prefers that",
+			o.negotiateMetrics()).
+			Returns(fiber.StatusOK, httpapi.Text{MediaType: fiber.MIMETextPlain, About: "Prometheus's text format."}))
 	}
 	if o.MetricsJSON != nil {
-		routes = append(routes, httpapi.Get("/metrics.json", "metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)))
+		routes = append(routes, httpapi.Get("metricsJSON", "/metrics.json", "Metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)).
+			Returns(fiber.StatusOK, json.RawMessage{}))
 	}
 	if o.MetricsHistory != nil {
-		routes = append(routes, httpapi.Get("/metrics/history", "our own metrics of the last hours (?name=prefix, ?since=30m)",
-			adaptor.HTTPHandler(o.MetricsHistory)))
+		routes = append(routes, httpapi.Get("metricsHistory", "/metrics/history", "Holdfast's own metrics of the last hours",
+			adaptor.HTTPHandler(o.MetricsHistory)).
+			With(httpapi.TextParameter("name", "Prefix of the names."),
+				httpapi.TextParameter("since", "How far back, as a Go duration.")).
+			Returns(fiber.StatusOK, json.RawMessage{}))
 	}
 	return routes
 }
@@ -43,7 +49,8 @@ func (o Options) negotiateMetrics() fiber.Handler {
 	}
 }
 
-// openapi.json is written by hand. Tests compare it with the routes, the schema of OpenAPI 3.1 and real responses.
+// openapi.json is generated from the routes by a test, which also compares it with the schema of OpenAPI 3.1 and with real
+// responses.
 //
 //go:embed openapi.json
 var openAPIDocument []byte
@@ -65,12 +72,13 @@ func (o Options) refusalRoutes() []httpapi.Route {
 		return nil
 	}
 	return []httpapi.Route{
-		httpapi.Get("/refusals", "why this process has refused requests, by provider and cause", o.listRefusals),
+		httpapi.Get("listRefusals", "/refusals", "Requests that this process refused, by provider and cause", o.listRefusals).
+			With(httpapi.ProviderParameter).Returns(fiber.StatusOK, httpapi.List[oversight.ProviderRefusals]{}),
 	}
 }
 
 func (o Options) listRefusals(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "provider")
+	q := httpapi.QueryOf(c, httpapi.ProviderParameter)
 	provider := q.Text("provider")
 	if q.Err != nil {
 		return q.Err

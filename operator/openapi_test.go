@@ -19,16 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/httpapi"
 )
 
 var parameter = regexp.MustCompile(`:(\w+)`)
 
-// The document is valid OpenAPI 3.1, lists exactly the registered routes with their roles, and matches the responses.
-func TestTheDocumentIsTrue(t *testing.T) {
-	t.Parallel()
-	tokens, texts := crowd(t)
+// everything returns a server with all routes.
+func everything(t *testing.T, tokens access.Tokens) (server *operator.Server, url string) {
+	t.Helper()
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
 			w.Header().Set("Content-Type", "text/plain")
@@ -37,7 +38,17 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{}")
 	})
-	server, url := serve(t, operator.Options{API: (&stub{noSuch: "new"}).api(), Refusals: refusals{}, Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
+	return serve(t, operator.Options{
+		API: (&stub{noSuch: "new"}).api(), Refusals: refusals{}, Tokens: tokens,
+		Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics,
+	})
+}
+
+// The document is valid OpenAPI 3.1, lists exactly the registered routes with their roles, and matches the responses.
+func TestTheDocumentIsTrue(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	server, url := everything(t, tokens)
 	r := ask(t, "GET", url+"/openapi.json", "", bearer(texts[access.RoleViewer])...)
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
 	document, err := openapi3.NewLoader().LoadFromData(r.body)
@@ -81,12 +92,31 @@ func TestTheDocumentNamesEveryValue(t *testing.T) {
 	seen := map[string]int{}
 	requireValues(t, document, func(name string, schema map[string]any) {
 		if wanted, ok := sets[name]; ok && schema["type"] == "string" {
-			require.Equal(t, wanted, schema["enum"], name)
+			require.ElementsMatch(t, wanted, schema["enum"], name)
 			seen[name]++
 		}
 	})
 	for name := range sets {
 		require.Greater(t, seen[name], 1, name)
+	}
+}
+
+// The bounds in the tags of bodies are those that handlers check.
+func TestTheDocumentHasTheBounds(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	require.NoError(t, err)
+	field := func(path, name string) *openapi3.Schema {
+		return document.Paths.Find(path).Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties[name].Value
+	}
+	for _, kind := range []operation.Kind{operation.KindRedrive, operation.KindRebuild, operation.KindResend} {
+		rate, rates := field("/"+kind.Plural(), "rate"), kind.Rates()
+		require.Equal(t, []any{rates.Min, rates.Max, rates.Default}, []any{*rate.Min, *rate.Max, rate.Default}, kind)
+	}
+	require.EqualValues(t, httpapi.MaxText, *field("/redrives", "reason").MaxLength)
+	require.InDelta(t, operation.MaxCleanup, *field("/dead-letters/cleanup", "limit").Max, 0)
+	for _, name := range []string{"Rebuild", "Import"} {
+		require.EqualValues(t, operation.MaxProblems, *document.Components.Schemas[name].Value.Properties["problems"].Value.MaxItems)
 	}
 }
 

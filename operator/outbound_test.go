@@ -267,7 +267,7 @@ func TestOutboundRequestsAreReadStrictly(t *testing.T) {
 		"types twice": {"POST", "/subscriptions", `{"url":"https://a.example","event_types":["a"],"events":{"types":["b"]}}`,
 			"400 bad_field", "event_types"},
 		"a rate of nothing":      {"POST", "/subscriptions", `{"name":"new","url":"https://a.example","rate_limit":0}`, "400 bad_field", "rate_limit"},
-		"an address of a stored": {"PATCH", "/subscriptions/customers", `{"url":"https://a.example"}`, "400 bad_field", "url"},
+		"an address of a stored": {"PATCH", "/subscriptions/customers", `{"url":"https://a.example"}`, "400 unknown_field", "url"},
 		"a trial of no event":    {"POST", "/subscriptions/customers/test", `{"event_id":"7"}`, "400 bad_field", "event_id"},
 		"a check of no event":    {"POST", "/subscriptions/customers/check", `{"event_id":"7"}`, "400 bad_field", "event_id"},
 		"a check of two events": {"POST", "/subscriptions/customers/check", `{"event_id":"` + someID + `","body":"{}"}`,

@@ -31,13 +31,13 @@ const (
 
 // readiness is the response of GET /readyz.
 type readiness struct {
-	Ready  bool     `json:"ready"`
-	Checks []result `json:"checks"`
+	Ready  bool          `json:"ready"`
+	Checks []checkResult `json:"checks"`
 	// Inbox is the inbox's depth; missing if the process has no inbox or couldn't count it.
 	Inbox event.InboxDepth `json:"inbox,omitempty"`
 }
 
-type result struct {
+type checkResult struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
@@ -66,7 +66,7 @@ func (s *Server) readiness() readiness {
 	answer.Ready = good == len(answer.Checks) || s.eitherIsEnough && good > 0
 	if now := s.phase.Load().(phase); now != started {
 		answer.Ready = false
-		answer.Checks = append(answer.Checks, result{Name: "process", Error: string(now)})
+		answer.Checks = append(answer.Checks, checkResult{Name: "process", Error: string(now)})
 	}
 	return answer
 }
@@ -94,8 +94,8 @@ type probes struct {
 }
 
 // run runs all checks concurrently and returns their results in order.
-func (p *probes) run() []result {
-	results := make([]result, len(p.checks))
+func (p *probes) run() []checkResult {
+	results := make([]checkResult, len(p.checks))
 	var all sync.WaitGroup
 	for i, check := range p.checks {
 		all.Go(func() { results[i] = p.ask(check) })
@@ -104,7 +104,7 @@ func (p *probes) run() []result {
 	return results
 }
 
-func (p *probes) ask(check Check) result {
+func (p *probes) ask(check Check) checkResult {
 	ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
 	defer cancel()
 	answer := p.running.DoChan(check.Name, func() (any, error) { return nil, p.probe(check) })
@@ -128,9 +128,9 @@ func (p *probes) probe(check Check) (err error) {
 	return check.Probe(ctx)
 }
 
-func newResult(name string, err error) result {
+func newResult(name string, err error) checkResult {
 	if err != nil {
-		return result{Name: name, Error: err.Error()}
+		return checkResult{Name: name, Error: err.Error()}
 	}
-	return result{Name: name, OK: true}
+	return checkResult{Name: name, OK: true}
 }

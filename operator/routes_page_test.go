@@ -18,26 +18,31 @@ import (
 	"holdfast/operator/access"
 )
 
-var update = flag.Bool("update", false, "write docs/api-routes.md")
+var update = flag.Bool("update", false, "write openapi.json and docs/api-routes.md")
 
-const routesPage = "../docs/api-routes.md"
-
-// The routes page is generated from openapi.json: each route with its parameters, a request and a response.
-func TestTheRoutesPageIsCurrent(t *testing.T) {
+// openapi.json is generated from the routes, and the routes page from openapi.json: each route with its parameters, a request
+// and a response.
+func TestTheDocumentAndItsPageAreCurrent(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("openapi.json")
-	require.NoError(t, err)
+	server, _ := everything(t, nil)
+	text := generate(t, server.Routes())
+	requireCurrent(t, "openapi.json", text)
 	var document object
-	require.NoError(t, json.Unmarshal(text, &document))
-	want := writer{t: t, document: document}.page()
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	requireCurrent(t, "../docs/api-routes.md", writer{t: t, document: document}.page())
+}
+
+// requireCurrent compares a generated file, or writes it with -update.
+func requireCurrent(t *testing.T, path, want string) {
+	t.Helper()
 	if *update {
-		require.NoError(t, os.WriteFile(routesPage, []byte(want), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
 		return
 	}
-	page, err := os.ReadFile(routesPage)
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	if want != string(page) { // the page is too long to print
-		t.Error("run go test ./operator -run TestTheRoutesPage -update")
+	if want != string(text) { // the file is too long to print
+		t.Errorf("%s is outdated: run go test ./operator -run Current -update", path)
 	}
 }
 
@@ -52,12 +57,12 @@ type writer struct {
 
 func (w writer) page() string {
 	var b strings.Builder
-	b.WriteString(`<!-- Generated from operator/openapi.json by go test ./operator -run TestTheRoutesPage -update. Do not edit. -->
+	b.WriteString(`<!-- Generated from operator/openapi.json by go test ./operator -run Current -update. Do not edit. -->
 
 # Routes of the operator API
 
-Each route with its parameters, a request and an answer. How tokens, lists and errors work: [operator-api.md](operator-api.md).
-An example answer has the fields that are always there; others are named below it. Errors have
+Each route with its parameters, a request and a response. How tokens, lists and errors work: [operator-api.md](operator-api.md).
+An example response has the fields that are always there; other fields are listed below it. Errors have
 ` + "`{\"error\":{\"code\",\"message\",\"request_id\"}}`" + `.
 `)
 	paths := w.document["paths"].(object)
@@ -155,7 +160,11 @@ func (w writer) fields(b *strings.Builder, body object) {
 		if slices.Contains(requiredOf(body), name) {
 			needed = ", needed"
 		}
-		fmt.Fprintf(b, "| `%s`%s | %s |\n", name, needed, w.meaning(p["description"], p))
+		words := p["description"]
+		if own, ok := properties[name].(object)["description"]; ok { // of this use of a shared schema
+			words = own
+		}
+		fmt.Fprintf(b, "| `%s`%s | %s |\n", name, needed, w.meaning(words, p))
 	}
 }
 

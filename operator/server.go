@@ -102,14 +102,16 @@ func New(o Options) *Server {
 	}
 	s.app.Use(s.recoverPanic, identify, secure)
 	s.routes = []httpapi.Route{
-		httpapi.Get("/", "what is served here", s.index),
-		httpapi.Get("/healthz", "200 as long as the process lives", s.healthz),
-		httpapi.Get("/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz),
+		httpapi.Get("index", "/", "Routes of this server", s.index).Returns(fiber.StatusOK, index{}),
+		httpapi.Get("health", "/healthz", "200 while the process is alive", s.healthz).Returns(fiber.StatusOK, liveness{}),
+		httpapi.Get("ready", "/readyz", "200 if the process can do its work, or 503 with the reason", s.readyz).
+			Returns(fiber.StatusOK, readiness{}).Returns(fiber.StatusServiceUnavailable, readiness{}),
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
 	s.routes = append(s.routes, o.refusalRoutes()...)
 	if o.API != nil {
-		s.routes = append(s.routes, httpapi.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
+		s.routes = append(s.routes, httpapi.Get("openapi", "/openapi.json", "This API as an OpenAPI 3.1 document", openAPI).
+			Returns(fiber.StatusOK, map[string]any{}))
 		s.routes = append(s.routes, o.API.Routes()...)
 	}
 	s.allowCrossOrigin(o)
@@ -215,8 +217,20 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) index(c *fiber.Ctx) error {
-	return c.JSON(fiber.Map{"service": "holdfast", "version": s.version, "routes": s.routes})
+// index is the response of GET /.
+type index struct {
+	Service string          `json:"service"`
+	Version string          `json:"version"`
+	Routes  []httpapi.Route `json:"routes"`
 }
 
-func (s *Server) healthz(c *fiber.Ctx) error { return c.JSON(fiber.Map{"ok": true}) }
+func (s *Server) index(c *fiber.Ctx) error {
+	return c.JSON(index{Service: "holdfast", Version: s.version, Routes: s.routes})
+}
+
+// liveness is the response of GET /healthz.
+type liveness struct {
+	OK bool `json:"ok"`
+}
+
+func (s *Server) healthz(c *fiber.Ctx) error { return c.JSON(liveness{OK: true}) }

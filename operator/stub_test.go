@@ -263,7 +263,10 @@ func (s *stub) Errors(context.Context, oversight.ErrorQuery) ([]oversight.ErrorE
 }
 
 func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
-	return oversight.Stats{At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}}, s.call("stats")
+	return oversight.Stats{
+		At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}, Events: []oversight.EventCount{}, Inbox: []oversight.InboxCount{},
+		DeadLetters: []oversight.DeadLetterCount{}, Deliveries: []oversight.DeliveryCount{}, Errors: []oversight.ErrorCount{},
+	}, s.call("stats")
 }
 
 func (s *stub) WaitingByWorkflow(_ context.Context, id string) (event.Waiting, error) {

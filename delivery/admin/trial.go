@@ -45,9 +45,11 @@ type Trials struct {
 // Choice selects the event that a trial sends: a stored one, or a sample of a provider and a type. By default it is the first
 // sample that the subscription wants and can be built from, or else the first that its providers and types select.
 type Choice struct {
-	EventID  string `json:"event_id"`
-	Provider string `json:"provider"`
-	Type     string `json:"type"`
+	// EventID is a stored event, which is sent with a new ID.
+	EventID string `json:"event_id,omitempty" jsonschema:"format=uuid"`
+	// Provider and Type select a sample.
+	Provider string `json:"provider,omitempty"`
+	Type     string `json:"type,omitempty"`
 	// Body is an event that the provider could send, for a check.
 	Body []byte `json:"-"`
 }

@@ -74,18 +74,20 @@ type Change struct {
 	Kind string `json:"kind,omitempty"`
 	// ID is the ID of the event, entity (external ID) or dead letter, or EVENT/SUBSCRIPTION for a delivery.
 	ID string `json:"id"`
-	// Revision is the revision of an entity; it increases by 1 with each change.
+	// Revision is the revision of an entity; it increases by 1 with each change. A change with a lower revision than a known one is
+	// outdated.
 	Revision int64 `json:"revision,omitempty"`
 	// EventID is the event of a dead letter or delivery, or the latest event in an entity's state.
-	EventID string `json:"event_id,omitempty"`
+	EventID string `json:"event_id,omitempty" jsonschema:"format=uuid"`
 	// SubscriptionID is set for deliveries and their dead letters.
 	SubscriptionID int64 `json:"subscription_id,omitempty"`
 	// Code is the error code of a delivery or dead letter.
 	Code string `json:"code,omitempty"`
 
-	// At is when it was written, and Cursor the position after it. Only readers set them.
-	At     time.Time `json:"at,omitzero"`
-	Cursor Cursor    `json:"cursor,omitzero"`
+	// At is when it was written. Only readers set it and Cursor.
+	At time.Time `json:"at,omitzero" jsonschema:"required"`
+	// Cursor is the position after it.
+	Cursor Cursor `json:"cursor,omitzero" jsonschema:"required"`
 }
 
 // Filter selects changes; empty fields match everything.

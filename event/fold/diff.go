@@ -19,12 +19,13 @@ type EntityDiff struct {
 	Fields []FieldDiff `json:"fields"`
 }
 
-// FieldDiff is a changed field of an entity. Missing values are nil.
+// FieldDiff is a changed field of an entity.
 type FieldDiff struct {
 	// Path is a JSON pointer (RFC 6901) into the state, or "deleted".
-	Path string          `json:"path"`
-	Old  json.RawMessage `json:"old,omitempty"`
-	New  json.RawMessage `json:"new,omitempty"`
+	Path string `json:"path"`
+	// Old and New are absent where the field is missing.
+	Old json.RawMessage `json:"old,omitempty"`
+	New json.RawMessage `json:"new,omitempty"`
 }
 
 // Diff compares two states of an entity field by field. An array counts as one field.

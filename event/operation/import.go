@@ -13,13 +13,14 @@ type Import struct {
 	// Name is the name of the file.
 	Name string `json:"name"`
 
-	// Total counts the lines, and Read the applied ones.
+	// Total counts the lines.
 	Total int64 `json:"total"`
-	Read  int64 `json:"read"`
+	// Read counts the applied lines.
+	Read int64 `json:"read"`
 	// Counts has the results by record type.
 	Counts ImportCounts `json:"counts"`
-	// Problems lists the first MaxProblems items that couldn't be applied.
-	Problems []ImportProblem `json:"problems,omitempty"`
+	// Problems lists the first items that couldn't be applied, up to 20.
+	Problems []ImportProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 }
 
 // Share returns the progress, from 0 to 1.
@@ -68,16 +69,16 @@ func (c ImportCounts) Sum() (n ImportCount) {
 	return n
 }
 
-// ImportCount counts results:
-//   - New: the item was created
-//   - There: it existed, or an operator has decided about it. Nothing was changed
-//   - Unreadable: of the new events, those that the current definition can't parse. They are dead letters
-//   - Failed: the database rejected it. It is listed as a problem
+// ImportCount counts results.
 type ImportCount struct {
-	New        int64 `json:"new"`
-	There      int64 `json:"there"`
+	// New counts the created items.
+	New int64 `json:"new"`
+	// There counts items that existed, or about which an operator has decided. Nothing was changed.
+	There int64 `json:"there"`
+	// Unreadable counts the new events that the current definition can't parse. They are dead letters.
 	Unreadable int64 `json:"unreadable,omitempty"`
-	Failed     int64 `json:"failed,omitempty"`
+	// Failed counts items that the database rejected. They are listed as problems.
+	Failed int64 `json:"failed,omitempty"`
 }
 
 // ImportOutcome is the result of one item.
@@ -93,6 +94,7 @@ const (
 
 // ImportProblem is a line that couldn't be applied. The message contains no payload.
 type ImportProblem struct {
+	// Line is the line of the file, from 1.
 	Line    int64        `json:"line"`
 	Record  ImportRecord `json:"record"`
 	Class   event.Class  `json:"class"`

@@ -27,6 +27,9 @@ func Kinds() []Kind { return []Kind{KindRedrive, KindRebuild, KindResend, KindIm
 // Plural returns the plural: "redrives".
 func (k Kind) Plural() string { return string(k) + "s" }
 
+// Title returns the kind with a capital letter: "Redrive".
+func (k Kind) Title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
+
 // WithArticle returns "a redrive", or "an import".
 func (k Kind) WithArticle() string {
 	if strings.ContainsRune("aeiou", rune(k[0])) {
@@ -45,7 +48,7 @@ type Any interface {
 // Base has the fields common to all operations.
 type Base struct {
 	ID string `json:"id"`
-	// Rate is the max rate per second: see Rates.
+	// Rate is the max number of runs, events, deliveries or lines per second.
 	Rate      float64    `json:"rate"`
 	State     State      `json:"state"`
 	StartedAt time.Time  `json:"started_at"`

@@ -25,22 +25,22 @@ type Rebuild struct {
 	// DryRun: it counts without changing anything.
 	DryRun bool `json:"dry_run"`
 
-	// Read counts the parsed events. Of these,
-	//   - Changed yield other changes than before
-	//   - Unreadable can't be parsed, or the database rejects the result. They stay unchanged
-	//   - Skipped have a decision by an operator
-	// The others are unchanged.
-	Read       int64 `json:"read"`
-	Changed    int64 `json:"changed"`
+	// Read counts the parsed events.
+	Read int64 `json:"read"`
+	// Changed counts those that yield other changes than before.
+	Changed int64 `json:"changed"`
+	// Unreadable counts those that can't be parsed, or whose result the database rejects. They stay unchanged.
 	Unreadable int64 `json:"unreadable"`
-	Skipped    int64 `json:"skipped"`
+	// Skipped counts those with a decision by an operator.
+	Skipped int64 `json:"skipped"`
 	// Entities counts the changed entities, each once.
 	Entities int64 `json:"entities"`
-	// Problems lists the first MaxProblems unreadable events.
-	Problems []RebuildProblem `json:"problems,omitempty"`
+	// Problems lists the first unreadable events, up to 20.
+	Problems []RebuildProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 
-	// From and Until are when its first and last event was accepted, Reached the same of the last one parsed; zero if there is none.
-	From    time.Time `json:"from,omitzero"`
+	// From and Until are when its first and last event was accepted.
+	From time.Time `json:"from,omitzero"`
+	// Reached is when the last parsed event was accepted.
 	Reached time.Time `json:"reached,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
 }

@@ -10,7 +10,7 @@ import (
 // RedriveFilter selects the open dead letters of a redrive. Empty fields match everything.
 type RedriveFilter struct {
 	Provider string `json:"provider,omitempty"`
-	// Source is the sender within the provider.
+	// Source is the sender within the provider; it needs Provider.
 	Source string      `json:"source,omitempty"`
 	Type   string      `json:"type,omitempty"`
 	Class  event.Class `json:"class,omitempty"`
@@ -21,8 +21,8 @@ type RedriveFilter struct {
 	// Subscription selects failed deliveries by subscription.
 	Subscription string `json:"subscription,omitempty"`
 	// State is open or exhausted; empty selects both.
-	State event.DeadLetterState `json:"state,omitempty"`
-	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero means unbounded.
+	State event.DeadLetterState `json:"state,omitempty" jsonschema:"enum=open,enum=exhausted"`
+	// Since and Until bound the time of the last failure: Since ≤ last failure < Until.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -33,7 +33,7 @@ func (f RedriveFilter) IsAll() bool { return f == RedriveFilter{} }
 // RedrivePlan counts the dead letters that currently match a filter.
 type RedrivePlan struct {
 	Count int64 `json:"count"`
-	// Oldest is the earliest first failure; nil if none match.
+	// Oldest is the earliest first failure; absent if none match.
 	Oldest     *time.Time            `json:"oldest,omitempty"`
 	ByClass    map[event.Class]int64 `json:"by_class"`
 	ByProvider map[string]int64      `json:"by_provider"`
@@ -47,12 +47,13 @@ type Redrive struct {
 	Filter RedriveFilter `json:"filter"`
 	// Total counts the dead letters that matched when it was created.
 	Total int64 `json:"total"`
-	// Done and Failed count ended runs: processed, or a dead letter again. InFlight counts open runs. Skipped counts dead letters
-	// that were handled otherwise in the meantime. The rest of Total is pending.
-	Done     int64 `json:"done"`
-	Failed   int64 `json:"failed"`
+	// Done counts runs that processed the event, and Failed those that ended with a dead letter again.
+	Done   int64 `json:"done"`
+	Failed int64 `json:"failed"`
+	// InFlight counts open runs.
 	InFlight int64 `json:"in_flight"`
-	Skipped  int64 `json:"skipped"`
+	// Skipped counts dead letters that were handled otherwise in the meantime. The rest of Total is pending.
+	Skipped int64 `json:"skipped"`
 	// BlockedBy names destinations whose deliveries are blocked: the breaker is open, or they are paused or disabled.
 	BlockedBy []string `json:"blocked_by,omitempty"`
 }
@@ -166,8 +167,9 @@ type Cause struct {
 	Open      int64 `json:"open"`
 	Exhausted int64 `json:"exhausted"`
 	Redriving int64 `json:"redriving"`
-	// Oldest is their first failure, Newest their last.
+	// Oldest is their first failure.
 	Oldest time.Time `json:"oldest"`
+	// Newest is their last failure.
 	Newest time.Time `json:"newest"`
 	// Example is the ID of the latest one.
 	Example int64 `json:"example"`
@@ -189,9 +191,10 @@ func (c Cause) Filter() RedriveFilter {
 // Replayed is the result of a replay.
 type Replayed struct {
 	// DeadLetter is resolved if the run succeeds. An edited event has a new one.
-	DeadLetter int64  `json:"dead_letter_id"`
-	EventID    string `json:"event_id"`
-	// Run is the started run. RunID is empty if the event was edited and its run couldn't be started: the edited event is then an
+	DeadLetter int64 `json:"dead_letter_id"`
+	// EventID is the event that runs; after an edit, the new one.
+	EventID string `json:"event_id" jsonschema:"format=uuid"`
+	// Run is the started run. It has no ID if the event was edited and its run couldn't be started: the edited event is then an
 	// open dead letter, which can be replayed.
 	Run event.Run `json:"run"`
 }

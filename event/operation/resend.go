@@ -11,8 +11,9 @@ type Resend struct {
 	Subscription   string `json:"subscription"`
 	// Everything: delivered events are sent again, as a new generation; open deliveries are still skipped.
 	Everything bool `json:"everything"`
-	// Read counts the checked events, Queued the queued deliveries.
-	Read    int64     `json:"read"`
+	// Read counts the checked events.
+	Read int64 `json:"read"`
+	// Queued counts the queued deliveries.
 	Queued  int64     `json:"queued"`
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
@@ -33,14 +34,16 @@ func (r Resend) Share() float64 {
 
 // ResendPlan counts what a resend would do.
 type ResendPlan struct {
-	// Events counts the events of the time range, Matching those that match. Of more than 10,000 events, Matching is an estimate
-	// from a sample, and Sampled is true.
-	Events   int64 `json:"events"`
+	// Events counts the events of the time range.
+	Events int64 `json:"events"`
+	// Matching counts the events that match.
 	Matching int64 `json:"matching"`
-	// Delivered, Open and Failed count the matching events by the status of their delivery; Missing have none.
+	// Delivered, Open and Failed count the matching events by the status of their delivery.
 	Delivered int64 `json:"delivered"`
 	Open      int64 `json:"open"`
 	Failed    int64 `json:"failed"`
-	Missing   int64 `json:"missing"`
-	Sampled   bool  `json:"sampled,omitempty"`
+	// Missing counts the matching events without a delivery.
+	Missing int64 `json:"missing"`
+	// Sampled reports that Matching is an estimate from a sample, because there are more than 10,000 events.
+	Sampled bool `json:"sampled,omitempty"`
 }

@@ -33,14 +33,15 @@ func (a Actor) Did(action AuditAction, object string, detail json.RawMessage) Au
 type AuditEntry struct {
 	ID int64 `json:"id"`
 	// At is the database time of the change.
-	At        time.Time       `json:"at"`
+	At time.Time `json:"at"`
+	// Actor is the name of the token, "cli:" and the OS user, or "local" if no token is required.
 	Actor     string          `json:"actor"`
 	Role      string          `json:"role,omitempty"`
 	Action    AuditAction     `json:"action"`
 	Object    string          `json:"object"`
 	RequestID string          `json:"request_id,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
-	Detail    json.RawMessage `json:"detail,omitempty"`
+	Detail    json.RawMessage `json:"detail,omitempty" jsonschema:"type=object"`
 }
 
 // AuditQuery selects audit entries, newest first. Empty fields match everything.

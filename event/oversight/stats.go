@@ -13,20 +13,23 @@ type Stats struct {
 	Window event.Duration `json:"window"`
 	// Events counts the stored events that were received in the window.
 	Events []EventCount `json:"events"`
-	// PerSecond is the rate of events in the window, Recent in the last minute.
+	// PerSecond is the rate of events in the window.
 	PerSecond float64 `json:"per_second"`
-	Recent    float64 `json:"recent_per_second"`
+	// Recent is the rate of events in the last minute.
+	Recent float64 `json:"recent_per_second"`
 	// DeadLetters counts unresolved dead letters.
 	DeadLetters []DeadLetterCount `json:"dead_letters"`
 	// Inbox counts events in the inbox.
 	Inbox []InboxCount `json:"inbox"`
-	// Deliveries counts open deliveries; FailingDestinations names some failing destinations.
-	Deliveries          []DeliveryCount `json:"deliveries"`
-	FailingDestinations []string        `json:"failing_destinations,omitempty"`
+	// Deliveries counts open deliveries.
+	Deliveries []DeliveryCount `json:"deliveries"`
+	// FailingDestinations names some failing destinations, those that have failed for longest first.
+	FailingDestinations []string `json:"failing_destinations,omitempty"`
 	// Errors counts the errors in the window.
 	Errors []ErrorCount `json:"errors"`
-	// Queues are task queues; nil if Temporal didn't respond.
-	Queues    []QueueStats    `json:"queues,omitempty"`
+	// Queues are Temporal's task queues; absent if Temporal didn't respond.
+	Queues []QueueStats `json:"queues,omitempty"`
+	// Schedules are absent if Temporal didn't respond.
 	Schedules []ScheduleStats `json:"schedules,omitempty"`
 }
 
@@ -56,7 +59,7 @@ type InboxCount struct {
 
 // DeliveryCount counts open deliveries: pending, processing or retrying. Oldest is when the oldest was queued.
 type DeliveryCount struct {
-	Status string     `json:"status"`
+	Status string     `json:"status" jsonschema:"enum=pending,enum=processing,enum=retrying"`
 	Count  int64      `json:"count"`
 	Oldest *time.Time `json:"oldest,omitempty"`
 }
@@ -73,9 +76,10 @@ type ErrorCount struct {
 // QueueStats is the state of a task queue, workflow and activity tasks together.
 type QueueStats struct {
 	Queue string `json:"queue"`
-	// Backlog is the approximate number of pending tasks; Age is the age of the oldest.
-	Backlog int64          `json:"backlog"`
-	Age     event.Duration `json:"age"`
+	// Backlog is the approximate number of pending tasks.
+	Backlog int64 `json:"backlog"`
+	// Age is the age of the oldest pending task.
+	Age event.Duration `json:"age"`
 	// Added and Dispatched are recent rates in tasks per second.
 	Added      float64 `json:"added_per_second"`
 	Dispatched float64 `json:"dispatched_per_second"`
@@ -88,8 +92,9 @@ type QueueStats struct {
 type ScheduleStats struct {
 	ID    string         `json:"id"`
 	Every event.Duration `json:"every,omitempty"`
-	// LastAt is when it last ran, and LastRun the status of that run: running, completed, failed, ….
-	LastAt  *time.Time `json:"last_at,omitempty"`
+	// LastAt is when it last ran.
+	LastAt *time.Time `json:"last_at,omitempty"`
+	// LastRun is the status of the last run: running, completed, failed, ….
 	LastRun string     `json:"last_run,omitempty"`
 	NextAt  *time.Time `json:"next_at,omitempty"`
 	// Trouble describes a problem; empty if healthy.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/config"
+	"holdfast/operator/httpapi"
 )
 
 // TokenVariable names the variable with the token for the operator API of a running Holdfast. No setting has this prefix.
@@ -125,11 +126,9 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 		return response, nil
 	}
 	defer response.Body.Close()
-	var answer struct {
-		Error struct{ Code, Message string }
-	}
+	var answer httpapi.ErrorResponse
 	_ = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer) // a proxy may respond with something else
-	said := strings.TrimSpace(answer.Error.Code + " " + answer.Error.Message)
+	said := strings.TrimSpace(string(answer.Error.Code) + " " + answer.Error.Message)
 	return nil, &RefusalError{response.StatusCode, a.URL, said}
 }
 

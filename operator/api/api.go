@@ -142,59 +142,28 @@ type Redactor interface {
 	Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 }
 
-// Routes returns the API's routes. Tests compare them with the access table and openapi.json.
+// Routes returns the API's routes. Tests compare them with the access table, and generate openapi.json from them.
 func (a *API) Routes() []httpapi.Route {
 	var all []httpapi.Route
-	add := func(isServed bool, routes ...httpapi.Route) {
+	add := func(isServed bool, routes func() []httpapi.Route) {
 		if isServed {
-			all = append(all, routes...)
+			all = append(all, routes()...)
 		}
 	}
-	add(a.Events != nil,
-		httpapi.Get("/events", "events, newest first: stored ones, and those that wait for a worker", a.listEvents),
-		httpapi.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))
-	add(a.DeadLetters != nil,
-		httpapi.Get("/dead-letters", "dead letters, the last failed first", a.listDeadLetters),
-		httpapi.Get("/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses),
-		httpapi.Get("/dead-letters/:id", "one dead letter with its body", a.showDeadLetter),
-		httpapi.Post("/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter),
-		httpapi.Post("/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter),
-		httpapi.Delete("/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter),
-		httpapi.Post("/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters))
-	add(a.Replays != nil,
-		httpapi.Post("/dead-letters/:id/replay", "run an event again", a.replayDeadLetter),
-		httpapi.Post("/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter))
-	add(a.Entities != nil,
-		httpapi.Get("/entities", "entities, in the order of their names", a.listEntities),
-		httpapi.Get("/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity),
-		httpapi.Get("/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline))
-	add(a.Audit != nil, httpapi.Get("/audit", "what operators did, newest first", a.listAudit))
-	add(a.Errors != nil, httpapi.Get("/errors", "errors of all phases, newest first", a.listErrors))
-	add(a.Conflicts != nil,
-		httpapi.Get("/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts))
-	add(a.Changes != nil && a.Live != nil,
-		httpapi.Get("/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges))
-	add(a.Stats != nil, httpapi.Get("/stats", "what there is to do and what was done", a.showStats))
-	if a.Redrives != nil {
-		add(true, httpapi.OperationRoutes(operation.KindRedrive, a.Redrives)...)
-		add(true, httpapi.Post("/redrives", "run many dead letters again", a.startRedrive),
-			httpapi.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
-	}
-	if a.Rebuilds != nil {
-		add(true, httpapi.OperationRoutes(operation.KindRebuild, a.Rebuilds)...)
-		add(true, httpapi.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
-			httpapi.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
-	}
-	if a.Imports != nil {
-		add(true, httpapi.OperationRoutes(operation.KindImport, a.Imports)...)
-	}
-	add(a.Events != nil && a.Outbound != nil,
-		httpapi.Get("/events/:id/attempts", "attempts to deliver an event", a.listAttempts))
-	if a.Outbound != nil {
-		all = append(all, a.Outbound.Routes()...)
-	}
-	add(a.Payloads != nil,
-		httpapi.Post("/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)),
-		httpapi.Post("/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)))
+	add(a.Events != nil, a.eventRoutes)
+	add(a.DeadLetters != nil, a.deadLetterRoutes)
+	add(a.Replays != nil, a.replayRoutes)
+	add(a.Entities != nil, a.entityRoutes)
+	add(a.Audit != nil, a.auditRoutes)
+	add(a.Errors != nil, a.errorRoutes)
+	add(a.Conflicts != nil, a.conflictRoutes)
+	add(a.Changes != nil && a.Live != nil, a.changeRoutes)
+	add(a.Stats != nil, a.statsRoutes)
+	add(a.Redrives != nil, a.redriveRoutes)
+	add(a.Rebuilds != nil, a.rebuildRoutes)
+	add(a.Imports != nil, func() []httpapi.Route { return httpapi.OperationRoutes(operation.KindImport, a.Imports) })
+	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
+	add(a.Outbound != nil, a.Outbound.Routes)
+	add(a.Payloads != nil, a.payloadRoutes)
 	return all
 }

@@ -14,17 +14,49 @@ import (
 
 const eventStream = "text/event-stream"
 
-// changePage is a page of the feed. Next is always set: later changes follow it.
+// changePage is a page of the feed.
 type changePage struct {
 	Items []feed.Change `json:"items"`
-	Next  feed.Cursor   `json:"next"`
+	// Next is the position after the page, even if it is empty: later changes follow it.
+	Next feed.Cursor `json:"next"`
 	// More reports that the next page can be read immediately.
 	More bool `json:"more"`
 }
 
+var changeParameters = []httpapi.Parameter{
+	{
+		Name: "after",
+		About: "A cursor, `start` (the oldest kept change), `now`, or a time: RFC 3339, or a duration back from now. By default, " +
+			"pages begin at the start and streams at the end. `Last-Event-ID` takes precedence.",
+		Schema: map[string]any{"type": "string", "examples": []string{"now", "1h"}},
+	},
+	httpapi.ProviderParameter,
+	httpapi.ChoiceParameter("subject", "Type of the changed object.", feed.Subjects()),
+	httpapi.TextParameter("kind", "Kind of the entity, or the event type for other subjects."),
+	httpapi.LimitParameter,
+}
+
+func (a *API) changeRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listChanges", "/changes", "Changes of events, entities, dead letters and deliveries after a position",
+			a.showChanges).
+			Explain("Responds with a page, with server-sent events (Accept: text/event-stream) or with a WebSocket (Upgrade).").
+			With(changeParameters...).
+			Returns(fiber.StatusOK, changePage{}).
+			Returns(fiber.StatusOK, httpapi.Text{
+				MediaType: eventStream,
+				About: "Each message is a FeedChange whose ID is its cursor. The events `skipped` and `resync` say that changes are " +
+					"missing.",
+			}).
+			Returns(fiber.StatusSwitchingProtocols, httpapi.Text{
+				About: "A WebSocket: each message is a FeedChange, `{\"skipped\", \"after\"}` or `{\"resync\"}`.",
+			}),
+	}
+}
+
 // showChanges returns a page of the feed, or streams it if the caller asks for a stream.
 func (a *API) showChanges(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "after", "provider", "subject", "kind", "limit")
+	q := httpapi.QueryOf(c, changeParameters...)
 	f := feed.Filter{Provider: q.Text("provider"), Subject: httpapi.Choose(q, "subject", feed.Subjects()), Kind: q.Text("kind")}
 	limit := q.Limit()
 	if q.Err != nil {

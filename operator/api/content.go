@@ -12,14 +12,16 @@ import (
 
 // Content is a body as the caller may see it.
 type Content struct {
+	// Size is in bytes.
 	Size   int    `json:"size"`
 	SHA256 string `json:"sha256"`
 	// Raw holds the exact bytes, in base64; not for viewers.
 	Raw []byte `json:"raw,omitempty"`
-	// JSON or Text holds the readable body. Viewers get it redacted.
-	JSON     json.RawMessage `json:"json,omitempty"`
-	Text     string          `json:"text,omitempty"`
-	Redacted bool            `json:"redacted"`
+	// JSON holds the body if it is JSON, for viewers without the parts that the provider's definition hides.
+	JSON json.RawMessage `json:"json,omitempty"`
+	// Text holds the body if it is text but not JSON; not for viewers.
+	Text     string `json:"text,omitempty"`
+	Redacted bool   `json:"redacted"`
 }
 
 // content returns a body as the caller may see it: whole for operators, and for viewers as JSON without the parts that the
@@ -66,13 +68,15 @@ func receipt(viewer bool, r event.Receipt) event.Receipt {
 // Change is a change of an entity as the caller may see it.
 type Change struct {
 	event.Link
-	State    json.RawMessage `json:"state,omitempty"`
-	Redacted bool            `json:"redacted,omitempty"`
+
+	// Redacted reports that the state is hidden, because the provider's definition hides parts of its bodies.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 func (a *API) change(viewer bool, l event.Link) Change {
-	if a.hidesState(viewer, l.Provider) {
-		return Change{Link: l, Redacted: true}
+	hidden := a.hidesState(viewer, l.Provider)
+	if hidden {
+		l.State = nil
 	}
-	return Change{Link: l, State: l.State}
+	return Change{Link: l, Redacted: hidden}
 }

@@ -16,29 +16,35 @@ import (
 
 // DeadLetterView is a dead letter in a list.
 type DeadLetterView struct {
-	ID            int64                 `json:"id"`
-	EventID       string                `json:"event_id"`
-	Provider      string                `json:"provider"`
-	Source        string                `json:"source,omitempty"`
-	Key           string                `json:"key"`
-	Type          string                `json:"type"`
-	State         event.DeadLetterState `json:"state"`
-	Run           event.Run             `json:"run"`
-	Failure       event.Failure         `json:"failure"`
-	Failures      int                   `json:"failures"`
-	ReceivedAt    time.Time             `json:"received_at"`
-	FirstFailed   time.Time             `json:"first_failed_at"`
-	LastFailed    time.Time             `json:"last_failed_at"`
-	ResolvedAt    *time.Time            `json:"resolved_at,omitempty"`
-	ResolvedRun   string                `json:"resolved_run_id,omitempty"`
-	DiscardedAt   *time.Time            `json:"discarded_at,omitempty"`
-	DiscardedBy   string                `json:"discarded_by,omitempty"`
-	DiscardReason string                `json:"discard_reason,omitempty"`
-	ReplacedBy    string                `json:"replaced_by,omitempty"`
-	Replaces      string                `json:"replaces,omitempty"`
-	Subscription  string                `json:"subscription,omitempty"`
-	// AutoAttempts counts its automatic redrives; NextRedriveAt is when the next one is due.
-	AutoAttempts  int        `json:"auto_attempts,omitempty"`
+	ID       int64                 `json:"id"`
+	EventID  string                `json:"event_id" jsonschema:"format=uuid"`
+	Provider string                `json:"provider"`
+	Source   string                `json:"source,omitempty"`
+	Key      string                `json:"key"`
+	Type     string                `json:"type"`
+	State    event.DeadLetterState `json:"state"`
+	Run      event.Run             `json:"run"`
+	Failure  event.Failure         `json:"failure"`
+	// Failures counts the failures of the event, over all its runs.
+	Failures    int        `json:"failures"`
+	ReceivedAt  time.Time  `json:"received_at"`
+	FirstFailed time.Time  `json:"first_failed_at"`
+	LastFailed  time.Time  `json:"last_failed_at"`
+	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
+	// ResolvedRun is the run that finally processed the event.
+	ResolvedRun   string     `json:"resolved_run_id,omitempty"`
+	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
+	DiscardedBy   string     `json:"discarded_by,omitempty"`
+	DiscardReason string     `json:"discard_reason,omitempty"`
+	// ReplacedBy is the edited event that replaces this one.
+	ReplacedBy string `json:"replaced_by,omitempty" jsonschema:"format=uuid"`
+	// Replaces is the event that was edited to create this one.
+	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
+	// Subscription is set if the step is deliver: the event itself is processed.
+	Subscription string `json:"subscription,omitempty"`
+	// AutoAttempts counts its automatic redrives.
+	AutoAttempts int `json:"auto_attempts,omitempty"`
+	// NextRedriveAt is when the next automatic redrive is due; absent if none is planned.
 	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
 	// Rule is the definition's field that couldn't be evaluated.
 	Rule string `json:"rule,omitempty"`
@@ -64,14 +70,69 @@ type DeadLetterDetail struct {
 	Body    Content       `json:"body"`
 }
 
+var (
+	deadLetterID = httpapi.Parameter{
+		Name: "id", About: "Number of the dead letter.", Schema: map[string]any{"type": "integer", "minimum": 1},
+	}
+	classParameter       = httpapi.ChoiceParameter("class", "Class of the error.", event.Classes())
+	codeParameter        = httpapi.TextParameter("code", "Code of the error.")
+	deadLetterParameters = []httpapi.Parameter{
+		httpapi.ProviderParameter, httpapi.SourceParameter, httpapi.TypeParameter,
+		httpapi.ChoiceParameter("state", "State of the dead letter.", event.DeadLetterStates()),
+		classParameter, codeParameter,
+		httpapi.ChoiceParameter("step", "Step that failed.", event.Steps()),
+		httpapi.TextParameter("rule", "Field of the definition whose evaluation failed."),
+		httpapi.TextParameter("subscription", "Subscription of a failed delivery."),
+		httpapi.TextParameter("key", "Idempotency key; needs provider."),
+		httpapi.UUIDParameter("event_id", "All dead letters of one event."),
+		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+)
+
+func (a *API) deadLetterRoutes() []httpapi.Route {
+	const path = "/dead-letters"
+	return []httpapi.Route{
+		httpapi.Get("listDeadLetters", path, "Dead letters, last failed first", a.listDeadLetters).
+			Explain("since and until bound the last failure.").
+			With(deadLetterParameters...).Returns(fiber.StatusOK, httpapi.List[DeadLetterView]{}),
+		httpapi.Get("listCauses", path+"/causes", "Unresolved dead letters, grouped by cause", a.listCauses).
+			Explain("Causes with the most dead letters come first, up to 500. Resolved and discarded dead letters don't count.").
+			With(httpapi.ProviderParameter).Returns(fiber.StatusOK, httpapi.List[operation.Cause]{}),
+		httpapi.Get("showDeadLetter", path+"/:id", "One dead letter with its body", a.showDeadLetter).
+			With(deadLetterID).Returns(fiber.StatusOK, DeadLetterDetail{}),
+		httpapi.Post("discardDeadLetter", path+"/:id/discard", "Discard a dead letter, with a reason", a.discardDeadLetter).
+			With(deadLetterID).Takes(httpapi.Reasoned{}, "reason").Returns(fiber.StatusOK, DeadLetterView{}),
+		httpapi.Post("reopenDeadLetter", path+"/:id/reopen", "Undo a discard: the dead letter is open again", a.reopenDeadLetter).
+			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeadLetterView{}),
+		httpapi.Delete("deleteDeadLetter", path+"/:id", "Delete a resolved or discarded dead letter", a.deleteDeadLetter).
+			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
+		httpapi.Post("cleanUpDeadLetters", path+"/cleanup", "Delete dead letters that were resolved or discarded long ago",
+			a.cleanUpDeadLetters).
+			Takes(cleanup{}, "older_than").Returns(fiber.StatusOK, cleanedUp{}),
+	}
+}
+
+func (a *API) replayRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Post("replayDeadLetter", "/dead-letters/:id/replay", "Run an event again: the same workflow, event and bytes",
+			a.replayDeadLetter).
+			Explain("Of several concurrent requests, one starts a run. A dead letter that is resolved, running, discarded or replaced "+
+				"is refused with 409.").
+			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
+		httpapi.Post("editDeadLetter", "/dead-letters/:id/edit", "Run an edited event instead", a.editDeadLetter).
+			Explain("Starts the workflow {id}:r{n} with the new body as a new event. The original is kept as discarded, and each "+
+				"names the other. If the run can't be started, run_id is empty and the edited event is an open dead letter.").
+			With(deadLetterID).Takes(edit{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
+	}
+}
+
 func (a *API) listDeadLetters(c *fiber.Ctx) error {
 	return httpapi.RespondList(c, a.DeadLetterQuery, a.ListDeadLetters)
 }
 
 // DeadLetterQuery parses the query of a list of dead letters.
 func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
-	q := httpapi.QueryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key",
-		"event_id", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, deadLetterParameters...)
 	wanted := event.DeadLetterQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Code: q.Text("code"),
 		State: httpapi.Choose(q, "state", event.DeadLetterStates()), Class: httpapi.Choose(q, "class", event.Classes()),
@@ -110,7 +171,7 @@ func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (lis
 }
 
 func (a *API) listCauses(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "provider")
+	q := httpapi.QueryOf(c, httpapi.ProviderParameter)
 	if q.Err != nil {
 		return q.Err
 	}
@@ -212,8 +273,16 @@ type cleanup struct {
 
 	// OlderThan selects dead letters that were closed at least this long ago.
 	OlderThan event.Duration `json:"older_than"`
-	Provider  string         `json:"provider"`
-	Limit     int            `json:"limit"`
+	Provider  string         `json:"provider,omitempty"`
+	// Limit is the max number of deletions.
+	Limit int `json:"limit,omitempty" jsonschema:"minimum=1,maximum=1000,default=1000"`
+}
+
+// cleanedUp is the result of a cleanup.
+type cleanedUp struct {
+	Removed int64 `json:"removed"`
+	// More reports that there may be more: repeat the request.
+	More bool `json:"more"`
 }
 
 func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
@@ -242,7 +311,7 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	if most == 0 {
 		most = operation.MaxCleanup
 	}
-	return c.JSON(fiber.Map{"removed": removed, "more": removed == most})
+	return c.JSON(cleanedUp{Removed: removed, More: removed == most})
 }
 
 func (a *API) replayDeadLetter(c *fiber.Ctx) error {
@@ -263,8 +332,10 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 type edit struct {
 	httpapi.Reasoned
 
-	Body       *string `json:"body"`
-	BodyBase64 *string `json:"body_base64"`
+	// Body is the new body as text, up to 1 MiB.
+	Body *string `json:"body,omitempty" jsonschema:"oneof_required=body"`
+	// BodyBase64 is the new body in base64, if it isn't text.
+	BodyBase64 *string `json:"body_base64,omitempty" jsonschema:"oneof_required=body_base64"`
 }
 
 func (e edit) bytes() ([]byte, error) {

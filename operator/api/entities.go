@@ -17,22 +17,25 @@ import (
 type EntityView struct {
 	event.EntityRef
 	// Names are the entity's aliases.
-	Names   []string        `json:"names,omitempty"`
-	State   json.RawMessage `json:"state,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// State is absent in lists and if Redacted.
+	State   json.RawMessage `json:"state,omitempty" jsonschema:"type=object"`
 	Deleted bool            `json:"deleted"`
-	// Version, OccurredAt and LastEvent describe the latest change in fold order; unset if events only mention the entity.
+	// Version, OccurredAt and LastEvent describe the latest change in fold order; absent if events only mention the entity.
 	Version    *int64    `json:"version,omitempty"`
 	OccurredAt time.Time `json:"occurred_at,omitzero"`
-	LastEvent  string    `json:"last_event_id,omitempty"`
-	// Revision is its revision in the change feed; unset for a state at a point in time.
+	LastEvent  string    `json:"last_event_id,omitempty" jsonschema:"format=uuid"`
+	// Revision is its revision in the change feed, which increases with each change; absent for a state at a point in time.
 	Revision int64      `json:"revision,omitempty"`
 	AsOf     *time.Time `json:"as_of,omitempty"`
 	// Incomplete reports that an event was expunged whose part of the state can't be separated from that of other events any more.
-	// The state lacks what other events did, or may still hold what that one did.
+	// The state lacks what other events did, or may still hold what that one did, until the next snapshot or delete.
 	Incomplete bool `json:"incomplete,omitempty"`
-	// CollapsedUntil is the earliest time with a known state; nil if all changes are kept.
+	// CollapsedUntil is the earliest time with a known state. Earlier changes aren't stored, because their events are older than the
+	// retention or were never imported. Absent if all changes are stored, and with as_of.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
-	Redacted       bool       `json:"redacted,omitempty"`
+	// Redacted reports that the state is hidden, because the provider's definition hides parts of its bodies.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
@@ -46,11 +49,44 @@ func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
 	return ref, err
 }
 
-// listedEntities is a page of entities.
-type listedEntities struct {
+var (
+	entityKey = []httpapi.Parameter{
+		httpapi.ProviderParameter,
+		httpapi.TextParameter("kind", "Kind of the entity."),
+		httpapi.TextParameter("external_id", "ID of the entity at the provider, or another of its names, percent-encoded."),
+	}
+	entityParameters = []httpapi.Parameter{
+		httpapi.ProviderParameter,
+		httpapi.TextParameter("kind", "Kind of the entities; needs provider."),
+		httpapi.TextParameter("prefix", "Beginning of the ID; needs kind."),
+		httpapi.TimeParameter("since", "Only entities changed by events accepted since then: RFC 3339, or a duration back from now."),
+		httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+	stateAt            = httpapi.TimeParameter("as_of", "State at a time: from what had occurred by then, as parsed today.")
+	timelineParameters = []httpapi.Parameter{
+		httpapi.TimeParameter("as_of", "Leaves out changes that occurred later."), httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+)
+
+func (a *API) entityRoutes() []httpapi.Route {
+	const path = "/entities/:provider/:kind/:external_id"
+	return []httpapi.Route{
+		httpapi.Get("listEntities", "/entities", "Entities, ordered by name", a.listEntities).
+			Explain("States aren't included. kind needs provider, and prefix needs both. A search by prefix among more than 20,000 "+
+				"entities may return a short page, even an empty one, that has a next one.").
+			With(entityParameters...).Returns(fiber.StatusOK, entityList{}),
+		httpapi.Get("showEntity", path, "State of an entity, now or at a time", a.showEntity).
+			With(entityKey...).With(stateAt).Returns(fiber.StatusOK, EntityView{}),
+		httpapi.Get("showTimeline", path+"/timeline", "Changes of an entity, the latest first", a.showTimeline).
+			With(entityKey...).With(timelineParameters...).Returns(fiber.StatusOK, httpapi.List[Change]{}),
+	}
+}
+
+// entityList is a page of entities.
+type entityList struct {
 	httpapi.List[EntityView]
 
-	// ChangedSince is later than requested if there were too many changes: the list is complete from then on.
+	// ChangedSince is later than since if there were more than 20,000 changes: the list is complete from then on.
 	ChangedSince time.Time `json:"changed_since,omitzero"`
 }
 
@@ -63,12 +99,12 @@ func (a *API) listEntities(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(listedEntities{list, since})
+	return c.JSON(entityList{list, since})
 }
 
 // EntityQuery parses the query of a list of entities.
 func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
-	q := httpapi.QueryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
+	q := httpapi.QueryOf(c, entityParameters...)
 	wanted := event.EntityQuery{
 		Provider: q.Text("provider"), Kind: q.Text("kind"), Prefix: q.Text("prefix"), Since: q.Time("since"), Limit: q.Limit(),
 	}
@@ -115,7 +151,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	q := httpapi.QueryOf(c, "as_of")
+	q := httpapi.QueryOf(c, stateAt)
 	at := q.Time("as_of")
 	if q.Err != nil {
 		return q.Err
@@ -155,7 +191,7 @@ func (a *API) TimelineQuery(c *fiber.Ctx) (wanted event.TimelineQuery, err error
 	if err != nil {
 		return wanted, err
 	}
-	q := httpapi.QueryOf(c, "as_of", "limit", "cursor")
+	q := httpapi.QueryOf(c, timelineParameters...)
 	wanted = event.TimelineQuery{Entity: ref, AsOf: q.Time("as_of"), Limit: q.Limit()}
 	wanted.Before = httpapi.CursorOf(q, func(c event.LinkCursor) bool {
 		return uuid.Validate(c.EventID) == nil && c.Position > 0 && c.Position < 1<<31

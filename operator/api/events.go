@@ -17,23 +17,33 @@ import (
 
 // EventView is a stored event in a list.
 type EventView struct {
-	ID                string        `json:"id"`
-	Provider          string        `json:"provider"`
-	Source            string        `json:"source,omitempty"`
-	Key               string        `json:"key"`
-	Type              string        `json:"type"`
-	Status            event.Status  `json:"status"`
-	Outcome           event.Outcome `json:"outcome,omitempty"`
-	OccurredAt        time.Time     `json:"occurred_at"`
-	OccurredAtMissing bool          `json:"occurred_at_missing,omitempty"`
-	ReceivedAt        time.Time     `json:"received_at"`
-	PersistedAt       time.Time     `json:"persisted_at,omitzero"`
-	ProcessedAt       *time.Time    `json:"processed_at,omitempty"`
-	Run               event.Run     `json:"run"`
-	Replaces          string        `json:"replaces,omitempty"`
-	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
-	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
-	// DeliveryStatus summarizes the event's deliveries. In lists it is empty for events that no subscription matches.
+	// ID is a UUIDv7; its time is when the event was accepted.
+	ID       string `json:"id" jsonschema:"format=uuid"`
+	Provider string `json:"provider"`
+	// Source is the sender within the provider (an instance, an account).
+	Source string `json:"source,omitempty"`
+	// Key is the canonical idempotency key.
+	Key  string `json:"key"`
+	Type string `json:"type"`
+	// Status is "accepted" while the event has a run and no row yet, so that it waits for a worker, and "waiting" while it is in the
+	// inbox, in which case lists don't have it.
+	Status     event.Status  `json:"status" jsonschema:"enum=waiting"`
+	Outcome    event.Outcome `json:"outcome,omitempty" jsonschema:"enum=processed,enum=ignored"`
+	OccurredAt time.Time     `json:"occurred_at"`
+	// OccurredAtMissing reports that OccurredAt is only the time of receipt.
+	OccurredAtMissing bool      `json:"occurred_at_missing,omitempty"`
+	ReceivedAt        time.Time `json:"received_at"`
+	// PersistedAt is absent while the event has no row. The other fields are then those of its run, inbox entry or dead letter.
+	PersistedAt time.Time  `json:"persisted_at,omitzero"`
+	ProcessedAt *time.Time `json:"processed_at,omitempty"`
+	Run         event.Run  `json:"run"`
+	// Replaces is the ID of the event that was edited to create this one.
+	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
+	// PossibleDuplicateOf is the ID of the first event with the same content in 30 days, if the key is guessed.
+	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty" jsonschema:"format=uuid"`
+	// DeliveryStatus is the first of processing, retrying, pending and failed that one of the event's deliveries has, or else
+	// delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is
+	// processed, and failed if the event is dead.
 	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
 }
 
@@ -51,21 +61,23 @@ func ViewEvent(r event.Record) EventView {
 type EventDetail struct {
 	EventView
 
-	Receipt     event.Receipt `json:"receipt"`
-	Body        Content       `json:"body"`
-	PayloadNote string        `json:"payload_note,omitempty"`
+	Receipt event.Receipt `json:"receipt"`
+	Body    Content       `json:"body"`
+	// PayloadNote says how the stored projection differs from the body.
+	PayloadNote string `json:"payload_note,omitempty"`
 	// Wait is set for an event without a row.
 	Wait *Wait `json:"wait,omitempty"`
-	// TemporalWeb is the URL of its run.
-	TemporalWeb string `json:"temporal_web,omitempty"`
+	// TemporalWeb is the page of its run, if HOLDFAST_OPERATOR_TEMPORAL_WEB is set.
+	TemporalWeb string `json:"temporal_web,omitempty" jsonschema:"format=uri"`
 	// Decision is an operator's decision about the event.
 	Decision *event.Decision `json:"decision,omitempty"`
 	Entities []Change        `json:"entities"`
-	// Attempts are the errors of its steps, overcome or not, latest first, up to maxAttempts.
-	Attempts    []oversight.ErrorEntry     `json:"attempts"`
-	DeadLetters []DeadLetterView           `json:"dead_letters"`
-	Deliveries  []deliveryapi.DeliveryView `json:"deliveries,omitempty"`
-	// Duplicates counts its redeliveries; nil if there were none.
+	// Attempts are the errors of its steps, overcome or not, latest first, up to 100.
+	Attempts    []oversight.ErrorEntry `json:"attempts"`
+	DeadLetters []DeadLetterView       `json:"dead_letters"`
+	// Deliveries are sorted by subscription.
+	Deliveries []deliveryapi.DeliveryView `json:"deliveries,omitempty"`
+	// Duplicates counts its redeliveries; absent if there were none.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
 
@@ -79,14 +91,51 @@ type idCursor struct {
 	ID string `json:"id"`
 }
 
+var (
+	eventID = httpapi.TextParameter("id",
+		"ID of the event, or of its workflow (provider:key), which finds the latest event that it has run.")
+	eventParameters = []httpapi.Parameter{
+		httpapi.ProviderParameter, httpapi.SourceParameter, httpapi.TypeParameter,
+		httpapi.ChoiceParameter("status", "Status of the event.", event.Statuses()),
+		keyParameter,
+		httpapi.TextParameter("entity_kind", "With provider and entity_id: the events that changed that entity."),
+		httpapi.TextParameter("entity_id", "ID of the entity at the provider."),
+		httpapi.ChoiceParameter("possible_duplicate", "Only events with the same content as an earlier one.", []string{"true"}),
+		httpapi.ChoiceParameter("delivery_status", "Only events with a delivery in this status.", delivery.Statuses()),
+		httpapi.SinceParameter, httpapi.UntilParameter,
+		httpapi.TextParameter("text", "Text in the body, byte for byte or as JSON escapes it; for operators. Searches the newest "+
+			"20,000 events (32 MiB) that match the other filters: a page may be short, even empty, and have a next one."),
+		httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+	keyParameter = httpapi.TextParameter("key", "Idempotency key, as the provider gave it or canonical.")
+)
+
+func (a *API) eventRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listEvents", "/events", "Events, newest first: stored ones, and those that wait for a worker", a.listEvents).
+			Explain("since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted "+
+				"have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. "+
+				"They are left out if you filter by text, entity or possible_duplicate. Events in the inbox aren't listed.").
+			With(eventParameters...).Returns(fiber.StatusOK, httpapi.List[EventView]{}),
+		httpapi.Get("showEvent", "/events/:id", "One event with its body, entities, attempts and dead letters", a.showEvent).
+			With(eventID).Returns(fiber.StatusOK, EventDetail{}),
+	}
+}
+
+func (a *API) attemptRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listAttempts", "/events/:id/attempts", "Attempts to deliver an event, oldest first", a.listAttempts).
+			With(eventID).Returns(fiber.StatusOK, httpapi.List[deliveryapi.AttemptView]{}),
+	}
+}
+
 func (a *API) listEvents(c *fiber.Ctx) error {
 	return httpapi.RespondList(c, a.EventQuery, a.ListEvents)
 }
 
 // EventQuery parses the query of a list of events.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
-	q := httpapi.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
-		"possible_duplicate", "delivery_status", "limit", "cursor")
+	q := httpapi.QueryOf(c, eventParameters...)
 	wanted := event.RecordQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
 		Status:             httpapi.Choose(q, "status", event.Statuses()),

@@ -24,11 +24,65 @@ func rowBefore(q *httpapi.Query) int64 {
 	return 0
 }
 
+var (
+	auditParameters = []httpapi.Parameter{
+		httpapi.TextParameter("actor", "Name of a token."),
+		httpapi.ChoiceParameter("action", "What was done.", oversight.AuditActions()),
+		httpapi.TextParameter("object", "Such as dead_letter:7."),
+		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+	errorParameters = []httpapi.Parameter{
+		httpapi.ChoiceParameter("phase", "Phase that failed.", event.Phases()),
+		httpapi.ProviderParameter,
+		httpapi.TextParameter("source", "Sender within the provider; needs provider. It only matches errors of single events."),
+		classParameter, codeParameter,
+		httpapi.UUIDParameter("event_id", "Errors of one event."),
+		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+	windowParameter = httpapi.Parameter{
+		Name: "window", About: "How far back, as a Go duration from 1m to 168h.",
+		Schema: map[string]any{"type": "string", "default": "1h"},
+	}
+	conflictParameters = []httpapi.Parameter{
+		httpapi.ProviderParameter, httpapi.SourceParameter, keyParameter,
+		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+)
+
+func (a *API) auditRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listAudit", "/audit", "Audit log, newest first", a.listAudit).
+			With(auditParameters...).Returns(fiber.StatusOK, httpapi.List[oversight.AuditEntry]{}),
+	}
+}
+
+func (a *API) errorRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listErrors", "/errors", "Errors of all phases, newest first", a.listErrors).
+			With(errorParameters...).Returns(fiber.StatusOK, httpapi.List[oversight.ErrorEntry]{}),
+	}
+}
+
+func (a *API) statsRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("showStats", "/stats", "Pending and completed work", a.showStats).
+			With(windowParameter).Returns(fiber.StatusOK, oversight.Stats{}),
+	}
+}
+
+func (a *API) conflictRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		httpapi.Get("listConflicts", "/conflicts", "Events dropped because another event has their key, last seen first",
+			a.listConflicts).
+			With(conflictParameters...).Returns(fiber.StatusOK, httpapi.List[event.Conflict]{}),
+	}
+}
+
 func (a *API) listAudit(c *fiber.Ctx) error { return httpapi.RespondList(c, a.AuditQuery, a.ListAudit) }
 
 // AuditQuery parses the query of a list of audit entries.
 func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
-	q := httpapi.QueryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, auditParameters...)
 	wanted := oversight.AuditQuery{
 		Actor: q.Text("actor"), Action: httpapi.Choose(q, "action", oversight.AuditActions()), Object: q.Text("object"),
 		Limit: q.Limit(),
@@ -51,7 +105,7 @@ func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list httpa
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, errorParameters...)
 	wanted := oversight.ErrorQuery{
 		Phase: httpapi.Choose(q, "phase", event.Phases()), Provider: q.Text("provider"), Source: q.Source(),
 		Code:    q.Text("code"),
@@ -84,7 +138,7 @@ const (
 )
 
 func (a *API) showStats(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "window")
+	q := httpapi.QueryOf(c, windowParameter)
 	window := defaultWindow
 	if text := q.Text("window"); text != "" {
 		var err error
@@ -104,7 +158,7 @@ type ConflictList interface {
 }
 
 func (a *API) listConflicts(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, conflictParameters...)
 	wanted := event.ConflictQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
 		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,

@@ -10,15 +10,27 @@ import (
 	"holdfast/operator/httpapi"
 )
 
+// rebuildRequest is the body of a rebuild.
 type rebuildRequest struct {
 	operation.RebuildFilter
 	httpapi.Reasoned
 
-	// All selects everything; an empty filter alone doesn't.
-	All    bool `json:"all"`
-	DryRun bool `json:"dry_run"`
-	// Rate is the number of events read per second; 0 is the default.
-	Rate float64 `json:"rate"`
+	// All selects everything. It is required without a filter and invalid with one.
+	All bool `json:"all,omitempty"`
+	// DryRun counts what would change, and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Rate is the max number of events read per second.
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=10000,default=200"`
+}
+
+func (a *API) rebuildRoutes() []httpapi.Route {
+	return append(httpapi.OperationRoutes(operation.KindRebuild, a.Rebuilds),
+		httpapi.Post("startRebuild", "/rebuilds", "Parse stored events again with the current definitions; one rebuild at a time",
+			a.startRebuild).
+			MayTake(rebuildRequest{}).Returns(fiber.StatusAccepted, operation.Rebuild{}),
+		httpapi.Get("showRebuildDiff", "/rebuilds/:id/diff", "What the latest rebuild, a dry run, would change in some entities",
+			a.showRebuildDiff).
+			With(httpapi.TextParameter("id", "ID of the rebuild.")).Returns(fiber.StatusOK, httpapi.List[fold.EntityDiff]{}))
 }
 
 func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {

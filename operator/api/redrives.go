@@ -16,14 +16,22 @@ type redriveRequest struct {
 	operation.RedriveFilter
 	httpapi.Reasoned
 
-	// All selects everything; an empty filter alone doesn't.
-	All bool `json:"all"`
-	// Rate is the number of runs started per second; 0 is the default. A plan has none.
-	Rate float64 `json:"rate"`
+	// All selects everything. It is required without a filter and invalid with one. A plan ignores it.
+	All bool `json:"all,omitempty"`
+	// Rate is the number of runs started per second. A plan ignores it.
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=1000,default=50"`
 }
 
 // waitingStates are the states of dead letters that a redrive accepts.
 var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
+
+func (a *API) redriveRoutes() []httpapi.Route {
+	return append(httpapi.OperationRoutes(operation.KindRedrive, a.Redrives),
+		httpapi.Post("startRedrive", "/redrives", "Replay many dead letters, at a rate", a.startRedrive).
+			MayTake(redriveRequest{}).Returns(fiber.StatusAccepted, operation.Redrive{}),
+		httpapi.Post("planRedrive", "/redrives/plan", "Count what a redrive would replay, and change nothing", a.planRedrive).
+			MayTake(redriveRequest{}).Returns(fiber.StatusOK, operation.RedrivePlan{}))
+}
 
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {

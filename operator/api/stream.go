@@ -19,8 +19,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// gap reports to a slow follower that changes after a position were skipped.
-type gap struct {
+// Gap reports to a slow follower that changes after a position were skipped.
+type Gap struct {
 	Skipped int         `json:"skipped"`
 	After   feed.Cursor `json:"after"`
 }
@@ -100,7 +100,7 @@ func (w *eventWriter) batch(b feed.Batch) {
 		w.message("", c.Cursor.String(), c)
 	}
 	if b.Skipped > 0 {
-		w.message("skipped", "", gap{Skipped: b.Skipped, After: w.last})
+		w.message("skipped", "", Gap{Skipped: b.Skipped, After: w.last})
 	}
 	if b.Next != (feed.Cursor{}) {
 		w.last = b.Next
@@ -167,7 +167,7 @@ func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, writeTimeo
 			return errGone
 		}
 	}
-	if b.Skipped > 0 && conn.WriteJSON(gap{Skipped: b.Skipped, After: last}) != nil {
+	if b.Skipped > 0 && conn.WriteJSON(Gap{Skipped: b.Skipped, After: last}) != nil {
 		return errGone
 	}
 	return conn.WriteControl(websocket.PingMessage, nil, deadline)

@@ -51,7 +51,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	if err != nil {
 		return detail, err
 	}
-	q := httpapi.QueryOf(c, "source")
+	q := httpapi.QueryOf(c, httpapi.SourceParameter)
 	if q.Err != nil {
 		return detail, q.Err
 	}

@@ -18,7 +18,8 @@ import (
 
 // Reasoned is the body of a change that takes a reason.
 type Reasoned struct {
-	Reason string `json:"reason"`
+	// Reason is kept in the audit log.
+	Reason string `json:"reason,omitempty" jsonschema:"maxLength=1024"`
 }
 
 // CheckReason refuses a reason that can't be stored.

@@ -200,17 +200,27 @@ func SetRetryAfter(c *fiber.Ctx, wait time.Duration) {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
-// Body returns the response: {"error":{"code","message","request_id"}}, with optional fields.
-func (f Failure) Body() fiber.Map {
-	answer := fiber.Map{"code": f.Code, "message": f.Message, "request_id": f.RequestID}
-	if f.Field != "" {
-		answer["field"] = f.Field
-	}
-	if !f.KnownFrom.IsZero() {
-		answer["known_from"] = f.KnownFrom.UTC()
-	}
-	if f.Detail != "" {
-		answer["detail"] = f.Detail
-	}
-	return fiber.Map{"error": answer}
+// ErrorResponse is the body of every error response.
+type ErrorResponse struct {
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorBody describes an error.
+type ErrorBody struct {
+	// Code identifies the error and is stable.
+	Code      Code   `json:"code"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+	// Field is the field or parameter that is missing or invalid.
+	Field  string `json:"field,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// KnownFrom is the earliest time for which the entity's state is known, if as_of is before it.
+	KnownFrom time.Time `json:"known_from,omitzero"`
+}
+
+// Body returns the response.
+func (f Failure) Body() ErrorResponse {
+	return ErrorResponse{ErrorBody{
+		Code: f.Code, Message: f.Message, RequestID: f.RequestID, Field: f.Field, Detail: f.Detail, KnownFrom: f.KnownFrom.UTC(),
+	}}
 }

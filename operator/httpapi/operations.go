@@ -24,21 +24,28 @@ type Operations[T operation.Any] interface {
 
 // OperationRoutes returns the routes of a kind of operations.
 func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []Route {
-	noun, path := string(kind), "/"+kind.Plural()
-	change := func(to operation.State) fiber.Handler {
-		return func(c *fiber.Ctx) error { return sendChanged(c, all, to) }
+	noun, title, path := string(kind), kind.Title(), "/"+kind.Plural()
+	var one T
+	id := TextParameter("id", "ID of the "+noun+".")
+	change := func(verb, about string, to operation.State) Route {
+		return Post(verb+title, path+"/:id/"+verb, about, func(c *fiber.Ctx) error { return sendChanged(c, all, to) }).
+			With(id).MayTake(Reasoned{}).Returns(fiber.StatusOK, one)
 	}
+	list := func(c *fiber.Ctx) error { return sendLatest(c, all) }
+	show := func(c *fiber.Ctx) error { return SendOperation(c, all.Read) }
 	return []Route{
-		Get(path, "the latest "+kind.Plural(), func(c *fiber.Ctx) error { return sendLatest(c, all) }),
-		Get(path+"/:id", "one "+noun, func(c *fiber.Ctx) error { return SendOperation(c, all.Read) }),
-		Post(path+"/:id/pause", "pause one "+noun, change(operation.Paused)),
-		Post(path+"/:id/resume", "resume one "+noun, change(operation.Running)),
-		Post(path+"/:id/cancel", "cancel one "+noun, change(operation.Canceled)),
+		Get("list"+title+"s", path, "The latest "+kind.Plural()+", newest first", list).
+			With(LimitParameter).Returns(fiber.StatusOK, List[T]{}),
+		Get("show"+title, path+"/:id", "One "+noun+" and its progress", show).
+			With(id).Returns(fiber.StatusOK, one),
+		change("pause", "Pause "+kind.WithArticle(), operation.Paused),
+		change("resume", "Resume "+kind.WithArticle(), operation.Running),
+		change("cancel", "Cancel "+kind.WithArticle()+"; what it has done stays done", operation.Canceled),
 	}
 }
 
 func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
-	q := QueryOf(c, "limit")
+	q := QueryOf(c, LimitParameter)
 	limit := q.Limit()
 	if q.Err != nil {
 		return q.Err

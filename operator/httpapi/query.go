@@ -19,7 +19,7 @@ type Query struct {
 }
 
 // QueryOf parses the parameters and refuses unknown ones.
-func QueryOf(c *fiber.Ctx, known ...string) *Query {
+func QueryOf(c *fiber.Ctx, known ...Parameter) *Query {
 	values, err := url.ParseQuery(string(c.Request().URI().QueryString()))
 	if err != nil {
 		return &Query{Err: Refuse(CodeBadRequest)}
@@ -27,7 +27,7 @@ func QueryOf(c *fiber.Ctx, known ...string) *Query {
 	q := &Query{values: values}
 	for name, all := range values {
 		switch {
-		case !slices.Contains(known, name) || len(all) > 1:
+		case !slices.ContainsFunc(known, func(p Parameter) bool { return p.Name == name }) || len(all) > 1:
 			q.Err = refuseField(CodeUnknownParameter, Shortened(name))
 		case len(all[0]) > MaxText || !IsText(all[0]):
 			q.Err = BadParameter(name)

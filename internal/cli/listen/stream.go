@@ -15,6 +15,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/internal/cli"
+	"holdfast/operator/api"
 )
 
 // message is a server-sent event; one without data only moves the position.
@@ -62,11 +63,11 @@ func (m message) change() (c feed.Change, place string, err error) {
 	case "resync":
 		return c, "", errResync
 	case "skipped":
-		var gap struct{ After string }
+		var gap api.Gap
 		if err := json.Unmarshal([]byte(m.data), &gap); err != nil {
 			return c, "", fmt.Errorf("read stream: %w", err)
 		}
-		return c, gap.After, errSkipped
+		return c, gap.After.String(), errSkipped
 	}
 	if m.data != "" {
 		if err := json.Unmarshal([]byte(m.data), &c); err != nil {
@@ -89,17 +90,9 @@ type sent struct {
 
 var errNoBody = errors.New("the token may not read bodies: this needs the role operator")
 
-func readEvent(ctx context.Context, api *cli.API, id string) (s sent, err error) {
-	var shown struct {
-		Type    string        `json:"type"`
-		Receipt event.Receipt `json:"receipt"`
-		Body    struct {
-			Size     int    `json:"size"`
-			Raw      []byte `json:"raw"`
-			Redacted bool   `json:"redacted"`
-		} `json:"body"`
-	}
-	if err := api.Read(ctx, "/events/"+url.PathEscape(id), nil, &shown); err != nil {
+func readEvent(ctx context.Context, server *cli.API, id string) (s sent, err error) {
+	var shown api.EventDetail
+	if err := server.Read(ctx, "/events/"+url.PathEscape(id), nil, &shown); err != nil {
 		return s, fmt.Errorf("read event %s: %w", id, err)
 	}
 	if shown.Body.Redacted || len(shown.Body.Raw) != shown.Body.Size {
@@ -109,7 +102,7 @@ func readEvent(ctx context.Context, api *cli.API, id string) (s sent, err error)
 }
 
 // openChanges opens the stream of changes from a position.
-func openChanges(ctx context.Context, api *cli.API, after string, f feed.Filter) (*http.Response, error) {
+func openChanges(ctx context.Context, server *cli.API, after string, f feed.Filter) (*http.Response, error) {
 	query := url.Values{"after": {after}}
 	if f.Subject != "" {
 		query.Set("subject", string(f.Subject))
@@ -120,5 +113,5 @@ func openChanges(ctx context.Context, api *cli.API, after string, f feed.Filter)
 	if f.Kind != "" {
 		query.Set("kind", f.Kind)
 	}
-	return api.Get(ctx, "/changes", query, "text/event-stream")
+	return server.Get(ctx, "/changes", query, "text/event-stream")
 }

@@ -2,6 +2,7 @@ package deliveryapi
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"holdfast/delivery"
@@ -88,52 +89,7 @@ type Resender interface {
 	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
 }
 
-// Routes returns the API's routes. Tests compare them with the access table and openapi.json.
+// Routes returns the API's routes. Tests compare them with the access table, and generate openapi.json from them.
 func (o *API) Routes() []httpapi.Route {
-	all := []httpapi.Route{
-		httpapi.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),
-		httpapi.Post("/deliveries/cancel", "cancel deliveries that wait", o.cancelDeliveries),
-		httpapi.Get("/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery),
-		httpapi.Post("/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)),
-		httpapi.Post("/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)),
-		httpapi.Post("/resends", "send the events of a time again", o.startResend),
-		httpapi.Post("/resends/plan", "what a resend would do", o.planResend),
-	}
-	all = append(all, httpapi.OperationRoutes(operation.KindResend, o.Resends)...)
-	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
-}
-
-func (o *API) destinationRoutes() []httpapi.Route {
-	return []httpapi.Route{
-		httpapi.Get("/destinations", "destinations, and how they do", o.listDestinations),
-		httpapi.Post("/destinations", "make a destination", o.createDestination),
-		httpapi.Get("/destinations/:name", "one destination", o.showDestination),
-		httpapi.Put("/destinations/:name", "replace a destination, or make it", o.replaceDestination),
-		httpapi.Patch("/destinations/:name", "change fields of a destination", o.patchDestination),
-		httpapi.Delete("/destinations/:name", "delete a destination that no subscription needs", o.deleteDestination),
-		httpapi.Post("/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)),
-		httpapi.Post("/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)),
-		httpapi.Post("/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)),
-		httpapi.Post("/destinations/:name/disable", "stop sending and keep matching events until it is resumed",
-			o.setState(itself, delivery.DestinationDisabled)),
-	}
-}
-
-func (o *API) subscriptionRoutes() []httpapi.Route {
-	return []httpapi.Route{
-		httpapi.Get("/subscriptions", "subscriptions, and how their destinations do", o.listSubscriptions),
-		httpapi.Post("/subscriptions", "make a subscription, in the flat form its destination as well", o.createSubscription),
-		httpapi.Get("/subscriptions/:name", "one subscription", o.showSubscription),
-		httpapi.Put("/subscriptions/:name", "replace a subscription, or make it", o.replaceSubscription),
-		httpapi.Patch("/subscriptions/:name", "change fields of a subscription", o.patchSubscription),
-		httpapi.Delete("/subscriptions/:name", "delete a subscription, and cancel what waits for it", o.deleteSubscription),
-		httpapi.Post("/subscriptions/:name/rotate-secret", "give its destination a new secret, shown once",
-			o.rotateSecret(o.targetOf)),
-		httpapi.Post("/subscriptions/:name/pause", "pause its destination", o.setState(o.targetOf, delivery.DestinationPaused)),
-		httpapi.Post("/subscriptions/:name/resume", "resume its destination", o.setState(o.targetOf, delivery.DestinationReady)),
-		httpapi.Post("/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)),
-		httpapi.Post("/subscriptions/:name/test", "send one event to it now", o.trySubscription),
-		httpapi.Get("/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription),
-		httpapi.Post("/subscriptions/:name/check", "look for mistakes with an event, and send nothing", o.checkSubscription),
-	}
+	return slices.Concat(o.deliveryRoutes(), o.resendRoutes(), o.destinationRoutes(), o.subscriptionRoutes())
 }

@@ -14,23 +14,29 @@ import (
 type cancelRequest struct {
 	httpapi.Reasoned
 
-	Subscription string          `json:"subscription"`
-	Destination  string          `json:"destination"`
-	EventID      string          `json:"event_id"`
-	Status       delivery.Status `json:"status"`
-	Since        time.Time       `json:"since"`
-	Until        time.Time       `json:"until"`
+	// Subscription is a name or a number. One of Subscription, Destination and EventID is required.
+	Subscription string `json:"subscription,omitempty" jsonschema:"anyof_required=subscription"`
+	// Destination is a name or a number.
+	Destination string `json:"destination,omitempty" jsonschema:"anyof_required=destination"`
+	EventID     string `json:"event_id,omitempty" jsonschema:"format=uuid,anyof_required=event_id"`
+	// Status selects deliveries by status.
+	Status delivery.Status `json:"status,omitempty" jsonschema:"enum=pending,enum=retrying"`
+	// Since selects events that were accepted at or after this time.
+	Since time.Time `json:"since,omitzero"`
+	// Until selects events that were accepted before this time; now by default.
+	Until time.Time `json:"until,omitzero"`
 	// DryRun counts without canceling.
-	DryRun bool `json:"dry_run"`
-	// Count is the result of a dry run and caps how many are canceled; nil means no cap.
-	Count *int64 `json:"count"`
+	DryRun bool `json:"dry_run,omitempty"`
+	// Count is the result of a dry run, sent with its until. It caps how many deliveries are canceled.
+	Count *int64 `json:"count,omitempty" jsonschema:"minimum=0"`
 }
 
 // Canceled is the result of a request to cancel deliveries.
 type Canceled struct {
-	// Waiting counts the deliveries that matched, up to delivery.MaxCanceled; AtLeast reports that there are more.
+	// Waiting counts the deliveries that matched, up to 10,000.
 	Waiting int64 `json:"waiting"`
-	AtLeast bool  `json:"at_least,omitempty"`
+	// AtLeast reports that more deliveries matched: repeat the request.
+	AtLeast bool `json:"at_least,omitempty"`
 	// Canceled counts the canceled deliveries; 0 for a dry run.
 	Canceled int64 `json:"canceled"`
 	// Until bounds when events were accepted: deliveries of later events were neither counted nor canceled.

@@ -20,6 +20,7 @@ import (
 type DeliveryView struct {
 	delivery.Delivery
 
+	// Answer is the beginning of the last response as text; not for viewers.
 	Answer string `json:"answer,omitempty"`
 }
 
@@ -42,6 +43,7 @@ func WholeDelivery(d delivery.Delivery) DeliveryView {
 type AttemptView struct {
 	delivery.Attempt
 
+	// Answer is the beginning of the response as text; not for viewers.
 	Answer string `json:"answer,omitempty"`
 }
 
@@ -104,6 +106,44 @@ const (
 	selectUndelivered selection = "undelivered"
 )
 
+var (
+	deliveryKey = []httpapi.Parameter{
+		httpapi.UUIDParameter("id", "ID of the event."),
+		httpapi.TextParameter("subscription", "Name or number of the subscription."),
+	}
+	deliveryParameters = []httpapi.Parameter{
+		httpapi.UUIDParameter("event_id", "Deliveries of one event."),
+		httpapi.TextParameter("subscription", "Name or number of the subscription."),
+		httpapi.TextParameter("destination", "Name or number of the destination."),
+		httpapi.ChoiceParameter("status", "Status of the delivery.", delivery.Statuses()),
+		httpapi.ChoiceParameter("only", "open: pending, processing or retrying. undelivered: also failed.",
+			[]selection{selectOpen, selectUndelivered}),
+		httpapi.TimeParameter("since", "Accepted at or after: RFC 3339, or a duration back from now."),
+		httpapi.TimeParameter("until", "Accepted before: RFC 3339, or a duration back from now."),
+		httpapi.LimitParameter, httpapi.CursorParameter,
+	}
+)
+
+func (o *API) deliveryRoutes() []httpapi.Route {
+	const one = "/deliveries/:id/:subscription"
+	return []httpapi.Route{
+		httpapi.Get("listDeliveries", "/deliveries", "Deliveries, newest event first", o.listDeliveries).
+			With(deliveryParameters...).Returns(fiber.StatusOK, httpapi.List[DeliveryView]{}),
+		httpapi.Post("cancelDeliveries", "/deliveries/cancel", "Cancel pending and retrying deliveries, oldest events first",
+			o.cancelDeliveries).
+			Explain("Cancels up to 10,000 deliveries, and none that is in flight.").
+			Takes(cancelRequest{}).Returns(fiber.StatusOK, Canceled{}),
+		httpapi.Get("showDelivery", one, "Delivery of one event to one subscription, with its attempts", o.showDelivery).
+			With(deliveryKey...).Returns(fiber.StatusOK, DeliveryDetail{}),
+		httpapi.Post("sendDelivery", one+"/send", "Send a delivery again, with a new ID, whatever its status",
+			o.changeDelivery(o.Deliveries.SendAgain)).
+			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+		httpapi.Post("cancelDelivery", one+"/cancel", "Cancel a pending or retrying delivery, or discard a failed one",
+			o.changeDelivery(o.Deliveries.CancelDelivery)).
+			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+	}
+}
+
 func (o *API) listDeliveries(c *fiber.Ctx) error {
 	return httpapi.Respond(c, o.ListDeliveries)
 }
@@ -111,7 +151,7 @@ func (o *API) listDeliveries(c *fiber.Ctx) error {
 // DeliveryQuery parses the filters of a list of deliveries. It returns event.ErrNotFound for an unknown subscription or
 // destination.
 func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
-	q := httpapi.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
+	q := httpapi.QueryOf(c, deliveryParameters...)
 	only := httpapi.Choose(q, "only", []selection{selectOpen, selectUndelivered})
 	wanted := delivery.Query{
 		EventID: q.Text("event_id"), Status: httpapi.Choose(q, "status", delivery.Statuses()),
@@ -201,6 +241,8 @@ func (o *API) showDelivery(c *fiber.Ctx) error {
 // DeliveryDetail is a delivery with its attempts.
 type DeliveryDetail struct {
 	DeliveryView
+
+	// Log has the attempts, oldest first.
 	Log []AttemptView `json:"log"`
 }
 
@@ -244,17 +286,30 @@ func (o *API) changeDelivery(
 	}
 }
 
+func (o *API) resendRoutes() []httpapi.Route {
+	return append(httpapi.OperationRoutes(operation.KindResend, o.Resends),
+		httpapi.Post("startResend", "/resends", "Deliver the events of a time range to one subscription", o.startResend).
+			Explain("Delivers the events that match the subscription now and have no delivery; with everything, also those that have "+
+				"one.").
+			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusAccepted, operation.Resend{}),
+		httpapi.Post("planResend", "/resends/plan", "Count what a resend would deliver, and deliver nothing", o.planResend).
+			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusOK, operation.ResendPlan{}))
+}
+
 // resendRequest is the body of a resend or its plan.
 type resendRequest struct {
 	httpapi.Reasoned
 
-	Subscription string    `json:"subscription"`
-	Since        time.Time `json:"since"`
-	Until        time.Time `json:"until"`
+	// Subscription is a name or a number.
+	Subscription string `json:"subscription"`
+	// Since selects events that were accepted at or after this time.
+	Since time.Time `json:"since"`
+	// Until selects events that were accepted before this time; now by default.
+	Until time.Time `json:"until,omitzero"`
 	// Everything resends delivered events too.
-	Everything bool `json:"everything"`
-	// Rate is in deliveries per second; 0 is the default.
-	Rate float64 `json:"rate"`
+	Everything bool `json:"everything,omitempty"`
+	// Rate is the max number of deliveries per second.
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.1,maximum=10000,default=100"`
 }
 
 func resendOf(c *fiber.Ctx) (body resendRequest, err error) {

@@ -30,8 +30,10 @@ type DestinationView struct {
 
 // SecretView is a secret's fingerprint and, if it was replaced, the end of its use.
 type SecretView struct {
-	Fingerprint string     `json:"fingerprint"`
-	Until       *time.Time `json:"until,omitempty"`
+	// Fingerprint is the beginning of the secret's SHA-256.
+	Fingerprint string `json:"fingerprint"`
+	// Until is when a replaced secret is no longer used.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // viewDestination hides header values from everyone, and from viewers anything else that can be a secret.
@@ -40,6 +42,44 @@ func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Conditio
 		d = d.Redacted()
 	}
 	return DestinationView{Destination: d.Shown(), Condition: how}
+}
+
+var (
+	destinationName = httpapi.TextParameter("name", "Name or number of the destination.")
+	pageParameters  = []httpapi.Parameter{httpapi.LimitParameter, httpapi.CursorParameter}
+)
+
+func (o *API) destinationRoutes() []httpapi.Route {
+	const one = "/destinations/:name"
+	change := func(name, verb, about string, handler fiber.Handler) httpapi.Route {
+		return httpapi.Post(name, one+"/"+verb, about, handler).
+			With(destinationName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DestinationView{})
+	}
+	return []httpapi.Route{
+		httpapi.Get("listDestinations", "/destinations", "Destinations by name, with their health", o.listDestinations).
+			With(pageParameters...).Returns(fiber.StatusOK, httpapi.List[DestinationView]{}),
+		httpapi.Post("createDestination", "/destinations", "Create a destination", o.createDestination).
+			Explain("An HTTP endpoint gets a secret, which is shown once.").
+			Takes(DestinationRequest{}, "name").Returns(fiber.StatusCreated, DestinationView{}),
+		httpapi.Get("showDestination", one, "One destination, with the fingerprints of its secrets", o.showDestination).
+			With(destinationName).Returns(fiber.StatusOK, DestinationView{}),
+		httpapi.Put("replaceDestination", one, "Replace a destination, or create it", o.replaceDestination).
+			Explain("Fields missing in the body get their defaults.").
+			With(destinationName).Takes(DestinationRequest{}).Returns(fiber.StatusOK, DestinationView{}),
+		httpapi.Patch("patchDestination", one, "Change fields of a destination", o.patchDestination).
+			With(destinationName).Takes(DestinationRequest{}).Returns(fiber.StatusOK, DestinationView{}),
+		httpapi.Delete("deleteDestination", one, "Delete a destination that has no subscription", o.deleteDestination).
+			With(destinationName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
+		change("rotateSecretOfDestination", "rotate-secret", "Set a new secret, which is shown once", o.rotateSecret(itself)).
+			MayTake(rotation{}),
+		change("pauseDestination", "pause", "Pause a destination: nothing is sent until it is resumed, and matching events are kept",
+			o.setState(itself, delivery.DestinationPaused)),
+		change("resumeDestination", "resume", "Resume a paused or disabled destination; an open breaker is probed at once",
+			o.setState(itself, delivery.DestinationReady)),
+		change("disableDestination", "disable",
+			"Disable a destination: nothing is sent until it is resumed, and matching events are kept",
+			o.setState(itself, delivery.DestinationDisabled)),
+	}
 }
 
 func (o *API) listDestinations(c *fiber.Ctx) error {
@@ -101,7 +141,7 @@ type nameCursor struct {
 
 // afterName parses the parameters of a list by name.
 func afterName(c *fiber.Ctx) (after string, limit int, err error) {
-	q := httpapi.QueryOf(c, "limit", "cursor")
+	q := httpapi.QueryOf(c, pageParameters...)
 	limit = q.Limit()
 	if place := httpapi.CursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
 		after = place.Name
@@ -168,8 +208,9 @@ type DestinationRequest struct {
 	delivery.Destination
 	httpapi.Reasoned
 
-	// Secret replaces all existing secrets; "" keeps them, or generates one if needed.
-	Secret string `json:"secret"`
+	// Secret replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing
+	// secrets are kept, or one is generated if needed.
+	Secret string `json:"secret,omitempty" jsonschema:"minLength=16,maxLength=512"`
 }
 
 func (o *API) createDestination(c *fiber.Ctx) error {
@@ -307,10 +348,10 @@ func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 type rotation struct {
 	httpapi.Reasoned
 
-	// Secret is the new secret; "" generates one.
-	Secret string `json:"secret"`
-	// Grace is how long requests are also signed with the previous secret.
-	Grace *event.Duration `json:"grace"`
+	// Secret is the new secret. By default, one is generated.
+	Secret string `json:"secret,omitempty" jsonschema:"minLength=16,maxLength=512"`
+	// Grace is how long requests are also signed with the previous secret: 24h by default, at most 168h.
+	Grace *event.Duration `json:"grace,omitempty"`
 }
 
 // DefaultGrace is long enough to deploy the new secret.

@@ -23,9 +23,9 @@ import (
 type SubscriptionView struct {
 	delivery.Subscription
 
-	// URL is its destination's endpoint, of which viewers see only the host. RateLimit is the destination's, in requests per
-	// second.
-	URL       string             `json:"url,omitempty"`
+	// URL is its destination's endpoint, of which viewers see only the host.
+	URL string `json:"url,omitempty"`
+	// RateLimit is its destination's rate limit, in requests per second; absent if there is none.
 	RateLimit float64            `json:"rate_limit,omitempty"`
 	Condition delivery.Condition `json:"condition"`
 	// Secret is the destination's secret if this request set it. It is never shown again.
@@ -47,6 +47,58 @@ func viewSubscription(
 	c *fiber.Ctx, s delivery.Subscription, to delivery.Destination, how delivery.Condition,
 ) SubscriptionView {
 	return ViewSubscription(s, viewDestination(c, to, how).Destination, how)
+}
+
+var subscriptionName = httpapi.TextParameter("name", "Name or number of the subscription.")
+
+func (o *API) subscriptionRoutes() []httpapi.Route {
+	const one = "/subscriptions/:name"
+	return append(o.targetRoutes(one),
+		httpapi.Get("listSubscriptions", "/subscriptions", "Subscriptions by name, with the health of their destinations",
+			o.listSubscriptions).
+			With(pageParameters...).Returns(fiber.StatusOK, httpapi.List[SubscriptionView]{}),
+		httpapi.Post("createSubscription", "/subscriptions", "Create a subscription, or in the flat form also its destination",
+			o.createSubscription).
+			Explain("The flat form has url, event_types, secret and rate_limit instead of to. It creates a destination and a "+
+				"subscription of the same name; without a name, the name is derived from the request. A name that is taken, in the "+
+				"flat form also by a destination, is refused with 409: use PATCH to change what exists.").
+			Takes(SubscriptionRequest{}).Returns(fiber.StatusCreated, SubscriptionView{}),
+		httpapi.Get("showSubscription", one, "One subscription", o.showSubscription).
+			With(subscriptionName).Returns(fiber.StatusOK, SubscriptionView{}),
+		httpapi.Put("replaceSubscription", one, "Replace a subscription, or create it", o.replaceSubscription).
+			Explain("Fields missing in the body get their defaults.").
+			With(subscriptionName).Takes(subscriptionChange{}).Returns(fiber.StatusOK, SubscriptionView{}),
+		httpapi.Patch("patchSubscription", one, "Change fields of a subscription", o.patchSubscription).
+			With(subscriptionName).Takes(subscriptionChange{}).Returns(fiber.StatusOK, SubscriptionView{}),
+		httpapi.Delete("deleteSubscription", one, "Delete a subscription, and cancel its pending deliveries", o.deleteSubscription).
+			With(subscriptionName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, delivery.Removed{}),
+		httpapi.Post("trySubscription", one+"/test", "Send one event to a subscription now: a stored one, or a sample",
+			o.trySubscription).
+			Explain("The endpoint handles it like any event.").
+			With(subscriptionName).MayTake(trialRequest{}).Returns(fiber.StatusOK, TrialView{}),
+		httpapi.Get("checkSubscription", one+"/check", "Check a subscription for mistakes, and send nothing", o.checkSubscription).
+			With(subscriptionName).Returns(fiber.StatusOK, httpapi.List[delivery.Finding]{}),
+		httpapi.Post("checkSubscriptionWith", one+"/check", "Check a subscription with an event of your own, and send nothing",
+			o.checkSubscription).
+			With(subscriptionName).MayTake(checkRequest{}).Returns(fiber.StatusOK, httpapi.List[delivery.Finding]{}))
+}
+
+// targetRoutes returns the routes that change the destination of a subscription.
+func (o *API) targetRoutes(one string) []httpapi.Route {
+	change := func(name, verb, about string, handler fiber.Handler) httpapi.Route {
+		return httpapi.Post(name, one+"/"+verb, about, handler).
+			With(subscriptionName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DestinationView{})
+	}
+	return []httpapi.Route{
+		change("rotateSecretOfSubscription", "rotate-secret", "Set a new secret for its destination, which is shown once",
+			o.rotateSecret(o.targetOf)).
+			MayTake(rotation{}),
+		change("pauseSubscription", "pause", "Pause its destination, with all subscriptions to it",
+			o.setState(o.targetOf, delivery.DestinationPaused)),
+		change("resumeSubscription", "resume", "Resume its destination", o.setState(o.targetOf, delivery.DestinationReady)),
+		change("disableSubscription", "disable", "Disable its destination, with all subscriptions to it",
+			o.setState(o.targetOf, delivery.DestinationDisabled)),
+	}
 }
 
 func (o *API) listSubscriptions(c *fiber.Ctx) error {
@@ -102,7 +154,13 @@ func (o *API) targetOf(ctx context.Context, subscription string) (string, error)
 	return s.To, err
 }
 
-// SubscriptionRequest is the body of a subscription change.
+// subscriptionChange is the body of a change of an existing subscription.
+type subscriptionChange struct {
+	delivery.Subscription
+	httpapi.Reasoned
+}
+
+// SubscriptionRequest is the body of a request that creates a subscription.
 type SubscriptionRequest struct {
 	delivery.Subscription
 	httpapi.Reasoned
@@ -111,11 +169,14 @@ type SubscriptionRequest struct {
 
 // Flat has fields that create a subscription and its destination together, for clients without a notion of destinations.
 type Flat struct {
-	URL        string   `json:"url"`
-	EventTypes []string `json:"event_types"`
-	Secret     string   `json:"secret"`
-	// RateLimit is in requests per second.
-	RateLimit *float64 `json:"rate_limit"`
+	// URL is the endpoint of a new destination, in the flat form.
+	URL string `json:"url,omitempty"`
+	// EventTypes are globs, in the flat form.
+	EventTypes []string `json:"event_types,omitempty"`
+	// Secret is the new destination's secret, in the flat form. By default, one is generated.
+	Secret string `json:"secret,omitempty" jsonschema:"minLength=16,maxLength=512"`
+	// RateLimit is in requests per second, in the flat form.
+	RateLimit *float64 `json:"rate_limit,omitempty" jsonschema:"minimum=0.001,maximum=1000000"`
 	// Signature is how the destination signs; nil is Standard Webhooks. Requests can't set it.
 	Signature json.RawMessage `json:"-"`
 }
@@ -263,18 +324,15 @@ func (o *API) patchSubscription(c *fiber.Ctx) error {
 }
 
 func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
-	body := SubscriptionRequest{Subscription: before}
+	body := subscriptionChange{Subscription: before}
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
-	switch {
-	case body.Name != before.Name:
+	if body.Name != before.Name {
 		return httpapi.BadField("name") // names are permanent
-	case body.isFlat():
-		return httpapi.BadField("url") // change the destination itself
 	}
 	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
-	view, err := o.ApplySubscription(ctx, c, body)
+	view, err := o.ApplySubscription(ctx, c, SubscriptionRequest{Subscription: body.Subscription, Reasoned: body.Reasoned})
 	if err != nil {
 		return err
 	}
@@ -294,6 +352,7 @@ func (o *API) deleteSubscription(c *fiber.Ctx) error {
 // trialTimeout bounds a trial: an attempt may take longer than other requests.
 const trialTimeout = 25 * time.Second
 
+// trialRequest is the body of a trial.
 type trialRequest struct {
 	admin.Choice
 	httpapi.Reasoned
@@ -324,6 +383,7 @@ func (o *API) trySubscription(c *fiber.Ctx) error {
 type TrialView struct {
 	delivery.Trial
 
+	// Answer is the beginning of the response as text.
 	Answer string `json:"answer,omitempty"`
 }
 
@@ -334,10 +394,12 @@ func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer
 type checkRequest struct {
 	httpapi.Reasoned
 
-	// EventID is a stored event. Body is a provider's event; Provider defaults to the subscription's, if it names one.
-	EventID  string  `json:"event_id"`
-	Provider string  `json:"provider"`
-	Body     *string `json:"body"`
+	// EventID is a stored event to use instead of the samples.
+	EventID string `json:"event_id,omitempty" jsonschema:"format=uuid"`
+	// Provider is the provider of Body. By default it is the subscription's, if that names one.
+	Provider string `json:"provider,omitempty"`
+	// Body is the body of an event, as its provider could send it, to use instead of the samples.
+	Body *string `json:"body,omitempty"`
 }
 
 func (r checkRequest) choice() (admin.Choice, error) {
