@@ -39,10 +39,10 @@ type Rebuild struct {
 	Problems []RebuildProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 
 	// From and Until are when its first and last event was accepted.
-	From time.Time `json:"from,omitzero"`
+	From  time.Time `json:"from,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 	// Reached is when the last parsed event was accepted.
 	Reached time.Time `json:"reached,omitzero"`
-	Until   time.Time `json:"until,omitzero"`
 }
 
 // Share returns the progress from 0 to 1, by the time at which events were accepted.

@@ -18,7 +18,8 @@ type cancelRequest struct {
 	Subscription string `json:"subscription,omitempty" jsonschema:"anyof_required=subscription"`
 	// Destination is a name or a number.
 	Destination string `json:"destination,omitempty" jsonschema:"anyof_required=destination"`
-	EventID     string `json:"event_id,omitempty" jsonschema:"format=uuid,anyof_required=event_id"`
+	// EventID is the ID of an event.
+	EventID string `json:"event_id,omitempty" jsonschema:"format=uuid,anyof_required=event_id"`
 	// Status selects deliveries by status.
 	Status delivery.Status `json:"status,omitempty" jsonschema:"enum=pending,enum=retrying"`
 	// Since selects events that were accepted at or after this time.
