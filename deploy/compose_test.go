@@ -213,6 +213,15 @@ func TestWhoSendsReachesTheWorld(t *testing.T) {
 	}
 }
 
+// The server's image asks for the container's address. On two networks it has two, and the server doesn't start.
+func TestTemporalNamesItsAddress(t *testing.T) {
+	t.Parallel()
+	temporal := project(t).Services["temporal"]
+	require.Greater(t, len(temporal.Networks), 1)
+	require.NotNil(t, temporal.Environment["TEMPORAL_BROADCAST_ADDRESS"])
+	require.Equal(t, "127.0.0.1", *temporal.Environment["TEMPORAL_BROADCAST_ADDRESS"], "all parts run in one container")
+}
+
 func TestEveryContainerIsWatched(t *testing.T) {
 	t.Parallel()
 	eachService(t, func(t *testing.T, s types.ServiceConfig) {
