@@ -222,6 +222,19 @@ func TestTemporalNamesItsAddress(t *testing.T) {
 	require.Equal(t, "127.0.0.1", *temporal.Environment["TEMPORAL_BROADCAST_ADDRESS"], "all parts run in one container")
 }
 
+// gRPC looks up a server's settings, too. Docker 20.10 leaves that unanswered on an internal network, and clients time out.
+func TestClientsOfTemporalLookUpItsAddressOnly(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, s types.ServiceConfig) {
+		address := s.Environment["TEMPORAL_ADDRESS"]
+		if address == nil || strings.HasPrefix(*address, "passthrough:///") {
+			return
+		}
+		require.NotNil(t, s.Environment["GRPC_ENABLE_TXT_SERVICE_CONFIG"])
+		require.Equal(t, "false", *s.Environment["GRPC_ENABLE_TXT_SERVICE_CONFIG"])
+	})
+}
+
 func TestEveryContainerIsWatched(t *testing.T) {
 	t.Parallel()
 	eachService(t, func(t *testing.T, s types.ServiceConfig) {
