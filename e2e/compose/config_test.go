@@ -14,8 +14,6 @@ type service struct {
 	PidsLimit       int64                                 `json:"pids_limit"`
 	StopGracePeriod string                                `json:"stop_grace_period"`
 	DependsOn       map[string]struct{ Condition string } `json:"depends_on"`
-	Networks        map[string]any                        `json:"networks"`
-	HealthCheck     *struct{ Disable bool }               `json:"healthcheck"`
 }
 
 // grace is how long the container gets to stop; 10s is Docker's default.

@@ -57,10 +57,13 @@ func (p *project) composeIn(sources, tag string, args ...string) *exec.Cmd {
 	return command
 }
 
-// newToken makes a token with the image, as deploy/env.example says.
+// newToken makes the entry of a token with the image, as deploy/env.example says.
 func (p *project) newToken(t *testing.T) string {
 	t.Helper()
-	return stdout(t, p.engine.docker("run", "--rm", "holdfast:dev", "token", "new", "compose", "admin"))
+	var made struct{ Entry string }
+	raw := stdout(t, p.engine.docker("run", "--rm", "holdfast:dev", "token", "new", "compose", "admin", "--json"))
+	require.NoError(t, json.Unmarshal([]byte(raw), &made), raw)
+	return made.Entry
 }
 
 // container is what docker inspect prints.
@@ -75,8 +78,11 @@ type container struct {
 		FinishedAt time.Time
 		Health     *struct{ Status string }
 	}
-	RestartCount int
-	Config       struct {
+	RestartCount    int
+	NetworkSettings struct {
+		Networks map[string]struct{ IPAddress string }
+	}
+	Config struct {
 		StopTimeout *int
 		Image       string
 		Labels      map[string]string

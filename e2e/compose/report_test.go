@@ -38,7 +38,7 @@ type stopTime struct {
 type hardening struct {
 	service, user, pids string
 	processes           int
-	readOnly, wayOut    bool
+	readOnly            bool
 }
 
 // markdown returns the page.
@@ -123,10 +123,10 @@ func (r *report) writeStarts(p func(string, ...any)) {
 func (r *report) writeHardening(p func(string, ...any)) {
 	p("## Hardening\n")
 	p("Read from `/proc` and the cgroups. Every process had no capability in any set, `NoNewPrivs: 1`, `Seccomp: 2` and a user other than " +
-		"root. Ports listened on loopback only.\n")
-	p("| Container | Processes | User | Read-only root | Max processes | Route out |\n|---|--:|--:|---|--:|---|")
+		"root. Published ports listened on loopback only. PostgreSQL, on the internal network, reached no other network.\n")
+	p("| Container | Processes | User | Read-only root | Max processes |\n|---|--:|--:|---|--:|")
 	for _, h := range r.hardened {
-		p("| %s | %d | %s | %s | %s | %s |", h.service, h.processes, h.user, yes(h.readOnly), h.pids, yes(h.wayOut))
+		p("| %s | %d | %s | %s | %s |", h.service, h.processes, h.user, yes(h.readOnly), h.pids)
 	}
 	p("")
 }
