@@ -16,11 +16,14 @@ type service struct {
 	DependsOn       map[string]struct{ Condition string } `json:"depends_on"`
 }
 
-// grace is how long the container gets to stop; 10s is Docker's default.
+// defaultGrace is Docker's.
+const defaultGrace = 10 * time.Second
+
+// grace is how long the container gets to stop.
 func (s service) grace(t *testing.T) time.Duration {
 	t.Helper()
 	if s.StopGracePeriod == "" {
-		return 10 * time.Second
+		return defaultGrace
 	}
 	d, err := time.ParseDuration(s.StopGracePeriod)
 	require.NoError(t, err)

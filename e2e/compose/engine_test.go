@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,8 +25,7 @@ type engine struct {
 
 func startEngine(t *testing.T, data string) *engine {
 	t.Helper()
-	runtime, err := os.MkdirTemp("", "holdfast-engine-")
-	require.NoError(t, err)
+	runtime := t.TempDir()
 	require.NoError(t, os.MkdirAll(data, 0o711))
 	e := &engine{data: data, runtime: runtime, namespace: fmt.Sprintf("holdfast-%d", os.Getpid())}
 	t.Cleanup(func() { e.remove(t) })
@@ -44,12 +42,11 @@ func (e *engine) start(t *testing.T) {
 	log, err := os.OpenFile(filepath.Join(e.runtime, "dockerd.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	defer log.Close()
-	e.daemon = exec.CommandContext(context.Background(), "nsenter", "--net=/run/netns/"+e.namespace, "dockerd", //nolint:usetesting // it outlives the step
-		"--data-root", e.data, "--exec-root", filepath.Join(e.runtime, "exec"), "--pidfile", filepath.Join(e.runtime, "dockerd.pid"),
-		"--host", e.host())
+	e.daemon = e.inside("dockerd", "--data-root", e.data, "--exec-root", filepath.Join(e.runtime, "exec"),
+		"--pidfile", filepath.Join(e.runtime, "dockerd.pid"), "--host", e.host())
 	e.daemon.Stdout, e.daemon.Stderr = log, log
 	require.NoError(t, e.daemon.Start())
-	await(t, time.Minute, "the engine to answer", func() bool { return e.docker("info").Run() == nil })
+	await(t, 3*time.Minute, "the engine to answer", func() bool { return e.docker("info").Run() == nil })
 }
 
 func (e *engine) host() string { return "unix://" + filepath.Join(e.runtime, "docker.sock") }
@@ -76,6 +73,8 @@ func (e *engine) kill(t *testing.T) {
 	require.NoError(t, e.daemon.Process.Kill())
 	require.NoError(t, syscall.Kill(containerd, syscall.SIGKILL))
 	_ = e.daemon.Wait()
+	// The next dockerd would wait for a containerd that is just ending.
+	await(t, time.Minute, "containerd to end", func() bool { return syscall.Kill(containerd, 0) != nil })
 	require.NoError(t, os.Remove(filepath.Join(e.runtime, "dockerd.pid")))
 }
 
@@ -100,8 +99,8 @@ func (e *engine) remove(t *testing.T) {
 	}
 	assert.NoError(t, exec.Command("ip", "netns", "delete", e.namespace).Run())
 	if t.Failed() {
-		t.Logf("the engine's log: %s", filepath.Join(e.runtime, "dockerd.log"))
-		return
+		log, err := os.ReadFile(filepath.Join(e.runtime, "dockerd.log"))
+		assert.NoError(t, err)
+		t.Logf("the end of the engine's log:\n%s", log[max(0, len(log)-8<<10):])
 	}
-	_ = os.RemoveAll(e.runtime)
 }

@@ -32,7 +32,7 @@ func checkHardening(t *testing.T, p *project, r *report) {
 		h.pids = limit(t, c.State.Pid, "pids", "pids.max")
 		require.Equal(t, strconv.FormatInt(s.PidsLimit, 10), h.pids, name)
 		h.user = status(t, c.State.Pid)["Uid"][0]
-		require.Equal(t, s.grace(t).Seconds(), float64(stopTimeout(c)), "%s: stop grace period", name)
+		require.Equal(t, s.grace(t), stopTimeout(c), "%s: stop grace period", name)
 		r.hardened = append(r.hardened, h)
 	}
 	require.Contains(t, mountOptions(t, containers["postgres"].State.Pid, "/dev/shm"), "size=262144k")
@@ -40,12 +40,12 @@ func checkHardening(t *testing.T, p *project, r *report) {
 	checkListeners(t, p.engine.daemon.Process.Pid)
 }
 
-// stopTimeout is in seconds.
-func stopTimeout(c container) int {
+// stopTimeout is how long the engine waits before it kills the container.
+func stopTimeout(c container) time.Duration {
 	if c.Config.StopTimeout == nil {
-		return 10
+		return defaultGrace
 	}
-	return *c.Config.StopTimeout
+	return time.Duration(*c.Config.StopTimeout) * time.Second
 }
 
 func checkProcess(t *testing.T, name string, pid int) {

@@ -36,17 +36,17 @@ func (b *builder) standIns(t *testing.T) []standIn {
 	return []standIn{
 		{dir: "distroless", image: "gcr.io/distroless/static-debian12:nonroot", content: "Debian's CA certificates and the user"},
 		{dir: "golang", image: "golang:1.26.8-bookworm", content: "Debian 12 with this machine's " + runtime.Version() +
-			" and the modules of both releases", files: map[string]string{"go": runtime.GOROOT()}},
+			" and the modules of both releases", files: map[string]string{"go": stdout(t, exec.Command("go", "env", "GOROOT"))}},
 		{dir: "postgres", image: "postgres:17.6-bookworm", content: "PostgreSQL 15 of Debian 12, with a short entry point"},
 		{dir: "temporal-server", image: "temporalio/server:1.32.1", content: "the server of `tools/server` on Debian 12, with its " +
 			"own entry point", files: map[string]string{"temporal-server": bin("temporal-server"),
-			"entrypoint.sh": filepath.Join(server, "docker/scripts/sh/entrypoint.sh")}},
+			"entrypoint.sh": server + "/docker/scripts/sh/entrypoint.sh"}},
 		{dir: "admin-tools", image: "temporalio/admin-tools:1.32.1", content: "`temporal` of `tools/temporal` and " +
 			"`temporal-sql-tool` of `tools/server` on Debian 12",
 			files: map[string]string{"temporal": bin("temporal"), "temporal-sql-tool": bin("temporal-sql-tool")}},
 		{dir: "ui", image: "temporalio/ui:2.49.1", content: "the UI server of `tools/ui` on Debian 12, with its own start script",
-			files: map[string]string{"ui-server": bin("temporal-ui"), "docker.yaml": filepath.Join(ui, "config/docker.yaml"),
-				"start-ui-server.sh": filepath.Join(ui, "docker/start-ui-server.sh")}},
+			files: map[string]string{"ui-server": bin("temporal-ui"), "docker.yaml": ui + "/config/docker.yaml",
+				"start-ui-server.sh": ui + "/docker/start-ui-server.sh"}},
 	}
 }
 
@@ -74,10 +74,10 @@ func (b *builder) importDebian(t *testing.T) {
 	t.Helper()
 	system := filepath.Join(t.TempDir(), "debian")
 	run(t, "debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", system, "http://deb.debian.org/debian")
-	policy := filepath.Join(system, "usr/sbin/policy-rc.d")
+	policy := system + "/usr/sbin/policy-rc.d"
 	require.NoError(t, os.WriteFile(policy, []byte("#!/bin/sh\nexit 101\n"), 0o755))
-	require.NoError(t, os.MkdirAll(filepath.Join(system, "etc/postgresql-common"), 0o755))
-	settings := filepath.Join(system, "etc/postgresql-common/createcluster.conf")
+	require.NoError(t, os.MkdirAll(system+"/etc/postgresql-common", 0o755))
+	settings := system + "/etc/postgresql-common/createcluster.conf"
 	require.NoError(t, os.WriteFile(settings, []byte("create_main_cluster = false\n"), 0o644))
 	install := exec.Command("chroot", system, "apt-get", "install", "--yes", "--no-install-recommends", "postgresql-15", "netcat-openbsd")
 	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -108,7 +108,7 @@ func (b *builder) downloadModules(t *testing.T) string {
 
 func (b *builder) build(t *testing.T, image standIn) {
 	t.Helper()
-	args := []string{"--directory", filepath.Join(b.root, "e2e/compose/testdata/images", image.dir), "."}
+	args := []string{"--directory", filepath.Join(b.root, "e2e", "compose", "testdata", "images", image.dir), "."}
 	context := t.TempDir()
 	for name, path := range image.files {
 		run(t, "cp", "--recursive", "--dereference", path, filepath.Join(context, name))
@@ -147,7 +147,7 @@ func (b *builder) previous(t *testing.T) string {
 // previousRelease reads the constant of package e2e, whose tests also upgrade from it.
 func previousRelease(t *testing.T, root string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "e2e/previous_release_test.go"))
+	raw, err := os.ReadFile(root + "/e2e/previous_release_test.go")
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(raw), `const previousRelease = "`)
 	require.True(t, found)
@@ -159,7 +159,7 @@ func previousRelease(t *testing.T, root string) string {
 func (b *builder) buildHoldfast(t *testing.T) {
 	t.Helper()
 	sources := b.previous(t)
-	path := filepath.Join(sources, "deploy/Dockerfile")
+	path := sources + "/deploy/Dockerfile"
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	// Its syntax line asks a registry for a frontend.

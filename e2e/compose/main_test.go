@@ -49,10 +49,16 @@ func TestTheComposeFileRuns(t *testing.T) {
 	images := &builder{root: root, project: p}
 	r.images, r.previous = images.standIns(t), previousRelease(t, root)[:12]
 	r.commit = stdout(t, exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12"))
-	step(t, "images", func(t *testing.T) {
+	if *page != "" {
+		defer func() { require.NoError(t, os.WriteFile(*page, []byte(r.markdown()), 0o644)) }()
+	}
+	r.step(t, "images", func(t *testing.T) {
 		images.buildStandIns(t)
 		images.buildHoldfast(t)
 	})
+	if t.Failed() {
+		return
+	}
 	p.environ["HOLDFAST_OPERATOR_TOKENS"] = p.newToken(t)
 	for _, s := range []struct {
 		name string
@@ -67,17 +73,6 @@ func TestTheComposeFileRuns(t *testing.T) {
 		{"power loss", losePower},
 		{"stop", stopWithinGrace},
 	} {
-		step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
-	}
-	if *page != "" {
-		require.NoError(t, os.WriteFile(*page, []byte(r.markdown()), 0o644))
-	}
-}
-
-// step runs a subtest that later ones depend on.
-func step(t *testing.T, name string, run func(*testing.T)) {
-	t.Helper()
-	if !t.Run(name, run) {
-		t.FailNow()
+		r.step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ type project struct {
 
 func newProject(t *testing.T, root string, e *engine) *project {
 	t.Helper()
-	p := &project{root: root, engine: e, tag: "previous", program: filepath.Join(root, "bin/holdfast"), ledgers: t.TempDir()}
+	p := &project{root: root, engine: e, tag: "previous", program: root + "/bin/holdfast", ledgers: t.TempDir()}
 	require.NoError(t, os.Chmod(p.ledgers, 0o755))
 	p.environ = map[string]string{
 		"POSTGRES_PASSWORD": rand.Text(), "HOLDFAST_DB_PASSWORD": rand.Text(), "TEMPORAL_DB_PASSWORD": rand.Text(),
@@ -48,7 +47,7 @@ func (p *project) compose(args ...string) *exec.Cmd {
 }
 
 func (p *project) composeIn(sources, tag string, args ...string) *exec.Cmd {
-	command := exec.Command(filepath.Join(p.root, "bin/docker-compose"), args...)
+	command := exec.Command(p.root+"/bin/docker-compose", args...)
 	command.Dir = sources
 	command.Env = append(os.Environ(), "DOCKER_HOST="+p.engine.host(), "HOLDFAST_TAG="+tag, "COMPOSE_BAKE=false")
 	for name, value := range p.environ {

@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	"holdfast/internal/ledger"
@@ -11,6 +12,7 @@ import (
 // report collects figures for docs/internals/compose-report.md.
 type report struct {
 	started        time.Time
+	steps          []stepResult
 	engine, commit string
 	previous       string
 	images         []standIn
@@ -21,6 +23,21 @@ type report struct {
 	stops          []stopTime
 	hardened       []hardening
 	outcomes       []outcome
+}
+
+// stepResult is what became of a step.
+type stepResult struct {
+	name   string
+	passed bool
+	took   time.Duration
+}
+
+// step runs a subtest. The next one runs even if it fails, since the project may have recovered.
+func (r *report) step(t *testing.T, name string, run func(*testing.T)) {
+	t.Helper()
+	began := time.Now()
+	passed := t.Run(name, run)
+	r.steps = append(r.steps, stepResult{name, passed, time.Since(began)})
 }
 
 // startTime is how long after the beginning something happened to a service.
@@ -52,6 +69,11 @@ func (r *report) markdown() string {
 	p("- Compose: v2 of `tools/compose`")
 	p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
 	p("- Services: all of the file except those of the profile `observe` (Prometheus, Grafana)\n")
+	p("| Step | Result | Took |\n|---|---|--:|")
+	for _, s := range r.steps {
+		p("| %s | %s | %.0f s |", s.name, map[bool]string{true: "passed", false: "FAILED"}[s.passed], s.took.Seconds())
+	}
+	p("")
 	r.writeImages(p)
 	r.writeOutcomes(p)
 	r.writeStarts(p)
