@@ -96,7 +96,7 @@ REPORT ?=
 chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
 
-# It needs root and Debian's docker.io and debootstrap. The engine keeps its images in bin/compose-engine.
+# It needs root and Debian's docker.io and debootstrap. The engine keeps its images in .holdfast/compose-engine.
 .PHONY: compose-test
 compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=)
 	go test -count=1 -v -timeout 90m ./e2e/compose -compose -report '$(REPORT)'

@@ -83,10 +83,10 @@ func cgroup(t *testing.T, pid int, controller string) string {
 	for line := range strings.Lines(strings.TrimSpace(string(raw))) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if parts[1] == controller {
-			return filepath.Join("/sys/fs/cgroup", controller, parts[2])
+			return "/sys/fs/cgroup/" + controller + parts[2]
 		}
 		if parts[1] == "" {
-			unified = filepath.Join("/sys/fs/cgroup", parts[2])
+			unified = "/sys/fs/cgroup" + parts[2]
 		}
 	}
 	return unified

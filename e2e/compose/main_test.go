@@ -43,7 +43,7 @@ func TestTheComposeFileRuns(t *testing.T) {
 	root, err := stacktest.RepositoryRoot()
 	require.NoError(t, err)
 	r := &report{started: time.Now()}
-	e := startEngine(t, filepath.Join(root, "bin", "compose-engine"))
+	e := startEngine(t, filepath.Join(root, ".holdfast", "compose-engine"))
 	r.engine = e.describe(t)
 	p := newProject(t, root, e)
 	images := &builder{root: root, project: p}
