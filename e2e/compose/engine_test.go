@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,21 +60,6 @@ func (e *engine) docker(args ...string) *exec.Cmd {
 // inside returns a command that runs in the engine's network, where published ports are.
 func (e *engine) inside(program string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--net=/run/netns/" + e.namespace, program}, args...)...)
-}
-
-// kill ends dockerd and containerd without warning. Containers keep running without them.
-func (e *engine) kill(t *testing.T) {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(e.runtime, "exec", "containerd", "containerd.pid"))
-	require.NoError(t, err)
-	containerd, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	require.NoError(t, err)
-	require.NoError(t, e.daemon.Process.Kill())
-	require.NoError(t, syscall.Kill(containerd, syscall.SIGKILL))
-	_ = e.daemon.Wait()
-	// The next dockerd would wait for a containerd that is just ending.
-	await(t, time.Minute, "containerd to end", func() bool { return syscall.Kill(containerd, 0) != nil })
-	require.NoError(t, os.Remove(filepath.Join(e.runtime, "dockerd.pid")))
 }
 
 // describe returns the versions of the engine, in a sentence.

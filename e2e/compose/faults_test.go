@@ -2,10 +2,6 @@ package compose
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -49,56 +45,6 @@ func killEach(t *testing.T, p *project, r *report) {
 		took := time.Since(began)
 		r.add(l.finish(t), took)
 	}
-}
-
-// restartEngine kills dockerd and containerd. Containers go on without them, until the next dockerd replaces them.
-func restartEngine(t *testing.T, p *project, r *report) {
-	l := p.startLoad(t, "kill the engine", 30*time.Second)
-	pause(t, before)
-	began := time.Now()
-	p.engine.kill(t)
-	p.engine.start(t)
-	p.awaitUp(t)
-	took := time.Since(began)
-	r.add(l.finish(t), took)
-}
-
-// losePower kills the engine and everything that it has started, all at once.
-func losePower(t *testing.T, p *project, r *report) {
-	l := p.startLoad(t, "kill the engine and all containers", 30*time.Second)
-	pause(t, before)
-	running := p.containers(t)
-	began := time.Now()
-	p.engine.kill(t)
-	for _, shim := range p.engine.shims(t) {
-		require.NoError(t, syscall.Kill(shim, syscall.SIGKILL))
-	}
-	for name, c := range running {
-		if c.State.Pid != 0 {
-			require.NoError(t, syscall.Kill(c.State.Pid, syscall.SIGKILL), name)
-		}
-	}
-	p.engine.start(t)
-	p.awaitUp(t)
-	took := time.Since(began)
-	r.add(l.finish(t), took)
-}
-
-// shims returns the processes between containerd and the containers.
-func (e *engine) shims(t *testing.T) (ids []int) {
-	t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	for _, path := range lines {
-		raw, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(raw), "containerd-shim") && strings.Contains(string(raw), e.runtime) {
-			id, err := strconv.Atoi(strings.Split(path, "/")[2])
-			require.NoError(t, err, path)
-			ids = append(ids, id)
-		}
-	}
-	require.NotEmpty(t, ids, "containers run below shims")
-	return ids
 }
 
 // pause waits while a load runs.

@@ -69,9 +69,6 @@ func TestTheComposeFileRuns(t *testing.T) {
 		{"hardening", checkHardening},
 		{"health checks", checkHealthChecks},
 		{"kill each container", killEach},
-		{"engine restart", restartEngine},
-		{"power loss", losePower},
-		{"stop", stopWithinGrace},
 	} {
 		r.step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
 	}

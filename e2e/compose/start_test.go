@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -73,29 +72,4 @@ func first(t *testing.T, changes []change, service, action string) change {
 	i := slices.IndexFunc(changes, func(c change) bool { return c.service() == service && c.Action == action })
 	require.GreaterOrEqual(t, i, 0, "%s: %s", service, action)
 	return changes[i]
-}
-
-// stopWithinGrace stops everything under load: no container may need to be killed. Then it starts everything again.
-func stopWithinGrace(t *testing.T, p *project, r *report) {
-	l := p.startLoad(t, "stop and start", 20*time.Second)
-	stop := p.follow(t)
-	must(t, p.compose("stop"))
-	changes := stop()
-	services := p.services(t)
-	for name, c := range p.containers(t) {
-		require.Equal(t, "exited", c.State.Status, name)
-		if oneOff[name] {
-			continue
-		}
-		require.NotEqual(t, 137, c.State.ExitCode, "%s was killed", name)
-		require.False(t, c.State.OOMKilled, name)
-		asked, ended := first(t, changes, name, "kill"), first(t, changes, name, "die")
-		took, grace := ended.at().Sub(asked.at()), services[name].grace(t)
-		require.Less(t, took, grace, name)
-		r.stops = append(r.stops, stopTime{name, took, grace, c.State.ExitCode})
-	}
-	slices.SortFunc(r.stops, func(a, b stopTime) int { return strings.Compare(a.service, b.service) })
-	must(t, p.compose("up", "--detach", "--no-build"))
-	p.awaitUp(t)
-	r.outcomes = append(r.outcomes, l.finish(t))
 }
