@@ -58,7 +58,8 @@ func (r *report) markdown() string {
 	p("# Report: docker-compose.yml on a Docker engine\n")
 	p("Written by `make compose-test`, don't edit. The test started on %s and took %.0f minutes.\n",
 		r.started.UTC().Format("2 January 2006, 15:04 UTC"), time.Since(r.started).Minutes())
-	p("- Engine: %s, in its own network namespace without a way out", r.engine)
+	p("- Engine: %s", r.engine)
+	p("- Network: a namespace of its own, without a way out")
 	p("- Compose: v2 of `tools/compose`")
 	p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
 	p("- Services: all of the file except those of the profile `observe` (Prometheus, Grafana)\n")
