@@ -70,7 +70,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $
 		exit $$code
 
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
-UNRACED := /e2e(/chaos|/console|/importer)?$$
+UNRACED := /e2e(/chaos|/compose|/console|/importer)?$$
 
 # Two runs side by side, as a run of go test has the detector for all packages or for none. Most of the unraced tests wait for
 # processes; the raced ones keep a core busy.
@@ -113,6 +113,11 @@ release-check: ## Build the release of the last commit in two new clones and com
 .PHONY: package-test
 package-test: bin/temporal ## Install, run, upgrade and remove the Debian package on a new Debian that systemd boots (needs root; skips otherwise)
 	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(CURDIR)/.holdfast/debian $(QUIETLY)
+
+# It needs root and Debian's docker.io and debootstrap. The engine keeps its images in .holdfast/compose-engine.
+.PHONY: compose-test
+compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=)
+	go test -count=1 -v -timeout 90m ./e2e/compose -compose -report '$(REPORT)'
 
 .PHONY: lint
 lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
@@ -259,6 +264,12 @@ bin/workflowcheck: tools/workflowcheck/go.mod
 
 bin/temporal-server: tools/server/go.mod
 	$(call build-tool,server,go.temporal.io/server/cmd/server,5 minutes,-tags disable_grpc_modules)
+
+bin/temporal-ui: tools/ui/go.mod
+	$(call build-tool,ui,github.com/temporalio/ui-server/v2/cmd/server,1 minute)
+
+bin/docker-compose: tools/compose/go.mod
+	$(call build-tool,compose,github.com/docker/compose/v2/cmd,5 minutes)
 
 bin/temporal-sql-tool: tools/server/go.mod
 	$(call build-tool,server,go.temporal.io/server/cmd/tools/sql,1 minute,-tags disable_grpc_modules)

@@ -213,6 +213,28 @@ func TestWhoSendsReachesTheWorld(t *testing.T) {
 	}
 }
 
+// The server's image asks for the container's address. On two networks it has two, and the server doesn't start.
+func TestTemporalNamesItsAddress(t *testing.T) {
+	t.Parallel()
+	temporal := project(t).Services["temporal"]
+	require.Greater(t, len(temporal.Networks), 1)
+	require.NotNil(t, temporal.Environment["TEMPORAL_BROADCAST_ADDRESS"])
+	require.Equal(t, "127.0.0.1", *temporal.Environment["TEMPORAL_BROADCAST_ADDRESS"], "all parts run in one container")
+}
+
+// gRPC looks up a server's settings, too. Docker 20.10 leaves that unanswered on an internal network, and clients time out.
+func TestClientsOfTemporalLookUpItsAddressOnly(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, s types.ServiceConfig) {
+		address := s.Environment["TEMPORAL_ADDRESS"]
+		if address == nil || strings.HasPrefix(*address, "passthrough:///") {
+			return
+		}
+		require.NotNil(t, s.Environment["GRPC_ENABLE_TXT_SERVICE_CONFIG"])
+		require.Equal(t, "false", *s.Environment["GRPC_ENABLE_TXT_SERVICE_CONFIG"])
+	})
+}
+
 func TestEveryContainerIsWatched(t *testing.T) {
 	t.Parallel()
 	eachService(t, func(t *testing.T, s types.ServiceConfig) {

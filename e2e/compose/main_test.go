@@ -1,0 +1,75 @@
+package compose
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+var (
+	enabled = flag.Bool("compose", false, "run the test; without this flag it's skipped")
+	page    = flag.String("report", "", "write the report to this file, as Markdown")
+)
+
+// needed are the programs that the test can't build.
+var needed = []string{"dockerd", "containerd", "runc", "docker", "debootstrap", "iptables", "ip", "nsenter", "git"}
+
+// skipWithoutEngine says why no engine can start on this machine.
+func skipWithoutEngine(t *testing.T) {
+	t.Helper()
+	if !*enabled {
+		t.Skip("not run without -compose: use make compose-test")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("a Docker engine of its own needs root")
+	}
+	for _, program := range needed {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is missing: apt-get install --no-install-recommends docker.io debootstrap iptables iproute2", program)
+		}
+	}
+}
+
+// The steps share one project, and each leaves it running for the next.
+func TestTheComposeFileRuns(t *testing.T) {
+	skipWithoutEngine(t)
+	root, err := stacktest.RepositoryRoot()
+	require.NoError(t, err)
+	r := &report{started: time.Now()}
+	e := startEngine(t, filepath.Join(root, ".holdfast", "compose-engine"))
+	r.engine = e.describe(t)
+	p := newProject(t, root, e)
+	images := &builder{root: root, project: p}
+	r.images, r.previous = images.standIns(t), previousRelease(t, root)[:12]
+	r.commit = stdout(t, exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12"))
+	if *page != "" {
+		defer func() { require.NoError(t, os.WriteFile(*page, []byte(r.markdown()), 0o644)) }()
+	}
+	r.step(t, "images", func(t *testing.T) {
+		images.buildStandIns(t)
+		images.buildHoldfast(t)
+	})
+	if t.Failed() {
+		return
+	}
+	p.environ["HOLDFAST_OPERATOR_TOKENS"] = p.newToken(t)
+	for _, s := range []struct {
+		name string
+		run  func(*testing.T, *project, *report)
+	}{
+		{"start", start},
+		{"upgrade", upgrade},
+		{"hardening", checkHardening},
+		{"health checks", checkHealthChecks},
+		{"kill each container", killEach},
+	} {
+		r.step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
+	}
+}

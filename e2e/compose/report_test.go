@@ -1,0 +1,151 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/internal/ledger"
+)
+
+// report collects figures for docs/internals/compose-report.md.
+type report struct {
+	started        time.Time
+	steps          []stepResult
+	engine, commit string
+	previous       string
+	images         []standIn
+	up             time.Duration
+	orders         int // dependencies whose order was checked
+	starts         []startTime
+	unhealthy      []startTime
+	hardened       []hardening
+	outcomes       []outcome
+}
+
+// stepResult is what became of a step.
+type stepResult struct {
+	name   string
+	passed bool
+	took   time.Duration
+}
+
+// step runs a subtest. The next one runs even if it fails, since the project may have recovered.
+func (r *report) step(t *testing.T, name string, run func(*testing.T)) {
+	t.Helper()
+	began := time.Now()
+	passed := t.Run(name, run)
+	r.steps = append(r.steps, stepResult{name, passed, time.Since(began)})
+}
+
+// startTime is how long after the beginning something happened to a service.
+type startTime struct {
+	service string
+	after   time.Duration
+}
+
+type hardening struct {
+	service, user, pids string
+	processes           int
+	readOnly            bool
+}
+
+// markdown returns the page.
+func (r *report) markdown() string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("# Report: docker-compose.yml on a Docker engine\n")
+	p("Written by `make compose-test`, don't edit. The test started on %s and took %.0f minutes.\n",
+		r.started.UTC().Format("2 January 2006, 15:04 UTC"), time.Since(r.started).Minutes())
+	p("- Engine: %s", r.engine)
+	p("- Network: a namespace of its own, without a way out")
+	p("- Compose: v2 of `tools/compose`")
+	p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
+	p("- Services: all of the file except those of the profile `observe` (Prometheus, Grafana)\n")
+	p("| Step | Result | Took |\n|---|---|--:|")
+	for _, s := range r.steps {
+		p("| %s | %s | %.0f s |", s.name, map[bool]string{true: "passed", false: "FAILED"}[s.passed], s.took.Seconds())
+	}
+	p("")
+	r.writeImages(p)
+	r.writeOutcomes(p)
+	r.writeStarts(p)
+	r.writeHardening(p)
+	p("## What this can't show\n")
+	p("- The published images themselves. Their files, users and entry points differ from the stand-ins', above all those of PostgreSQL 17.")
+	p("- Prometheus and Grafana, which didn't run.")
+	p("- A newer engine: Docker's own packages are several versions ahead of Debian's.")
+	p("- Ports that are published beyond loopback, and deliveries to the internet: the engine has no way out.")
+	p("- One-off containers (`migrate`, `temporal-schema`, `temporal-namespace`) end too soon to look at their processes. They have the")
+	p("  same settings as the rest.")
+	p("- A restart of the engine, and stops within the grace periods under load: neither is part of the test yet.")
+	p("- Memory limits: the file sets none.")
+	p("- A hung Temporal server: its health check only connects, and the kernel accepts connections for a process that has stopped.")
+	return b.String()
+}
+
+func (r *report) writeImages(p func(string, ...any)) {
+	p("## Stand-ins\n")
+	p("No registry was reachable. These images were built on the machine, under the names that the files use:\n")
+	p("| Image | Content |\n|---|---|")
+	for _, i := range r.images {
+		p("| `%s` | %s |", i.image, i.content)
+	}
+	p("")
+}
+
+func (r *report) writeOutcomes(p func(string, ...any)) {
+	p("## Load and faults\n")
+	p("%s of signed Stripe events, 20%% of them duplicates and 5%% with an invalid signature. Each load has its own ledger, which "+
+		"`holdfast verify-ledger` checked in a container of the project. Nothing resends a request without a 2xx. \"Up in\" is the time "+
+		"from the fault until all containers were healthy.\n", rate)
+	p("| Load | Requests | 2xx | 5xx | No answer | Acknowledged events | Processed | Lost | Duplicated | Up in |")
+	p("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, o := range r.outcomes {
+		var failed int64
+		for status, n := range o.sent.Statuses {
+			if status >= 500 {
+				failed += n
+			}
+		}
+		p("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %s |", o.name, o.sent.Requests, o.sent.OK, failed, o.sent.NoAnswer,
+			o.report.Acknowledged, o.report.Processed, o.report.Finding(ledger.Lost).Count,
+			o.report.Finding(ledger.Duplicated).Count, o.note)
+	}
+	p("")
+}
+
+func (r *report) writeStarts(p func(string, ...any)) {
+	p("## Starts and health checks\n")
+	p("From `docker compose up` until everything was healthy: %.1f s. All %d dependencies of the file were ready before what depends on "+
+		"them started.\n", r.up.Seconds(), r.orders)
+	p("| Started | After |\n|---|--:|")
+	for _, s := range r.starts {
+		p("| %s | %.1f s |", s.service, s.after.Seconds())
+	}
+	p("\nMain processes were stopped with SIGSTOP, and became healthy again after SIGCONT:\n")
+	p("| Unhealthy | After |\n|---|--:|")
+	for _, s := range r.unhealthy {
+		p("| %s | %.0f s |", s.service, s.after.Seconds())
+	}
+	p("")
+}
+
+func (r *report) writeHardening(p func(string, ...any)) {
+	p("## Hardening\n")
+	p("Read from `/proc` and the cgroups. Every process had no capability in any set, `NoNewPrivs: 1`, `Seccomp: 2` and a user other than " +
+		"root. Published ports listened on loopback only. PostgreSQL, on the internal network, reached no other network.\n")
+	p("| Container | Processes | User | Read-only root | Max processes |\n|---|--:|--:|---|--:|")
+	for _, h := range r.hardened {
+		p("| %s | %d | %s | %s | %s |", h.service, h.processes, h.user, yes(h.readOnly), h.pids)
+	}
+	p("")
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
