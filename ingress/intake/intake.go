@@ -22,7 +22,7 @@ type Options struct {
 	Inbox Spooler
 	// Remover removes events that Temporal has confirmed late from the inbox; nil if there is no inbox.
 	Remover InboxRemover
-	// Conflicts stores events whose key belongs to another event; nil if no database is configured.
+	// Conflicts records that an event had the key of another event but other content; nil if no database is configured.
 	Conflicts ConflictStore
 	// Duplicates counts redelivered events; nil if no database is configured.
 	Duplicates DuplicateCounter

@@ -167,12 +167,13 @@ func (d dueDestination) allowed(now time.Time) int {
 // unboundedStarts is more than any lease can use.
 const unboundedStarts = 1_000_000_000
 
-// ahead is how much earlier than lead requires an attempt may be leased: up to lead + ahead before its start. It bounds how many
-// of a destination's attempts wait for their start.
+// ahead is added to lead: an attempt may be leased up to lead + ahead before its start. It bounds how many of a destination's
+// attempts wait for their start.
 const ahead = 100 * time.Millisecond
 
-// start returns when the next attempt may start, not before earliest. A stored start later than any lease sets at the present
-// rate comes from an earlier, slower rate, and is cut to that limit.
+// start returns when the next attempt may start, not before earliest. If the stored start is later than any that the current rate
+// can produce, it comes from a slower rate that was set before; start then returns the latest one that the current rate can
+// produce.
 func (d dueDestination) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest
