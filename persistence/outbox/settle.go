@@ -161,7 +161,7 @@ func (s *Store) settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 	)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	b.Queue(lockChanged, destinationsOf(outcomes, anyKind), destinationsOf(outcomes, mayChange)).
+	b.Queue(lockChanged, destinationsOf(outcomes, anyKind), destinationsOf(outcomes, mayChangeHealthy)).
 		Query(postgres.Collect(&locked, scanLocked))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
@@ -187,8 +187,10 @@ func (s *Store) settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 
 func anyKind(delivery.Outcome) bool { return true }
 
-// mayChange reports whether the outcome may change the row of a destination that is fully healthy.
-func mayChange(s delivery.Outcome) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
+// mayChangeHealthy reports whether the outcome may change the row of a destination that is fully healthy.
+func mayChangeHealthy(s delivery.Outcome) bool {
+	return s.Kind != delivery.OK && s.Kind != delivery.Final
+}
 
 func destinationsOf(outcomes []delivery.Outcome, which func(delivery.Outcome) bool) []int64 {
 	ids := map[int64]struct{}{}
