@@ -15,11 +15,11 @@ type Status string
 
 // The statuses of a delivery.
 const (
-	Pending    Status = "pending"    // no attempt yet
+	Pending    Status = "pending"    // no attempt yet that counts
 	Processing Status = "processing" // an attempt is in flight
 	Retrying   Status = "retrying"   // the last attempt failed, and another is scheduled
 	Delivered  Status = "delivered"
-	Failed     Status = "failed"   // the retry policy is exhausted: there is a dead letter
+	Failed     Status = "failed"   // the retries are exhausted, or the error is final: there is a dead letter, unless it expired
 	Canceled   Status = "canceled" // by an operator
 )
 

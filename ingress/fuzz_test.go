@@ -42,7 +42,7 @@ func newFuzzed(f *testing.F) *fuzzed {
 	z := &fuzzed{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} })}
 	z.server, err = New(Options{
 		Intake: newIntake(f, intake.Options{
-			Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
+			CommitTimeout: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
 		}),
 		Catalogue: z.catalogue, HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,

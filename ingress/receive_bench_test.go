@@ -74,7 +74,7 @@ func benchmarkReceive(b *testing.B, down bool, signedWith string, status int) {
 	server, err := New(Options{
 		Catalogue: catalogue, Intake: newIntake(b, intake.Options{
 			Starter: instantStarter{down}, Inbox: instantInbox{}, Breaker: intake.NewBreaker(100),
-			Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
+			CommitTimeout: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
 		}),
 		BodyLimit: 256 << 10, MaxConns: 1000,
 	})

@@ -153,7 +153,7 @@ func (s *Server) runSelfTest(now time.Time) selfTestResult {
 		Inflight:  s.inflight.Load() - 1, // without this request
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
-			HandlerBudgetMS: s.Intake.Budget.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
+			HandlerBudgetMS: s.Intake.CommitTimeout.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
 			AckBudgetMS: s.Intake.AckBudget.Milliseconds(),
 		},
 		LastMinute: sum,

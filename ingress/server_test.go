@@ -106,7 +106,8 @@ func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
 	in := intake.Options{
-		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Breaker: intake.NewBreaker(100),
+		Starter: d.fakeStarter, Breaker: intake.NewBreaker(100),
+		CommitTimeout: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
 	}
 	options := Options{
 		Catalogue:     d.catalogue,

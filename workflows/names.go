@@ -30,7 +30,7 @@ const (
 	formerDestinationFailing = "ReceiverInTrouble"
 	// TypeRedriveDue runs due automatic redrives; started by a schedule.
 	TypeRedriveDue = "RedriveDue"
-	// TypeSweepRuns repairs the state of runs that ended without doing so; started by a schedule.
+	// TypeSweepRuns handles runs that couldn't record their own state, such as terminated ones; started by a schedule.
 	TypeSweepRuns = "SweepRuns"
 
 	// QueueDeadLetter is a queue of its own, so that events can't delay the recording of failures.

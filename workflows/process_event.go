@@ -100,7 +100,7 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 }
 
 // showUpsert adds the upsert step to the history if the persist step has already upserted the entities. It only makes the
-// entities visible, so it isn't retried. Workers of earlier releases didn't return entities.
+// entities visible, so its error is ignored. Workers of earlier releases didn't return entities.
 func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	if len(persisted.Entities) == 0 {
 		return

@@ -13,8 +13,8 @@ const pinned, autoUpgrade = workflow.VersioningBehaviorPinned, workflow.Versioni
 // registered maps workflow types to their functions and versioning behavior. With worker versioning, most runs stay on the
 // build that started them. Runs that may last for days move to the next build, so that old builds can stop.
 var registered = map[string]struct {
-	definition any
-	build      workflow.VersioningBehavior
+	function   any
+	versioning workflow.VersioningBehavior
 }{
 	TypeProcessEvent:       {ProcessEvent, pinned},
 	TypeProcessBatch:       {ProcessBatch, pinned},
@@ -35,7 +35,7 @@ var registered = map[string]struct {
 // Register registers the workflows with a worker or a replayer.
 func Register(registry worker.WorkflowRegistry) {
 	for name, w := range registered {
-		registry.RegisterWorkflowWithOptions(w.definition, workflow.RegisterOptions{Name: name, VersioningBehavior: w.build})
+		registry.RegisterWorkflowWithOptions(w.function, workflow.RegisterOptions{Name: name, VersioningBehavior: w.versioning})
 	}
 }
 

@@ -13,8 +13,8 @@ const (
 	// sendAttempts is the max number of attempts to send a report, over twelve hours.
 	sendAttempts = 24
 	sendPause    = 30 * time.Minute
-	// countTimeout bounds the attempts to compile a report. The pauses between them grow, because the queries are expensive.
-	countTimeout = sendAttempts * sendPause
+	// compileTimeout bounds the attempts to compile a report. The pauses between them grow, because the queries are expensive.
+	compileTimeout = sendAttempts * sendPause
 )
 
 // ReportHealth sends the daily or weekly report. A schedule starts it once per period. It retries until a channel accepts the
@@ -25,7 +25,7 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "compile report"), 0) // the activity doesn't heartbeat
 	activityCtx = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(activityCtx, temporal.RetryPolicy{
 		InitialInterval: transientInterval, BackoffCoefficient: transientCoefficient, MaximumInterval: sendPause,
-	}), countTimeout)
+	}), compileTimeout)
 	err = workflow.ExecuteActivity(activityCtx, upkeep.WriteReport, workflow.Now(ctx).UTC()).Get(ctx, &text)
 	if err != nil || text == "" {
 		return sent, err

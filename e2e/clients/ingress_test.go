@@ -69,7 +69,7 @@ func openDoor(t *testing.T, secret string) *door {
 	t.Helper()
 	d := &door{catalogue: catalogueWith(t, secret), in: map[string]string{}}
 	in := intake.New(intake.Options{
-		Starter: d, Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
+		Starter: d, CommitTimeout: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
 	})
 	server, err := ingress.New(ingress.Options{
 		Catalogue: d.catalogue, Intake: in, PublicURL: publicURL, BodyLimit: 1 << 20, MaxConns: 100,

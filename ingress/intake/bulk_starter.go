@@ -91,7 +91,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// work starts a run after each signal, unless the previous run has claimed all events.
+// work starts a run after each signal if the lane has events that no batch has claimed.
 func (b *BulkStarter) work(signal <-chan struct{}) {
 	for {
 		select {

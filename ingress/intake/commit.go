@@ -43,10 +43,10 @@ type commitment struct {
 	cancel      context.CancelFunc
 	permit      *permit
 	hasSlot     bool
-	slow        *time.Timer
+	ackTimer    *time.Timer
 	startResult *pendingResult // nil before the start
 	spoolResult *pendingResult // the commit to the inbox alongside the start; nil before that
-	kept        runs.Started
+	spooled     runs.Started
 	startErr    error
 	storeErr    error
 }
@@ -74,7 +74,7 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 		case answerStart:
 			return c.startResult.started, nil
 		case answerStore:
-			return c.kept, nil
+			return c.spooled, nil
 		case giveUp:
 			return runs.Started{}, joinErrors(c.startErr, c.storeErr)
 		}
@@ -134,8 +134,8 @@ func (c *commitment) begin(forced bool) {
 	c.startResult = c.startEvent(c.ctx, c.arrival, c.permit)
 }
 
-func (c *commitment) endStore(kept runs.Started, err error) {
-	if c.store, c.kept, c.storeErr = stored, kept, err; err != nil {
+func (c *commitment) endStore(spooled runs.Started, err error) {
+	if c.store, c.spooled, c.storeErr = stored, spooled, err; err != nil {
 		c.store = unavailable
 	}
 }
@@ -145,18 +145,18 @@ func (c *commitment) budget() <-chan time.Time {
 	if c.store != untried || c.clock != inBudget {
 		return nil
 	}
-	if c.slow == nil {
-		c.slow = time.NewTimer(time.Until(c.ackDeadline))
+	if c.ackTimer == nil {
+		c.ackTimer = time.NewTimer(time.Until(c.ackDeadline))
 	}
-	return c.slow.C
+	return c.ackTimer.C
 }
 
 func (c *commitment) end() {
 	if c.hasSlot {
 		<-c.slots
 	}
-	if c.slow != nil {
-		c.slow.Stop()
+	if c.ackTimer != nil {
+		c.ackTimer.Stop()
 	}
 	if c.cancel != nil {
 		c.cancel()
@@ -211,12 +211,12 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 func (i *Intake) spoolAlongside(ctx context.Context, a arrival, startResult *pendingResult, reason string) *pendingResult {
 	spoolResult := newPendingResult()
 	go func() {
-		kept, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.RejectRedelivery, i.StartTimeout)
+		spooled, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.RejectRedelivery, i.StartTimeout)
 		if err == nil {
-			i.countSpooled(ctx, a.Receipt.Provider, kept, reason)
+			i.countSpooled(ctx, a.Receipt.Provider, spooled, reason)
 		}
-		spoolResult.end(kept, err)
-		if err == nil && kept.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
+		spoolResult.end(spooled, err)
+		if err == nil && spooled.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
 			return
 		}
 		if <-startResult.done; startResult.err == nil {

@@ -41,7 +41,7 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 	temporal := newFakeStarter()
 	i := New(Options{
 		Starter: temporal, Inbox: spooler, Remover: remover, Breaker: NewBreaker(4),
-		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
+		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, CommitTimeout: 3 * time.Second,
 	})
 	return &committer{Intake: i, temporal: temporal}
 }
@@ -51,7 +51,7 @@ func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	t.Helper()
 	c.next++
 	begin := time.Now()
-	ctx, cancel := runs.WithTimeout(t.Context(), c.Budget)
+	ctx, cancel := runs.WithTimeout(t.Context(), c.CommitTimeout)
 	defer cancel()
 	started, err := c.commitResolving(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, ackDeadline: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
@@ -124,7 +124,7 @@ func TestBothStoresHang(t *testing.T) {
 		for range tripAfter {
 			_, took, err := c.send(t)
 			require.Error(t, err)
-			require.LessOrEqual(t, took, c.Budget)
+			require.LessOrEqual(t, took, c.CommitTimeout)
 		}
 		for range 10 {
 			_, took, err := c.send(t)

@@ -10,7 +10,7 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// ConflictStore stores events whose key belongs to another event.
+// ConflictStore records conflicts: that an event had the key of another event but other content.
 type ConflictStore interface {
 	RecordConflict(ctx context.Context, c event.Conflict) error
 }

@@ -42,7 +42,7 @@ type action string
 
 const (
 	awaitSlot      action = "await a slot"    // or the end of the ACK budget
-	await          action = "await"           // the first result in flight, or the end of the time
+	await          action = "await"           // a result in flight, the end of the ACK budget, or that of the request
 	forceStart     action = "force start"     // start although too many starts are in flight
 	spool          action = "spool"           // commit to the inbox; the drain starts the event
 	spoolAlongside action = "spool alongside" // also spool; the drain skips the row until the start has ended

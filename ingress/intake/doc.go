@@ -22,8 +22,8 @@
 // stopped waiting; if it is confirmed after the inbox has the event, the row is removed. If both remain, the workflow ID makes
 // one of them a duplicate.
 //
-// If both stores are considered down, an occasional request probes both at the same time and waits only briefly. A late start
-// is stuck if Temporal is considered down by then; if the inbox is unavailable as well, the request stops waiting.
+// If both stores are considered down, an occasional request probes both at the same time and waits only briefly. A start that is
+// late while Temporal is considered down counts as stuck: if the inbox is unavailable as well, the request stops waiting for it.
 //
 // # The lanes of the inbox
 //

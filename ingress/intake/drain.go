@@ -27,9 +27,9 @@ const (
 	// The bounds of the pause before an event that couldn't be started is retried. The pause doubles each time.
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
-	// An event is dead-lettered once Temporal has refused it deadLetterAfter times, which takes a minute, and has accepted another
-	// event between the last two refusals. If Temporal accepts no events at all, its setup may be at fault, and an operator must fix
-	// that.
+	// An event is dead-lettered when its start has failed deadLetterAfter times (after about a minute), the last two failures are
+	// refusals, and Temporal has accepted another event between them. If Temporal accepts no events at all, its setup may be at
+	// fault, and an operator must fix that.
 	deadLetterAfter = 8
 	// acceptedWithin is how recently Temporal must have accepted another event: within the pause before the last refusal.
 	acceptedWithin = maxPostpone
@@ -215,8 +215,8 @@ func (d *Drain) isAtFault(row event.Waiting) bool {
 		d.breaker.confirmedSince(time.Now().Add(-acceptedWithin))
 }
 
-// reportRefused adds an alert to the error log when Temporal has refused an event deadLetterAfter times although it is reachable.
-// If Temporal's setup is at fault, the event doesn't become a dead letter, so this is the only report.
+// reportRefused adds an alert to the error log when the deadLetterAfter-th failed start of an event is a refusal by Temporal and
+// the event isn't dead-lettered. If Temporal's setup is at fault, this is the only report.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != deadLetterAfter {
 		return

@@ -46,17 +46,18 @@ func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() !=
 func (b *inbox) spool(
 	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
 ) (runs.Started, error) {
-	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, rejectRedelivery) })
+	return b.guard(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, rejectRedelivery) })
 }
 
 // spoolLate commits to the inbox an event whose start is in flight.
 func (b *inbox) spoolLate(
 	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (runs.Started, error) {
-	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, rejectRedelivery, delay) })
+	return b.guard(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, rejectRedelivery, delay) })
 }
 
-func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
+// guard calls spool through the breaker. Duplicates and conflicts aren't errors.
+func (b *inbox) guard(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
 	var conflict *event.Conflict
 	stored, err := b.breaker.Execute(func() (bool, error) {
 		var refused *event.ConflictError

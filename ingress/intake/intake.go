@@ -22,7 +22,7 @@ type Options struct {
 	Inbox Spooler
 	// Remover removes events that Temporal has confirmed late from the inbox; nil if there is no inbox.
 	Remover InboxRemover
-	// Conflicts stores events whose key belongs to another event; nil if no database is configured.
+	// Conflicts records that an event had the key of another event but other content; nil if no database is configured.
 	Conflicts ConflictStore
 	// Duplicates counts redelivered events; nil if no database is configured.
 	Duplicates DuplicateCounter
@@ -30,11 +30,11 @@ type Options struct {
 	Breaker *Breaker
 	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
 	BulkStarter *BulkStarter
-	// Budget bounds the commit of a request's events. StartTimeout bounds one start. Events that Temporal hasn't confirmed
+	// CommitTimeout bounds the commit of a request's events. StartTimeout bounds one start. Events that Temporal hasn't confirmed
 	// within AckBudget go to the inbox as well.
-	Budget       time.Duration
-	StartTimeout time.Duration
-	AckBudget    time.Duration
+	CommitTimeout time.Duration
+	StartTimeout  time.Duration
+	AckBudget     time.Duration
 }
 
 // EventStarter makes an event durable: a nil error means that it is committed.
@@ -79,8 +79,8 @@ func New(o Options) *Intake {
 func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
 
 // countSpooled counts the event unless the inbox has found a duplicate or a conflict, which it doesn't store.
-func (i *Intake) countSpooled(ctx context.Context, provider string, kept runs.Started, reason string) {
-	if kept.State != StateSpooled {
+func (i *Intake) countSpooled(ctx context.Context, provider string, spooled runs.Started, reason string) {
+	if spooled.State != StateSpooled {
 		return
 	}
 	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
@@ -126,7 +126,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 
 // commitAll commits the events concurrently. A single event gets no goroutine of its own, which would add a tenth to its cost.
 func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
-	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
+	ctx, cancel := runs.WithTimeout(ctx, i.CommitTimeout)
 	defer cancel()
 	ackDeadline := time.Now().Add(i.AckBudget)
 	slots := make(chan struct{}, maxConcurrentStarts)

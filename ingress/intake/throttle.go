@@ -50,9 +50,9 @@ func (t *throttle) pause() time.Duration {
 	return min(t.delay/throttleDivisor, maxThrottle)
 }
 
-// Throttle delays the answer to a sender whose event is committed by a fraction of the lane's delay, so that senders in a closed
-// loop send no faster than events are processed. Senders that don't wait for the response before they send the next event aren't
-// slowed down. The wait ends at the time until at the latest, or when the starter stops. A nil starter doesn't delay.
+// Throttle delays the response for a committed event by a fraction of the lane's delay, so that senders in a closed loop send no
+// faster than events are processed. Senders that don't wait for the response before they send the next event aren't slowed down.
+// The wait ends at the time until at the latest, or when the starter stops. A nil starter doesn't delay.
 func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return

@@ -19,7 +19,7 @@ func (p *process) startIngress(ctx context.Context) error {
 	}
 	options := intake.Options{
 		Starter: p.starter(), Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
-		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
+		CommitTimeout: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	}
 	var rates ingress.RateStore
 	if p.inbox != nil {

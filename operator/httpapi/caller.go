@@ -23,8 +23,8 @@ func CallerOf(c *fiber.Ctx) access.Caller {
 }
 
 // IsViewer reports whether the caller is limited to what viewers see: no raw bodies; no headers, query, path or root of a
-// request; no state that a definition hides; no responses of endpoints, only the host of their URLs; no search in bodies.
-// Package access defines which routes a role may call.
+// request; no state that a definition hides; no responses of endpoints, only the host of their URLs; no search in bodies; no
+// reasons why definitions were rejected (console). Package access defines which routes a role may call.
 func IsViewer(c *fiber.Ctx) bool { return !CallerOf(c).Role.Includes(access.RoleOperator) }
 
 // Actor returns who makes a change with this request, and why.

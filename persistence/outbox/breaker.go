@@ -33,7 +33,8 @@ const (
 	maxBusyPause = 5 * time.Minute
 )
 
-// tally summarizes a batch's outcomes for a destination: those of its current epoch, in the order in which they ended.
+// tally summarizes a batch's outcomes for a destination, in the order in which they ended: those of its current epoch, and busy
+// responses of any epoch.
 type tally struct {
 	ok, bad int
 	// trailing counts the failures after the last success.
@@ -77,9 +78,9 @@ func why(r delivery.Result) string {
 
 // after returns the breaker after a batch. It opens after the configured number of consecutive failures, or one failed probe,
 // and closes after the configured number of successful probes. Each transition except closing begins an epoch, and outcomes
-// of leases from other epochs are ignored: a batch that was in flight when the breaker opened neither opens it again nor
-// closes it. Failed connections of a process that is offline arrive as delivery.Ours (checkReach in package dispatch) and
-// don't count.
+// of leases from other epochs are ignored, except requests for a pause (lockedDestination.settle): a batch that was in flight
+// when the breaker opened neither opens it again nor closes it. Failed connections of a process that is offline arrive as
+// delivery.Ours (checkReach in package dispatch) and don't count.
 func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	b = b.paused(t, now)
 	if t.ok+t.bad == 0 {

@@ -98,14 +98,14 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 		start := now.Add(pause)
 		return dueDestination{id: 1, limits: limit, startAt: &start}
 	}
-	require.Equal(t, 1, at(-time.Hour).starts(now), "what was not used is gone")
-	require.Equal(t, 1, at(100*time.Millisecond).starts(now))
-	require.Equal(t, 0, at(101*time.Millisecond).starts(now))
-	require.Equal(t, unboundedStarts, dueDestination{}.starts(now))
+	require.Equal(t, 1, at(-time.Hour).maxStarts(now), "what was not used is gone")
+	require.Equal(t, 1, at(100*time.Millisecond).maxStarts(now))
+	require.Equal(t, 0, at(101*time.Millisecond).maxStarts(now))
+	require.Equal(t, unboundedStarts, dueDestination{}.maxStarts(now))
 
 	early := at(160 * time.Millisecond)
 	early.lead = 100 * time.Millisecond
-	require.Equal(t, 1, early.starts(now))
+	require.Equal(t, 1, early.maxStarts(now))
 
 	var far lead
 	missed := []delivery.Outcome{{Result: delivery.Result{Code: delivery.CodeLateStart}}}
@@ -137,15 +137,15 @@ func TestAStartIsBounded(t *testing.T) {
 	limit := limits{spacing: 10 * time.Millisecond}
 	for _, lead := range []time.Duration{0, 60 * time.Millisecond} {
 		d := dueDestination{limits: limit, startAt: &far, lead: lead}
-		require.Equal(t, now.Add(maxLead+ahead+limit.spacing), d.start(now.Add(lead)))
-		require.Zero(t, d.starts(now))
+		require.Equal(t, now.Add(maxLead+ahead+limit.spacing), d.nextStart(now.Add(lead)))
+		require.Zero(t, d.maxStarts(now))
 	}
-	require.Equal(t, now, dueDestination{limits: limit}.start(now), "the first attempt")
-	require.Equal(t, now, dueDestination{startAt: &far}.start(now), "no rate")
+	require.Equal(t, now, dueDestination{limits: limit}.nextStart(now), "the first attempt")
+	require.Equal(t, now, dueDestination{startAt: &far}.nextStart(now), "no rate")
 	near := now.Add(50 * time.Millisecond)
-	require.Equal(t, near, dueDestination{limits: limit, startAt: &near}.start(now))
-	require.Equal(t, 6, dueDestination{limits: limit, startAt: &near}.starts(now))
-	require.Equal(t, 11, dueDestination{limits: limit}.starts(now))
+	require.Equal(t, near, dueDestination{limits: limit, startAt: &near}.nextStart(now))
+	require.Equal(t, 6, dueDestination{limits: limit, startAt: &near}.maxStarts(now))
+	require.Equal(t, 11, dueDestination{limits: limit}.maxStarts(now))
 }
 
 // A destination that asks for a pause gets it: as long as it says, at most an hour; otherwise 5 s, which double each time, up to

@@ -174,9 +174,9 @@ DELETE FROM delivery_attempts_other WHERE (event_id, subscription_id, lease) IN 
 // purgeRows is how many rows one statement of a purge removes.
 const purgeRows = 5000
 
-// CreatePartitions creates the partitions of the coming weeks. Nothing fails if it isn't called for long: rows of a week without
-// a partition go to the default partition. It waits at most a second for a lock, so that other transactions don't queue behind it
-// for long. If it gets none, it returns a transient error.
+// CreatePartitions creates the partitions of the coming weeks. Nothing fails if it isn't called for a long time: rows of a week
+// without a partition go to the default partition. It waits at most a second for a lock, so that other transactions don't queue
+// behind it for long. If it gets none, it returns a transient error.
 func (s *Store) CreatePartitions(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, createPartitions)
 	return postgres.Failure("create partitions of deliveries", err)

@@ -30,7 +30,7 @@ const (
 
 // lockDue locks the destinations that were due first. It reads them in the order of the index destination_states_due. Paused and
 // disabled ones aren't in the index, and the next_at of open or blocked ones is in the future, so they cost nothing however many
-// deliveries they have. The statement excludes those in $2, and all but those in $3 unless that is null.
+// deliveries they have. The statement skips the destinations in $2. If $3 isn't null, it locks only those in $3.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), s.lead, coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
@@ -55,9 +55,9 @@ const leasable = `
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
            AS l (id, position, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
-// leaseDue leases due deliveries, oldest first, and skips locked rows. If a failing destination has none due, it leases the one
-// that is due next as a probe, once in 30 seconds. It counts the attempts in flight in a separate statement after the
-// destination's lock, so the count is current.
+// leaseDue leases due deliveries in the order of their due times, and skips locked rows. If a failing destination has none due,
+// it leases the one that is due next as a probe, once in 30 seconds. It runs after lockDue, as a statement of its own, so that
+// its count of the attempts in flight is current.
 //
 // Picked rows are joined by their ctid. If the queue was empty when PostgreSQL analyzed it, joining by key would read the whole
 // queue. A row that changes between the snapshot and its lock has a new ctid, is not found, and is left for the next lease.
@@ -167,9 +167,9 @@ WITH missed AS MATERIALIZED (
 UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
   FROM missed WHERE s.destination_id = missed.destination_id`
 
-// Lease claims due deliveries within the limits, oldest first in each destination. It skips destinations that are paused,
-// disabled, open, out of rate, or at their maximum in flight. next is when to lease again without a wake-up, at most a second
-// from now. All times are of this machine's clock.
+// Lease claims due deliveries within the limits, in each destination in the order of their due times. It skips destinations that
+// are paused or disabled, whose breaker is open, that asked for a pause, or that have reached their rate limit or max in flight.
+// next is when to lease again without a wake-up, at most a second from now. All times are of this machine's clock.
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: its attempts seem to crash the process.
 func (s *Store) Lease(ctx context.Context, want delivery.LeaseRequest) (jobs []delivery.Job, next time.Time, err error) {

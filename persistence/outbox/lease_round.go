@@ -114,9 +114,9 @@ func (l *leaseRound) args() []any {
 		postgres.Column(l.due, dueDestination.nextEpoch),
 		l.allowed(),
 		postgres.Column(l.due, dueDestination.probes),
-		postgres.Column(l.due, func(d dueDestination) int { return d.starts(l.at) }),
+		postgres.Column(l.due, func(d dueDestination) int { return d.maxStarts(l.at) }),
 		postgres.Column(l.due, dueDestination.spacing),
-		postgres.Column(l.due, func(d dueDestination) time.Time { return d.start(l.at.Add(d.lead)) }),
+		postgres.Column(l.due, func(d dueDestination) time.Time { return d.nextStart(l.at.Add(d.lead)) }),
 		postgres.Column(l.due, func(d dueDestination) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
 		postgres.Column(l.due, func(d dueDestination) int { return d.room }),
 		l.want.Limit,
@@ -167,13 +167,14 @@ func (d dueDestination) allowed(now time.Time) int {
 // unboundedStarts is more than any lease can use.
 const unboundedStarts = 1_000_000_000
 
-// ahead is how much earlier than lead requires an attempt may be leased: up to lead + ahead before its start. It bounds how many
-// of a destination's attempts wait for their start.
+// ahead is added to lead: an attempt may be leased up to lead + ahead before its start. It bounds how many of a destination's
+// attempts wait for their start.
 const ahead = 100 * time.Millisecond
 
-// start returns when the next attempt may start, not before earliest. A stored start later than any lease sets at the present
-// rate comes from an earlier, slower rate, and is cut to that limit.
-func (d dueDestination) start(earliest time.Time) time.Time {
+// nextStart returns when the next attempt may start, not before earliest. If the stored start is later than any that the current
+// rate can produce, it comes from a slower rate that was set before; nextStart then returns the latest one that the current rate
+// can produce.
+func (d dueDestination) nextStart(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest
 	}
@@ -184,10 +185,10 @@ func (d dueDestination) start(earliest time.Time) time.Time {
 	return *d.startAt
 }
 
-// starts returns how many attempts may be leased now.
-func (d dueDestination) starts(now time.Time) int {
+// maxStarts returns how many attempts may be leased now.
+func (d dueDestination) maxStarts(now time.Time) int {
 	earliest := now.Add(d.lead)
-	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
+	switch left := earliest.Add(ahead).Sub(d.nextStart(earliest)); {
 	case d.limits.spacing == 0:
 		return unboundedStarts
 	case left < 0:
@@ -215,7 +216,7 @@ func (l *leaseRound) schedule(jobs []delivery.Job) {
 		if d.limits.spacing == 0 {
 			continue
 		}
-		pause := d.start(l.at.Add(d.lead)).Sub(l.at) + pauses[d.id]
+		pause := d.nextStart(l.at.Add(d.lead)).Sub(l.at) + pauses[d.id]
 		pauses[d.id] += d.limits.spacing
 		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
 		jobs[i].Lead = d.lead

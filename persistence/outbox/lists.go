@@ -63,7 +63,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
  UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
 
-	// attemptsOf combines attempts with their own rows, and first successes, which are stored in the delivery's row.
+	// attemptsOf lists the attempts that have a row of their own and the first successes, which are stored in the delivery's row.
 	attemptsOf = `
 SELECT a.event_id::text, a.subscription_id, coalesce(sub.name, ''), a.at AS at, a.generation, a.ok,
        a.code, a.error, a.ms, a.answer

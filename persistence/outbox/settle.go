@@ -22,9 +22,10 @@ const (
 	maxError = 500
 )
 
-// settle records the outcomes of jobs. An outcome counts while its lease is valid. A success always counts, even if the delivery
-// has failed or was canceled in the meantime, because the destination has received it. A delivery that was sent again since is a
-// new generation, which outcomes of older ones don't change. If the event was expunged, its outcomes are ignored.
+// settle records the outcomes of jobs. A failure counts unless the delivery has been leased again, released or ended since. A
+// success always counts, even if the delivery has failed or was canceled in the meantime, because the destination has received
+// it. A delivery that was sent again since is a new generation, which outcomes of older ones don't change. If the event was
+// expunged, its outcomes are ignored.
 //
 // Status is null for deliveries that are retried. leaseDue explains why rows are joined by their ctid. lockSettled has locked
 // them before, so it is the ctid of their newest version: a row that isn't found here would be sent a second time.
@@ -140,7 +141,8 @@ func (s *Store) Settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 	return transitions, postgres.Failure("settle deliveries", err)
 }
 
-// queueFree adds freeFull. Destinations that it misses are checked when the next lease ends.
+// queueFree adds freeFull. A destination that it misses is due again when the first of its deliveries' leases ends: see
+// scheduleNext.
 func (s *Store) queueFree(b *pgx.Batch, outcomes []delivery.Outcome) {
 	b.Queue(freeFull, destinationsOf(outcomes, anyKind)).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() > 0 {
@@ -159,7 +161,7 @@ func (s *Store) settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 	)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	b.Queue(lockChanged, destinationsOf(outcomes, anyKind), destinationsOf(outcomes, mayChange)).
+	b.Queue(lockChanged, destinationsOf(outcomes, anyKind), destinationsOf(outcomes, mayChangeHealthy)).
 		Query(postgres.Collect(&locked, scanLocked))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
@@ -185,8 +187,10 @@ func (s *Store) settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 
 func anyKind(delivery.Outcome) bool { return true }
 
-// mayChange reports whether the outcome may change the destination's row.
-func mayChange(s delivery.Outcome) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
+// mayChangeHealthy reports whether the outcome may change the row of a destination that is fully healthy.
+func mayChangeHealthy(s delivery.Outcome) bool {
+	return s.Kind != delivery.OK && s.Kind != delivery.Final
+}
 
 func destinationsOf(outcomes []delivery.Outcome, which func(delivery.Outcome) bool) []int64 {
 	ids := map[int64]struct{}{}

@@ -13,8 +13,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// lockChanged locks the destinations of a batch that may change: those with failures ($2), and those that aren't fully healthy.
-// All others are neither locked nor written, and can be leased meanwhile.
+// lockChanged locks the destinations of a batch that may change: those with an outcome other than OK or Final ($2), and those
+// that aren't fully healthy. All others are neither locked nor written, and can be leased meanwhile.
 const lockChanged = `
 SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
        s.trouble_since, s.trouble, s.resume_at, s.busy_answers,
@@ -26,8 +26,9 @@ SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.
  ORDER BY s.destination_id
    FOR UPDATE OF s`
 
-// writeChanged writes what outcomes have changed of destinations, and makes those due that have retries, or capacity again. A
-// destination whose breaker opens, or that has asked for a pause, is blocked until it may be tried.
+// writeChanged stores the changes that outcomes made to destinations. It also sets when a destination is due: now if it has
+// capacity again, otherwise at its next retry or probe. A destination whose breaker opens, or that has asked for a pause, is
+// blocked until it may be tried.
 const writeChanged = `
 UPDATE destination_states AS s
    SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
@@ -52,7 +53,8 @@ UPDATE destination_states AS s
              resume_at, busy_answers, needs_probe, probe_after)
  WHERE s.destination_id = n.id`
 
-// nextProbe is not before the time named by the destination, if any: greatest ignores null.
+// nextProbe is when the destination may be probed next: at the stored time or, without one, in 30 s, but not before its
+// Retry-After has passed (greatest ignores null).
 const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interval '30 s'), n.probe_after)`
 
 // applyOutcomes updates the breakers with the outcomes.

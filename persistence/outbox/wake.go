@@ -11,11 +11,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// arm makes destinations due now. It skips those with an open breaker, at their maximum in flight, or out of tokens: their
+// arm makes destinations due now. It skips those with an open breaker, at their max in flight, or at their rate limit: their
 // next_at is when that ends. The rows are locked in the common order.
 //
-// It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. Whichever of the
-// two is second checks again after its commit: this statement here, recheck there.
+// It reads next_at without waiting for a lease in progress, and the lease doesn't see rows inserted meanwhile. So both check
+// after their own commit, and the second one finds the delivery: the process that queued it with arm, the lease with recheck.
 const arm = `
 WITH asleep AS MATERIALIZED (
      SELECT destination_id FROM destination_states
@@ -46,7 +46,7 @@ ON CONFLICT (destination_id) DO UPDATE
    SET next_at = CASE s.held WHEN '' THEN least(s.next_at, excluded.next_at) ELSE s.next_at END,
        low_at = least(s.low_at, excluded.next_at)`
 
-// madeDue holds the destinations for which this process has made deliveries due without waking a dispatcher yet.
+// madeDue holds the destinations for which this process has committed due deliveries. The next Lease makes them due (arm).
 type madeDue struct {
 	mu  sync.Mutex
 	ids map[int64]struct{}
