@@ -62,9 +62,9 @@ test-bench:
 
 .PHONY: test
 test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 10 minutes on 2 cores)"
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about half an hour on 2 cores)"
 	@rm -f bin/test-*
-	@$(MAKE) --no-print-directory -k -j2 test-raced test-unraced; code=$$?; \
+	@$(MAKE) --no-print-directory -k test-unraced test-raced; code=$$?; \
 		echo; echo "the slowest:"; cat bin/test-*-times.json | bin/gotestsum tool slowest --num 10; \
 		for reruns in bin/test-*-reruns.txt; do if [ -s $$reruns ]; then echo; echo "FAILED AT FIRST:"; cat $$reruns; fi; done; \
 		exit $$code
@@ -72,14 +72,14 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
 UNRACED := /e2e(/chaos|/compose|/console|/importer)?$$
 
-# Two runs side by side, as a run of go test has the detector for all packages or for none. Most of the unraced tests wait for
-# processes; the raced ones keep a core busy.
+# Two runs, as a run of go test has the detector for all packages or for none. They don't run side by side: the tests of processes need
+# the time that compiling with the detector takes.
 .PHONY: test-raced test-unraced
 test-raced test-unraced:
 	@all=$$(go list $(PACKAGES)) || exit; packages=$$(grep $(if $(filter %-raced,$@),-v) -E '$(UNRACED)' <<<"$$all") || exit 0; \
 		[ -z "$$packages" ] || bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
-		-- $(if $(filter %-raced,$@),$(RACE) -p 1,-p 2) -shuffle=on -timeout 40m $(TESTFLAGS)
+		-- $(if $(filter %-raced,$@),$(RACE)) -p 2 -shuffle=on -timeout 40m $(TESTFLAGS)
 
 # The inner loop. With -short, tests that need a server skip themselves.
 .PHONY: check
