@@ -45,7 +45,7 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	i.startBuild(t, holdfast, "v1")
 	require.Zero(t, i.pollers(t), "a build that is not current gets nothing")
 	i.section(t, n, "The first build")
-	require.Positive(t, i.pollers(t))
+	eventually(t, time.Minute, "its workers poll", func() error { return atLeast(i.pollers(t), 1) })
 	l := startPacedLoad(n, 150*time.Millisecond)
 	eventually(t, time.Minute, "the first build works", func() error { return atLeast(i.count(t, processedEvents), 10) })
 
