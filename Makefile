@@ -112,9 +112,10 @@ release-check: ## Build the release of the last commit in two new clones and com
 
 .PHONY: package-test
 package-test: bin/temporal ## Install, run, upgrade and remove the Debian package on a new Debian that systemd boots (needs root; skips otherwise)
-	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(CURDIR)/.holdfast/debian $(QUIETLY)
+	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/debian $(QUIETLY)
 
-# It needs root and Debian's docker.io and debootstrap. The engine keeps its images in .holdfast/compose-engine.
+# It needs root and Debian's docker.io and debootstrap. The engine keeps its images in ~/.cache/holdfast: links in
+# them lead nowhere, and tools that walk this folder would fail.
 .PHONY: compose-test
 compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=)
 	go test -count=1 -v -timeout 90m ./e2e/compose -compose -report '$(REPORT)'

@@ -43,7 +43,9 @@ func TestTheComposeFileRuns(t *testing.T) {
 	root, err := stacktest.RepositoryRoot()
 	require.NoError(t, err)
 	r := &report{started: time.Now()}
-	e := startEngine(t, filepath.Join(root, ".holdfast", "compose-engine"))
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	e := startEngine(t, filepath.Join(cache, "holdfast", "compose-engine"))
 	r.engine = e.describe(t)
 	p := newProject(t, root, e)
 	images := &builder{root: root, project: p}
