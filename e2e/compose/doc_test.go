@@ -1,5 +1,5 @@
-// Package compose runs docker-compose.yml on a Docker engine of its own: images, hardening, order of starts, and load with a ledger
-// while containers are killed, the engine is killed, and the release is upgraded. `make compose-test` runs it. The engine has a
-// network namespace of its own without a way out, so this machine's network isn't changed and nothing is downloaded by a
-// container.
+// Package compose runs docker-compose.yml on a Docker engine that it starts: it checks images, hardening and the order of starts, and
+// compares a ledger with what is stored after containers were killed and the release was upgraded under load. `make compose-test`
+// runs it. The engine has its own network namespace, which leads nowhere: this machine's network isn't changed, and no container
+// downloads anything.
 package compose

@@ -28,7 +28,7 @@ func skipWithoutEngine(t *testing.T) {
 		t.Skip("not run without -compose: use make compose-test")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("a Docker engine of its own needs root")
+		t.Skip("starting a Docker engine needs root")
 	}
 	for _, program := range needed {
 		if _, err := exec.LookPath(program); err != nil {

@@ -59,7 +59,7 @@ func (r *report) markdown() string {
 	p("Written by `make compose-test`, don't edit. The test started on %s and took %.0f minutes.\n",
 		r.started.UTC().Format("2 January 2006, 15:04 UTC"), time.Since(r.started).Minutes())
 	p("- Engine: %s", r.engine)
-	p("- Network: a namespace of its own, without a way out")
+	p("- Network: its own namespace, which leads nowhere")
 	p("- Compose: v2 of `tools/compose`")
 	p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
 	p("- Services: all of the file except those of the profile `observe` (Prometheus, Grafana)\n")
@@ -76,7 +76,7 @@ func (r *report) markdown() string {
 	p("- The published images themselves. Their files, users and entry points differ from the stand-ins', above all those of PostgreSQL 17.")
 	p("- Prometheus and Grafana, which didn't run.")
 	p("- A newer engine: Docker's own packages are several versions ahead of Debian's.")
-	p("- Ports that are published beyond loopback, and deliveries to the internet: the engine has no way out.")
+	p("- Ports that are published beyond loopback, and deliveries to the internet: the engine's network leads nowhere.")
 	p("- One-off containers (`migrate`, `temporal-schema`, `temporal-namespace`) end too soon to look at their processes. They have the")
 	p("  same settings as the rest.")
 	p("- A restart of the engine, and stops within the grace periods under load: neither is part of the test yet.")
@@ -118,8 +118,8 @@ func (r *report) writeOutcomes(p func(string, ...any)) {
 
 func (r *report) writeStarts(p func(string, ...any)) {
 	p("## Starts and health checks\n")
-	p("From `docker compose up` until everything was healthy: %.1f s. All %d dependencies of the file were ready before what depends on "+
-		"them started.\n", r.up.Seconds(), r.orders)
+	p("From `docker compose up` until everything was healthy: %.1f s. Each of the file's %d dependencies was ready before the service that "+
+		"needs it started.\n", r.up.Seconds(), r.orders)
 	p("| Started | After |\n|---|--:|")
 	for _, s := range r.starts {
 		p("| %s | %.1f s |", s.service, s.after.Seconds())

@@ -15,7 +15,7 @@ func (s source) debian(version, program, arch, to string) error {
 	at := func(name string) string { return filepath.Join(s.root, "deploy", name) }
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "holdfast", Version: version, Platform: "linux", Arch: arch, MTime: s.time, Section: "net", Priority: "optional",
-		Maintainer: "Holdfast maintainers <maintainers@users.noreply.a-seed-5186ae9e.example>",
+		Maintainer: "Holdfast maintainers <maintainers@holdfast.example>",
 		Description: "Webhook gateway that never loses an acknowledged event\n" +
 			"Every event becomes one Temporal workflow. Needs a Temporal server and PostgreSQL.",
 		Overridables: nfpm.Overridables{
