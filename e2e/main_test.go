@@ -3,22 +3,35 @@ package e2e
 import (
 	"context"
 	"flag"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"holdfast/internal/devstack/program"
 	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/temporalserver"
 	"holdfast/migrations"
 )
 
 // The state shared by the tests. Each test has its own database and, through its provider keys, its own workflow IDs.
 var (
 	cluster  *stacktest.Cluster
-	temporal *stacktest.Temporal
+	temporal temporalServer
 	holdfast string // the binary under test
 	root     string // of the repository
 )
+
+// serverVariable names a directory with a temporal-server and its temporal-sql-tool. The tests then use this server, with its data on
+// the cluster, instead of the dev server.
+const serverVariable = "HOLDFAST_TEMPORAL_SERVER"
+
+// temporalServer is the dev server, or the server of serverVariable.
+type temporalServer interface {
+	Address() string
+	Dir() string // of the files that it writes
+}
 
 // atOnce is the default number of parallel tests; -parallel overrides it. Most wait for processes rather than a core. With six,
 // the shared Temporal is too slow for some of them.
@@ -42,20 +55,50 @@ func TestMain(m *testing.M) {
 		if err = cluster.Template(func(url string) error { return migrations.Up(context.Background(), url) }); err != nil {
 			return err
 		}
-		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{
-			Durable: true,
-			// A run is deleted once its other tasks are recorded as done, which by default is checked every 30 s. A history counts as
-			// long from 4,096 events on, which would take a test minutes.
-			DynamicConfig: map[string]string{
-				"limit.historyCount.suggestContinueAsNew":      "256",
-				"history.transferProcessorUpdateAckInterval":   `"500ms"`,
-				"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
-			},
-		})
+		temporal, err = startTemporal()
 		return err
 	})
 	_ = os.RemoveAll(filepath.Dir(holdfast))
 	os.Exit(code)
+}
+
+// promptly makes deletions and lists of runs follow soon. A run is deleted once its other tasks are recorded as done, which by default is
+// checked every 30 s. A history counts as long from 4,096 events on, which would take a test minutes.
+var promptly = map[string]string{
+	"limit.historyCount.suggestContinueAsNew":      "256",
+	"history.transferProcessorUpdateAckInterval":   `"500ms"`,
+	"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
+}
+
+func startTemporal() (temporalServer, error) {
+	bin := os.Getenv(serverVariable)
+	if bin == "" {
+		return stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true, DynamicConfig: promptly})
+	}
+	dir, err := stacktest.TempDir("temporal-server")
+	if err != nil {
+		return nil, err
+	}
+	stacktest.StopAtExit(func() { _ = os.RemoveAll(dir) })
+	settings, err := os.ReadFile(filepath.Join(root, "deploy", "temporal", "dynamicconfig.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range promptly {
+		settings = fmt.Appendf(settings, "\n%s:\n  - value: %s\n", key, value)
+	}
+	path := filepath.Join(dir, "dynamicconfig.yaml")
+	if err := os.WriteFile(path, settings, 0o600); err != nil {
+		return nil, err
+	}
+	server, err := temporalserver.Start(context.Background(), temporalserver.Options{
+		Bin: bin, Dir: dir, Store: cluster.URL("postgres"), Shards: 16, DynamicConfig: path, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	stacktest.StopAtExit(server.Kill)
+	return server, nil
 }
 
 // build compiles the binary that all tests run. `holdfast dev` looks for the temporal program next to itself.

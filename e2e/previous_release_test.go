@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,22 +19,84 @@ import (
 // previousRelease is the rollback target: a tag or, as long as there is none, the last commit on main before this schema.
 const previousRelease = "8ca09bef6447ca6db84df83c607503f8248d029c"
 
-// buildPrevious compiles the previous release from the repository's history.
+// previousBuild compiles the previous release from the repository's history. It returns "" if the checkout doesn't have that commit.
+var previousBuild = sync.OnceValues(func() (path string, err error) {
+	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
+	if git("cat-file", "-e", previousRelease+"^{commit}").Run() != nil {
+		return "", nil
+	}
+	dir := filepath.Join(filepath.Dir(holdfast), "previous")
+	sources, archive := filepath.Join(dir, "sources"), filepath.Join(dir, "sources.tar")
+	if err := os.MkdirAll(sources, 0o755); err != nil {
+		return "", err
+	}
+	for _, command := range []*exec.Cmd{
+		git("archive", "--output", archive, previousRelease), exec.Command("tar", "-xf", archive, "-C", sources),
+	} {
+		if out, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%s: %w\n%s", command, err, out)
+		}
+	}
+	path = filepath.Join(dir, "holdfast")
+	return path, program.Build(context.Background(), sources, path)
+})
+
+// buildPrevious returns the program of the previous release.
 func buildPrevious(t *testing.T) (path string) {
 	t.Helper()
-	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
-	if err := git("cat-file", "-e", previousRelease+"^{commit}").Run(); err != nil {
+	path, err := previousBuild()
+	require.NoError(t, err)
+	if path == "" {
 		t.Skipf("NOTHING IS KNOWN of the previous release beside this schema: this checkout has no history with %s", previousRelease)
 	}
-	sources := t.TempDir()
-	archive := filepath.Join(t.TempDir(), "sources.tar")
-	out, err := git("archive", "--output", archive, previousRelease).CombinedOutput()
-	require.NoError(t, err, string(out))
-	out, err = exec.Command("tar", "-xf", archive, "-C", sources).CombinedOutput()
-	require.NoError(t, err, string(out))
-	path = filepath.Join(t.TempDir(), "holdfast")
-	require.NoError(t, program.Build(t.Context(), sources, path))
 	return path
+}
+
+// An installation of the previous release is upgraded while an event is being processed:
+//   - its tables are migrated; an event and a dead letter that it has stored are found
+//   - a worker of it is killed in the middle of an event, which a worker of this release completes, once
+//   - the dead letter is redriven by this release, and a new event is processed
+//   - the doctor finds nothing but the durability that the tests' PostgreSQL lacks
+func TestThePreviousReleaseIsUpgraded(t *testing.T) {
+	t.Parallel()
+	previous := buildPrevious(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "homemade.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
+	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t), env: []string{"HOLDFAST_PROVIDERS_DIR=" + dir}}
+	migrate := exec.Command(previous, "migrate")
+	migrate.Env = i.environment()
+	out, err := migrate.CombinedOutput()
+	require.NoError(t, err, string(out))
+	ingress := launchProgram(t, previous, "ingress", i.environment())
+	worker := launchProgram(t, previous, "worker", i.environment())
+	ingress.awaitReady(t)
+	worker.awaitReady(t)
+	require.Equal(t, "accepted", ingress.send(t, someEvent()).state())
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+	died := i.sendPoison(t, ingress)
+	i.awaitStatus(t, died, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+	release := i.lock(t, "entities")
+	open := uniqueID("evt")
+	require.Equal(t, "accepted", ingress.send(t, customerUpdated(open, uniqueID("cus"), "Ada", time.Now())).state())
+	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM events WHERE status = 'persisted'")
+	worker.kill()
+	release()
+	ingress.terminate(t)
+
+	upgraded, err := i.run(t, "migrate")
+	require.NoError(t, err, upgraded)
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
+	n := i.start(t, "serve")
+	i.awaitStatus(t, "stripe:"+open, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	redriven, err := i.run(t, "dlq", "redrive", "--all", "--yes")
+	require.NoError(t, err, redriven)
+	i.awaitStatus(t, died, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Zero(t, i.count(t, openDeadLetters))
+	require.Equal(t, "accepted", n.send(t, someEvent()).state())
+	i.awaitCount(t, time.Minute, 4, processedEvents)
+	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM events"))
+	i.awaitHealthy(t)
 }
 
 // The schema is that of this release, and some or all processes are of the previous one:

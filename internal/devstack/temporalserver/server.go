@@ -218,6 +218,9 @@ func (t *Server) Address() string {
 	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
+// Dir returns the directory of the server's log and its configuration.
+func (t *Server) Dir() string { return t.options.Dir }
+
 // Port returns the frontend's port on 127.0.0.1; it stays the same over restarts.
 func (t *Server) Port() int { return t.options.Port }
 
