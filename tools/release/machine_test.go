@@ -33,7 +33,7 @@ func debianRoot(t *testing.T, dir string) string {
 	out, err := exec.CommandContext(t.Context(), "debootstrap", "--variant=minbase",
 		"--include=systemd,systemd-sysv,dbus,ca-certificates,procps,iproute2,libnss-systemd", "bookworm", root).CombinedOutput()
 	require.NoError(t, err, string(out))
-	policy := filepath.Join(root, "usr/sbin/policy-rc.d")
+	policy := root + "/usr/sbin/policy-rc.d"
 	require.NoError(t, os.WriteFile(policy, []byte("#!/bin/sh\nexit 101\n"), 0o755))
 	out, err = exec.CommandContext(t.Context(), "chroot", root, "apt-get", "install", "--yes", "--no-install-recommends",
 		"postgresql").CombinedOutput()
@@ -66,13 +66,13 @@ func boot(t *testing.T, root string) *machine {
 		_ = command.Process.Signal(syscall.SIGTERM)
 		_ = command.Wait()
 		for _, hierarchy := range []string{"", "systemd", "unified"} {
-			removeGroups(filepath.Join("/sys/fs/cgroup", hierarchy, name))
+			removeGroups("/sys/fs/cgroup/" + hierarchy + "/" + name)
 		}
 	})
 	m := &machine{}
 	require.Eventually(t, func() bool {
 		pid := strconv.Itoa(command.Process.Pid)
-		children, _ := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+		children, _ := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
 		m.leader, _ = strconv.Atoi(strings.TrimSpace(string(children)))
 		if m.leader == 0 {
 			return false
@@ -85,7 +85,7 @@ func boot(t *testing.T, root string) *machine {
 
 // removeGroups removes a control group and those below it, the lowest first.
 func removeGroups(dir string) {
-	below, _ := filepath.Glob(filepath.Join(dir, "*/cgroup.procs"))
+	below, _ := filepath.Glob(filepath.Join(dir, "*", "cgroup.procs"))
 	for _, procs := range below {
 		removeGroups(filepath.Dir(procs))
 	}
@@ -123,7 +123,7 @@ func (m *machine) put(t *testing.T, from, to string, mode os.FileMode) {
 
 func (m *machine) write(t *testing.T, to string, content []byte, mode os.FileMode) {
 	t.Helper()
-	path := filepath.Join("/proc", strconv.Itoa(m.leader), "root", to)
+	path := fmt.Sprintf("/proc/%d/root%s", m.leader, to)
 	require.NoError(t, os.WriteFile(path, content, mode))
 	require.NoError(t, os.Chmod(path, mode))
 }

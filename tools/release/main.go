@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 
 	"holdfast/internal/buildinfo"
 )
@@ -14,17 +15,18 @@ import (
 func main() {
 	root := flag.String("root", "../..", "the checkout to release")
 	out := flag.String("out", "", "the folder to fill; its former content is removed")
+	only := flag.String("platform", "", "build for this platform only, such as linux/amd64")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := release(ctx, *root, *out); err != nil {
+	if err := release(ctx, *root, *out, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-// release builds all artifacts of the checkout at root.
-func release(ctx context.Context, root, out string) error {
+// release builds all artifacts of the checkout at root, for one platform or, if only is "", for all.
+func release(ctx context.Context, root, out, only string) error {
 	if out == "" {
 		return fmt.Errorf("missing --out: name the folder for the artifacts")
 	}
@@ -43,7 +45,11 @@ func release(ctx context.Context, root, out string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	for _, p := range platforms {
+	chosen := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return only != "" && p.String() != only })
+	if len(chosen) == 0 {
+		return fmt.Errorf("invalid --platform %q: use one of %v", only, platforms)
+	}
+	for _, p := range chosen {
 		if err := s.releaseFor(ctx, p, work, out); err != nil {
 			return fmt.Errorf("release for %s: %w", p, err)
 		}
@@ -60,7 +66,7 @@ func (s source) releaseFor(ctx context.Context, p platform, work, out string) er
 		return filepath.Join(out, "holdfast_"+buildinfo.Version+"_"+p.os+"_"+p.arch+ending)
 	}
 	program := filepath.Join(work, p.os+"_"+p.arch, "holdfast")
-	fmt.Printf("building %s (some minutes, unless it is cached) ...\n", p)
+	fmt.Fprintf(os.Stdout, "building %s (some minutes, unless it is cached) ...\n", p)
 	if err := s.build(ctx, p, program); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestThePackageOnADebianMachine(t *testing.T) {
 	first, second := buildPackages(t)
 	m.put(t, first, "/root/"+filepath.Base(first), 0o644)
 	m.put(t, second, "/root/"+filepath.Base(second), 0o644)
-	m.put(t, filepath.Join(root, "bin/temporal"), "/usr/local/bin/temporal", 0o755)
+	m.put(t, filepath.Join(root, "bin", "temporal"), "/usr/local/bin/temporal", 0o755)
 	m.run(t, "systemd-run --quiet --unit temporal /usr/local/bin/temporal server start-dev --headless --ip 127.0.0.1")
 	step("booted, with PostgreSQL and Temporal")
 

@@ -25,7 +25,7 @@ func writeSums(dir string) error {
 		}
 		fmt.Fprintf(&sums, "%s  %s\n", sum, e.Name())
 	}
-	fmt.Print(sums.String())
+	fmt.Fprint(os.Stdout, sums.String())
 	return os.WriteFile(filepath.Join(dir, sumsFile), []byte(sums.String()), 0o644)
 }
 
