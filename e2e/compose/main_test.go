@@ -19,7 +19,8 @@ var (
 )
 
 // needed are the programs that the test can't build.
-var needed = []string{"dockerd", "containerd", "runc", "docker", "debootstrap", "iptables", "ip", "nsenter", "git"}
+var needed = []string{"dockerd", "containerd", "runc", "docker", "debootstrap", "iptables", "ip", "nsenter", "git",
+	"prometheus", "busybox"}
 
 // skipWithoutEngine says why no engine can start on this machine.
 func skipWithoutEngine(t *testing.T) {
@@ -32,7 +33,7 @@ func skipWithoutEngine(t *testing.T) {
 	}
 	for _, program := range needed {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing: apt-get install --no-install-recommends docker.io debootstrap iptables iproute2", program)
+			t.Skipf("%s is missing: apt-get install --no-install-recommends docker.io debootstrap iptables iproute2 prometheus busybox", program)
 		}
 	}
 }
@@ -70,7 +71,12 @@ func TestTheComposeFileRuns(t *testing.T) {
 		{"upgrade", upgrade},
 		{"hardening", checkHardening},
 		{"health checks", checkHealthChecks},
+		{"prometheus", watch},
 		{"kill each container", killEach},
+		{"restart engine", restartEngine},
+		{"kill engine", killEngine},
+		{"stop", stopWithinGrace},
+		{"release image", loadRelease},
 	} {
 		r.step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
 	}

@@ -1,0 +1,35 @@
+package compose
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// loadRelease builds a release of the last commit for this platform, loads its image, and compares what it prints with the program in
+// the archive of the same release.
+func loadRelease(t *testing.T, p *project, r *report) {
+	clone, out, unpacked := filepath.Join(t.TempDir(), "clone"), filepath.Join(t.TempDir(), "dist"), t.TempDir()
+	run(t, "git", "clone", "--quiet", p.root, clone)
+	run(t, "go", "run", "-C", filepath.Join(clone, "tools", "release"), ".", "--out", out, "--platform", "linux/amd64")
+	image := stdout(t, p.engine.docker("load", "--quiet", "--input", only(t, out+"/*_linux_amd64_image.tar")))
+	image = strings.TrimPrefix(image, "Loaded image: ")
+	printed := stdout(t, p.engine.docker("run", "--rm", image, "version"))
+	run(t, "tar", "--extract", "--gzip", "--directory", unpacked, "--file", only(t, out+"/*_linux_amd64.tar.gz"))
+	program := only(t, unpacked+"/holdfast*/holdfast")
+	require.Equal(t, stdout(t, exec.Command(program, "version")), printed)
+	require.Contains(t, printed, stdout(t, exec.Command("git", "-C", p.root, "rev-parse", "HEAD")))
+	r.released, r.printed = image, printed
+}
+
+// only returns the one file that matches a pattern.
+func only(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.Len(t, files, 1, pattern)
+	return files[0]
+}
