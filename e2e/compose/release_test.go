@@ -19,8 +19,7 @@ func loadRelease(t *testing.T, p *project, r *report) {
 	image = strings.TrimPrefix(image, "Loaded image: ")
 	printed := stdout(t, p.engine.docker("run", "--rm", image, "version"))
 	run(t, "tar", "--extract", "--gzip", "--directory", unpacked, "--file", only(t, out+"/*_linux_amd64.tar.gz"))
-	program := only(t, unpacked+"/holdfast*/holdfast")
-	require.Equal(t, stdout(t, exec.Command(program, "version")), printed)
+	require.Equal(t, stdout(t, exec.Command(filepath.Join(unpacked, "holdfast"), "version")), printed)
 	require.Contains(t, printed, stdout(t, exec.Command("git", "-C", p.root, "rev-parse", "HEAD")))
 	r.released, r.printed = image, printed
 }
