@@ -15,8 +15,8 @@ func loadRelease(t *testing.T, p *project, r *report) {
 	clone, out, unpacked := filepath.Join(t.TempDir(), "clone"), filepath.Join(t.TempDir(), "dist"), t.TempDir()
 	run(t, "git", "clone", "--quiet", p.root, clone)
 	run(t, "go", "run", "-C", filepath.Join(clone, "tools", "release"), ".", "--out", out, "--platform", "linux/amd64")
-	image := stdout(t, p.engine.docker("load", "--quiet", "--input", only(t, out+"/*_linux_amd64_image.tar")))
-	image = strings.TrimPrefix(image, "Loaded image: ")
+	loaded := stdout(t, p.engine.docker("load", "--quiet", "--input", only(t, out+"/*_linux_amd64_image.tar")))
+	_, image, _ := strings.Cut(loaded, "Loaded image: ") // after a line about the image of an earlier run, if there is one
 	printed := stdout(t, p.engine.docker("run", "--rm", image, "version"))
 	run(t, "tar", "--extract", "--gzip", "--directory", unpacked, "--file", only(t, out+"/*_linux_amd64.tar.gz"))
 	require.Equal(t, stdout(t, exec.Command(filepath.Join(unpacked, "holdfast"), "version")), printed)

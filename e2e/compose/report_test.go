@@ -75,7 +75,11 @@ func (r *report) markdown() string {
 	p("- Engine: %s", r.engine)
 	p("- Network: its own namespace, which leads nowhere")
 	p("- Compose: v2 of `tools/compose`")
-	p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
+	if len(r.steps) > 0 && r.steps[0].name == "images" {
+		p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
+	} else {
+		p("- Images of Holdfast: those of an earlier run; the test is from %s", r.commit)
+	}
 	p("- Services: all of the file except Grafana\n")
 	p("| Step | Result | Took |\n|---|---|--:|")
 	for _, s := range r.steps {
@@ -165,9 +169,13 @@ func (r *report) writeHardening(p func(string, ...any)) {
 
 func (r *report) writeOthers(p func(string, ...any)) {
 	p("## Prometheus and the release's image\n")
-	p("- Prometheus evaluated %d rules without an error. Its targets: %s.", r.watching.rules, strings.Join(r.watching.targets, ", "))
-	p("- `docker load` of the image that `tools/release` had built gave `%s`. Its `version` printed the same as the program in the release's", r.released)
-	p("  archive: `%s`.", r.printed)
+	if r.watching.rules > 0 {
+		p("- Prometheus evaluated %d rules without an error. Its targets: %s.", r.watching.rules, strings.Join(r.watching.targets, ", "))
+	}
+	if r.released != "" {
+		p("- `docker load` of the image that `tools/release` had built gave `%s`. Its `version` printed the same as the program in the release's", r.released)
+		p("  archive: `%s`.", r.printed)
+	}
 	p("")
 }
 
