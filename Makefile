@@ -69,8 +69,9 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $
 		for reruns in bin/test-*-reruns.txt; do if [ -s $$reruns ]; then echo; echo "FAILED AT FIRST:"; cat $$reruns; fi; done; \
 		exit $$code
 
-# These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
-UNRACED := /e2e(/chaos|/compose|/console|/importer)?$$
+# The detector would find nothing here: the tests of e2e drive programs that are built without it, and the parts of providers have no
+# goroutines and share no state.
+UNRACED := /(e2e(/chaos|/compose|/console|/importer)?|providers/(definition|jq|lint))$$
 
 # Two runs, as a run of go test has the detector for all packages or for none. They don't run side by side: the tests of processes need
 # the time that compiling with the detector takes.

@@ -89,8 +89,7 @@ func TestAnEditKeepsTheCause(t *testing.T) {
 func TestCausesReadNoRows(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`UPDATE dead_letters SET state = 'open', raw_body = decode(repeat('ab', 500), 'hex') WHERE id % 3 <> 0`)
 	db.exec(`VACUUM ANALYZE dead_letters`)
 	require.NoError(t, db.Ping(t.Context()))

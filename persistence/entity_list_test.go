@@ -70,8 +70,7 @@ func TestEntitiesAreListed(t *testing.T) {
 func TestListsOfEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`DELETE FROM entities`)
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at)

@@ -54,9 +54,11 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	for range 2500 {
-		require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
-	}
+	db.exec(`
+INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message,
+       attempts, first_failed_at, last_failed_at, workflow_id, run_id)
+SELECT gen_random_uuid(), 'acme', i, 't', '{}', '', 'upsert', 'rejected', 'bad', '', 1, now(), now(), 'acme:' || i, ''
+  FROM generate_series(1, 2500) AS i`)
 	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 	}))

@@ -44,8 +44,7 @@ var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outb
 // check of a ledger deliberately read everything.
 func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	fill(db)
+	db := openFilled(t)
 	fillRest(db)
 	fillDeliveries(db)
 	tx, err := db.sql.Begin(t.Context())

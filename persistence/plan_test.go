@@ -1,17 +1,22 @@
 package persistence_test
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/internal/devstack/stacktest"
 	"holdfast/persistence"
 )
 
@@ -19,8 +24,7 @@ import (
 func TestStatementsUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at)
 SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
@@ -145,8 +149,7 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	fillLinks(db)
 	db.exec(`ANALYZE`)
 	ctx, ref := t.Context(), thing("1")
@@ -193,8 +196,7 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db) // 5000 snapshots of one entity
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen }) // 5000 snapshots of one entity
 	r, p := receipt(), parsed(patch("1", `{"late":1}`))
 	p.OccurredAt = noon.Add(-25 * time.Hour)
 	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
@@ -212,9 +214,30 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	}
 }
 
-// fill fills tables so that a plan can go wrong.
-func fill(db *database) {
-	db.exec(`
+// openFilled is open with tables so large that a plan can go wrong. They are filled once and copied.
+func openFilled(t *testing.T, change ...func(*persistence.Config)) *database {
+	t.Helper()
+	stacktest.SkipIfShort(t)
+	require.NoError(t, filled())
+	return openURL(t, cluster.Copy(t, "filled"), change...)
+}
+
+var filled = sync.OnceValue(func() error {
+	return cluster.Prepare("filled", func(url string) error {
+		conn, err := pgx.Connect(context.Background(), url)
+		if err != nil {
+			return err
+		}
+		fill(func(statement string, args ...any) {
+			_, failed := conn.Exec(context.Background(), statement, args...)
+			err = errors.Join(err, failed)
+		})
+		return errors.Join(err, conn.Close(context.Background()))
+	})
+})
+
+func fill(exec func(statement string, args ...any)) {
+	exec(`
 INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
        payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id,
        correlation_id)
@@ -223,7 +246,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p
        't' || i % 7, CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}',
        '', now(), false, now(), current_timestamp, 'p' || i % 50 || ':' || i, '', '', ''
   FROM generate_series(1, 20000) AS i`)
-	db.exec(`
+	exec(`
 INSERT INTO dead_letters (event_id, provider, source, key, type, receipt, raw_body, state, step, error_class, error_code,
        error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
 SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END,
@@ -231,31 +254,31 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p
        CASE WHEN i % 100 = 7 THEN 'rejected' ELSE 'failed' END, 'c' || i % 200,
        '', 1, now(), now() - i * interval '1 s', 'p:' || i, '', now(), ''
   FROM generate_series(1, 20000) AS i`)
-	db.exec(`
+	exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}',
        $1::timestamptz - i * interval '1 day'
   FROM generate_series(1, 5000) AS i`, noon)
-	db.exec(`
+	exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
 SELECT provider, kind, external_id, occurred_at, event_id
   FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
-	db.exec(`
+	exec(`
 INSERT INTO audit_log (at, actor, role, action, object, request_id, reason)
 SELECT now() - i * interval '1 min', 'a' || i % 300, '', 'x' || i % 7, 'o' || i, '', '' FROM generate_series(1, 20000) AS i`)
-	db.exec(`
+	exec(`
 INSERT INTO error_log (at, phase, provider, error_class, error_code, error_message, event_id)
 SELECT now() - i * interval '1 s', CASE WHEN i % 100 = 0 THEN 'parse' ELSE 'persist' END,
        CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, 'failed', 'c' || i % 70, '', lpad(to_hex(i), 32, '0')::uuid
   FROM generate_series(1, 20000) AS i`)
-	db.exec(`UPDATE dead_letters SET notified_failures = failures WHERE id % 1000 <> 0`)
-	db.exec(`
+	exec(`UPDATE dead_letters SET notified_failures = failures WHERE id % 1000 <> 0`)
+	exec(`
 INSERT INTO entity_names (provider, kind, name, external_id, rank)
 SELECT 'acme', 'thing', 'n' || i, 'e' || i / 3, 0 FROM generate_series(1, 20000) AS i`)
-	db.exec(`WITH d AS (INSERT INTO destinations (name, settings, version) VALUES ('to', '{}', 1) RETURNING id)
+	exec(`WITH d AS (INSERT INTO destinations (name, settings, version) VALUES ('to', '{}', 1) RETURNING id)
 INSERT INTO subscriptions (name, destination_id, settings, active, version)
 SELECT 'named ' || i, id, '{}', false, 1 FROM d CROSS JOIN generate_series(1, 5000) AS i`)
-	db.exec(`ANALYZE`)
+	exec(`ANALYZE`)
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -266,8 +289,7 @@ func third[S, T any](_ S, _ T, err error) error { return err }
 func TestStepsUseAnIndexForEverything(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
 SELECT 'acme', 'thing', 'e' || i, now(), lpad(to_hex(i), 32, '0')::uuid FROM generate_series(1, 20000) AS i`)

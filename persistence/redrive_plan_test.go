@@ -14,8 +14,7 @@ import (
 func TestRedrivesUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
-	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
-	fill(db)
+	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`UPDATE dead_letters SET next_redrive_at = now() + id * interval '1 s' WHERE state = 'open' AND id % 10 <> 0`)
 	db.exec(`UPDATE dead_letters SET auto_attempts = 3 WHERE id % 100 = 0`)
 	db.exec(`VACUUM ANALYZE dead_letters`)

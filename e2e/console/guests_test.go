@@ -47,7 +47,7 @@ const (
 func TestPagesOfAnotherApplication(t *testing.T) {
 	t.Parallel()
 	holdfast.sent(t, "guest-1", `{"id":"guest-1"}`, "processed")
-	b := newBrowser(t).as(access.RoleViewer)
+	b := newBrowser(t).logIn(access.RoleViewer)
 	b.roams = true
 	guest := servePages(t, strings.TrimPrefix(holdfast.guest, "http://"))
 	require.Equal(t, holdfast.guest, guest)

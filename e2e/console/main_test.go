@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	program := findChromium()
 	if program == "" {
-		fmt.Fprintln(os.Stderr, "no Chromium is on this machine, so the console is not tested: apt-get install chromium")
+		fmt.Fprintln(os.Stderr, "there is no Chromium, so the console is not tested: apt-get install chromium-headless-shell")
 		os.Exit(0)
 	}
 	os.Exit(stacktest.Main(m, func() (err error) {
@@ -42,8 +42,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// findChromium prefers the build without a user interface, which takes less than half of the CPU time.
 func findChromium() string {
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "chrome"} {
+	for _, name := range []string{
+		os.Getenv("CHROMIUM"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome",
+	} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
 			return path
 		}

@@ -21,7 +21,7 @@ func TestSomebodyLogsInAndOut(t *testing.T) {
 	require.Equal(t, 401, b.submit(".login button"))
 	require.Contains(t, b.page(), "none of the tokens")
 
-	b.as(access.RoleViewer)
+	b.logIn(access.RoleViewer)
 	require.Contains(t, b.text(".who"), "the-viewer")
 	b.requireAccessible()
 	b.submit(".who button")

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,17 +101,20 @@ var (
 	by      = oversight.Actor{Name: "cli:ada", Reason: "INC-1"}
 )
 
-// catalogue are the definitions that are built in.
+// builtIn is compiled once and never changed.
+var builtIn = sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load("") })
+
+// catalogue returns the built-in definitions.
 func catalogue(t *testing.T) *providers.Catalogue {
 	t.Helper()
-	c, err := providers.Load("")
+	c, err := builtIn()
 	require.NoError(t, err)
 	return c
 }
 
 // parse reads events of Stripe as a process does.
 func parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	c, err := providers.Load("")
+	c, err := builtIn()
 	if err != nil {
 		return event.Parsed{}, err
 	}

@@ -92,13 +92,27 @@ func (c *Cluster) Template(migrate func(url string) error) error {
 	return nil
 }
 
+// Prepare creates a copy of the template that fill changes, for Copy. fill must close all connections to it before it returns.
+func (c *Cluster) Prepare(name string, fill func(url string) error) error {
+	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
+		return err
+	}
+	return fill(c.URL(name))
+}
+
 // Database creates a database for one test, a copy of the template, and returns its URL. It is dropped when the test ends, even
 // with open connections.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	return c.Copy(t, c.template)
+}
+
+// Copy is like Database, but copies the database with this name, which must have no connections.
+func (c *Cluster) Copy(t testing.TB, of string) string {
+	t.Helper()
 	SkipIfShort(t)
 	name := fmt.Sprintf("test_%d", c.made.Add(1))
-	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
+	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, of)); err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() {

@@ -30,8 +30,10 @@
   document.addEventListener("htmx:sse:before:message", (e) => {
     if (!current.isConnected) e.preventDefault();
   });
-  document.addEventListener("htmx:sse:error", () => { state.textContent = "cut off, trying again"; });
-  document.addEventListener("htmx:sse:after:connection", () => { state.textContent = "following"; });
+  // A stream that was connecting when the page was paused reports afterwards.
+  const show = (text) => { if (current.isConnected) state.textContent = text; };
+  document.addEventListener("htmx:sse:error", () => show("cut off, trying again"));
+  document.addEventListener("htmx:sse:after:connection", () => show("following"));
   live.hidden = false;
 })();
 
