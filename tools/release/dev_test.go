@@ -76,6 +76,8 @@ func TestTheDevArchiveOnADebianWithoutPostgreSQL(t *testing.T) {
 		f.step("an event is processed")
 		require.NoError(t, f.command.Process.Signal(os.Interrupt))
 		require.NoError(t, f.command.Wait(), f)
+		used := f.command.ProcessState.UserTime() + f.command.ProcessState.SystemTime() // with the servers, which have ended
+		f.step("it has ended, after " + used.String() + " of CPU")
 	}
 }
 
