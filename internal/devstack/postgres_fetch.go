@@ -93,13 +93,12 @@ func fetch(ctx context.Context, url, sum, to string) error {
 }
 
 func download(ctx context.Context, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: fetchLimit}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}

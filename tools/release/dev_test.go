@@ -54,7 +54,7 @@ func (f *first) String() string {
 	return f.out.String()
 }
 
-// The archive for trying Holdfast is unpacked into an empty folder of a machine that has neither Go nor PostgreSQL: `holdfast dev`
+// The archive for trying Holdfast is unpacked into an empty folder of a machine without Go and without PostgreSQL. `holdfast dev`
 // downloads PostgreSQL, says so, and processes the event that its screen suggests. The second start downloads nothing.
 func TestTheDevArchiveOnADebianWithoutPostgreSQL(t *testing.T) {
 	skipWithoutMachine(t)
