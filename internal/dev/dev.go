@@ -86,7 +86,7 @@ func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) 
 	group, ctx := errgroup.WithContext(ctx)
 	if !cfg.Database.URL.IsSet() {
 		fmt.Fprintln(out, "starting PostgreSQL …")
-		group.Go(func() (err error) { s.postgres, err = startPostgres(ctx, cfg, s.claimed.Dir); return err })
+		group.Go(func() (err error) { s.postgres, err = startPostgres(ctx, cfg, s.claimed.Dir, out); return err })
 	}
 	if cfg.Temporal.Address == "" {
 		fmt.Fprintln(out, "starting Temporal …")
@@ -95,11 +95,12 @@ func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) 
 	return group.Wait()
 }
 
-func startPostgres(ctx context.Context, cfg config.Config, dir string) (*devstack.Postgres, error) {
+func startPostgres(ctx context.Context, cfg config.Config, dir string, out io.Writer) (*devstack.Postgres, error) {
 	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
 		Dir:      filepath.Join(dir, devstack.PostgresDir),
 		Port:     int(cfg.Dev.PostgresPort),
 		Database: "holdfast",
+		Out:      out,
 	})
 }
 

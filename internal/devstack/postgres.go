@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -32,7 +33,9 @@ type PostgresOptions struct {
 	Database string
 	// Settings are server parameters such as {"fsync": "off"}; they override the dev stack's.
 	Settings map[string]string
-	// Log receives restarts and downloads; nil means slog.Default(). The server's own log is Dir/postgres.log.
+	// Out gets a line before PostgreSQL is downloaded; nil discards it.
+	Out io.Writer
+	// Log receives restarts; nil means slog.Default(). The server's own log is Dir/postgres.log.
 	Log *slog.Logger
 }
 
@@ -79,8 +82,7 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	}
 	opts.Dir, opts.Log = dir, cmp.Or(opts.Log, slog.Default())
 	p := &Postgres{options: opts, data: filepath.Join(dir, "data")}
-	downloads := filepath.Join(filepath.Dir(dir), "postgres-binaries")
-	if p.bin, err = findPostgres(ctx, p.data, downloads, opts.Log); err != nil {
+	if p.bin, err = findPostgres(ctx, p.data, cmp.Or(opts.Out, io.Discard)); err != nil {
 		return nil, err
 	}
 	if p.account, err = child.Unprivileged(p.data, filepath.Join(p.bin, "postgres")); err != nil {

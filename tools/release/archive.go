@@ -74,6 +74,15 @@ func (s source) archive(program, to string) error {
 	return writeTarGz(to, files, s.time)
 }
 
+// devArchive packs a program with the Temporal that `holdfast dev` looks for next to it.
+func (s source) devArchive(program string, server temporal, to string) error {
+	return writeTarGz(to, []file{
+		{name: "holdfast", mode: 0o755, source: program}, {name: "temporal", mode: 0o755, source: server.program},
+		{name: "LICENSE", mode: 0o644, source: filepath.Join(s.root, "LICENSE")},
+		{name: "temporal.LICENSE", mode: 0o644, source: server.license},
+	}, s.time)
+}
+
 // chart packs the committed files of the chart as `helm package` does, which sets the time of the build.
 func (s source) chart(ctx context.Context, to string) error {
 	const dir = "deploy/helm/"

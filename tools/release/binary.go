@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 
 	"holdfast/internal/buildinfo"
 )
@@ -14,12 +16,34 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}
 
-// build compiles the program without anything of this machine: no C, no paths, no flags of the environment. The revision is set
-// here, since Go's own stamp depends on the tags that a clone has.
+// build compiles the program. The revision is set here, since Go's own stamp depends on the tags that a clone has.
 func (s source) build(ctx context.Context, p platform, path string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X holdfast/internal/buildinfo.revision="+s.revision, "-o", path, "./cmd/holdfast")
-	command.Dir = s.root
+	return s.compile(ctx, p, "", "-ldflags", "-s -w -X holdfast/internal/buildinfo.revision="+s.revision,
+		"-o", path, "./cmd/holdfast")
+}
+
+// temporal is the program that `holdfast dev` starts, with its license.
+type temporal struct{ program, license string }
+
+// buildTemporal compiles the program that the Makefile builds as bin/temporal.
+func (s source) buildTemporal(ctx context.Context, p platform, path string) (temporal, error) {
+	const module = "github.com/temporalio/cli"
+	command := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Version}} {{.Module.Dir}}", module+"/cmd/temporal")
+	command.Dir = filepath.Join(s.root, "tools/temporal")
+	out, err := run(command)
+	if err != nil {
+		return temporal{}, err
+	}
+	version, dir, _ := strings.Cut(strings.TrimSpace(out), " ")
+	err = s.compile(ctx, p, "tools/temporal", "-tags", "disable_grpc_modules",
+		"-ldflags", "-s -w -X "+module+"/temporalcli.Version="+strings.TrimPrefix(version, "v"), "-o", path, module+"/cmd/temporal")
+	return temporal{path, filepath.Join(dir, "LICENSE")}, err
+}
+
+// compile builds without anything of this machine: no C, no paths, no flags of the environment.
+func (s source) compile(ctx context.Context, p platform, module string, arguments ...string) error {
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false"}, arguments...)...)
+	command.Dir = filepath.Join(s.root, module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off",
 		"GOOS="+p.os, "GOARCH="+p.arch)
 	_, err := run(command)

@@ -76,12 +76,20 @@ func (s source) releaseFor(ctx context.Context, p platform, work, out string) er
 	if err := s.archive(program, named(".tar.gz")); err != nil {
 		return err
 	}
+	server, err := s.buildTemporal(ctx, p, filepath.Join(filepath.Dir(program), "temporal"))
+	if err != nil {
+		return err
+	}
+	name := "holdfast-dev_" + buildinfo.Version + "_" + p.os + "_" + p.arch + ".tar.gz"
+	if err := s.devArchive(program, server, filepath.Join(out, name)); err != nil {
+		return err
+	}
 	if p.os != "linux" {
 		return nil
 	}
 	if err := s.image(program, p, named("_image.tar")); err != nil {
 		return err
 	}
-	name := "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
+	name = "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
 	return s.debian(buildinfo.Version, program, p.arch, filepath.Join(out, name))
 }
