@@ -107,6 +107,9 @@ func (c *Cluster) Database(t testing.TB) string {
 	return c.URL(name)
 }
 
+// File returns the path of a file of the data directory, from its path there.
+func (c *Cluster) File(path string) string { return filepath.Join(c.dir, "postgres", "data", path) }
+
 func (c *Cluster) exec(sql string) error {
 	ctx, cancel := startContext()
 	defer cancel()
