@@ -57,6 +57,15 @@ func TestAStoredEventGetsNoCopy(t *testing.T) {
 	require.Zero(t, db.copies())
 }
 
+// Neither does one that is a dead letter.
+func TestADeadLetterGetsNoCopy(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, _ := db.letter()
+	require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), r, body, 0))
+	require.Zero(t, db.copies())
+}
+
 // A duplicate leaves no copy behind.
 func TestACopyOfADuplicateGoes(t *testing.T) {
 	t.Parallel()

@@ -50,8 +50,8 @@ var failoverFaults = []scenario{
 		w.promote()
 		w.sleep(outage)
 	}},
-	// The standby is away: no commit ends, and Temporal accepts the events.
-	{id: "F71", name: "standby_lost", replicated: true, accepts: true, fault: func(w *world) {
+	// The standby is away: no commit ends, and only Temporal can accept events.
+	{id: "F71", name: "standby_lost", replicated: true, fault: func(w *world) {
 		w.standby.kill()
 		w.sleep(outage)
 		w.standby.start(w.t)

@@ -9,8 +9,15 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// copyChecked is when the drain first looks at a copy, and how often it does so again. Until then the event should be stored.
-const copyChecked = 5 * time.Minute
+// The drain first looks at a copy after minCopyPause, when its event should be stored, and then less and less often: while no worker
+// runs there may be many copies, and each look costs Temporal a start.
+const (
+	minCopyPause = time.Minute
+	maxCopyPause = time.Hour
+)
+
+// copyPause is the pause before the drain looks at a copy again.
+func copyPause(attempts int) time.Duration { return min(minCopyPause<<min(2*attempts, 10), maxCopyPause) }
 
 // commitBoth makes an event durable in both stores: the loss of either one then loses nothing. It starts the workflow, and commits a
 // copy to the inbox under the event ID of the run. If either fails, so does the commit; the sender's next request finds

@@ -104,17 +104,17 @@ func TestACopyStartsWhatTemporalHasLost(t *testing.T) {
 		d.round(t.Context())
 		require.Empty(t, c.temporal.all(), "it is not due")
 
-		elapse(copyChecked)
+		elapse(copyPause(0))
 		d.round(t.Context())
 		require.Equal(t, started.EventID, c.temporal.all()[started.WorkflowID].ID)
 		require.Equal(t, 1, table.depth(), "it isn't stored yet")
 
-		elapse(copyChecked)
+		elapse(copyPause(1))
 		c.temporal.processing = true
 		d.round(t.Context())
 		require.Equal(t, 1, table.depth(), "it still isn't")
 
-		elapse(copyChecked)
+		elapse(copyPause(2))
 		c.temporal.processing = false
 		d.round(t.Context())
 		require.Zero(t, table.depth())
@@ -133,4 +133,13 @@ func TestBothStoresKeepToTheTimeOfTheRequest(t *testing.T) {
 		require.Empty(t, table.rows)
 		elapse(2 * time.Hour)
 	})
+}
+
+func TestACopyIsLookedAtLessAndLess(t *testing.T) {
+	t.Parallel()
+	for attempts, want := range map[int]time.Duration{
+		0: time.Minute, 1: 4 * time.Minute, 2: 16 * time.Minute, 3: time.Hour, 1000: time.Hour,
+	} {
+		require.Equal(t, want, copyPause(attempts), attempts)
+	}
 }

@@ -20,7 +20,7 @@ import (
 const (
 	// drainPoll is the pause after finding the inbox empty: other processes fill it, too.
 	drainPoll = 2 * time.Second
-	// copiesPoll is the pause between two looks at copies: all but those that outlive copyChecked are removed by others.
+	// copiesPoll is the pause between two looks at copies: almost all are removed when their events are stored.
 	copiesPoll = 30 * time.Second
 	// waitsToBeStored is the last error of a copy whose event Temporal has.
 	waitsToBeStored = "Temporal has it; it isn't stored yet"
@@ -203,7 +203,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 	permit.end(err)
 	switch {
 	case err == nil && row.Lane == event.LaneCopy && (started.State == runs.StateAccepted || started.State == runs.StateProcessing):
-		s.Error, s.Retry = waitsToBeStored, copyChecked
+		s.Error, s.Retry = waitsToBeStored, copyPause(row.Attempts+1)
 		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case err == nil:
 		s.Started = true

@@ -62,7 +62,7 @@ func (b *inbox) spoolLate(
 // copy commits a copy of an event that Temporal has.
 func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
 	_, err := b.breaker.Execute(func() (bool, error) {
-		return safely("copy event "+r.ID, func() (bool, error) { return true, b.spooler.Copy(ctx, r, body, copyChecked) })
+		return safely("copy event "+r.ID, func() (bool, error) { return true, b.spooler.Copy(ctx, r, body, copyPause(0)) })
 	})
 	return err
 }
