@@ -9,22 +9,24 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// The drain first looks at a copy after minCopyPause, when its event should be stored, and then less and less often: while no worker
-// runs there may be many copies, and each look costs Temporal a start.
+// The drain first checks a copy after minCopyPause, when its event should be stored, and then less and less often: while no
+// worker runs there may be many copies, and each check costs Temporal a start.
 const (
 	minCopyPause = time.Minute
 	maxCopyPause = time.Hour
 )
 
-// copyPause is the pause before the drain looks at a copy again.
-func copyPause(attempts int) time.Duration { return min(minCopyPause<<min(2*attempts, 10), maxCopyPause) }
+// copyPause is the pause before the drain checks a copy again.
+func copyPause(attempts int) time.Duration {
+	return min(minCopyPause<<min(2*attempts, 10), maxCopyPause)
+}
 
-// commitBoth makes an event durable in both stores: the loss of either one then loses nothing. It starts the workflow, and commits a
-// copy to the inbox under the event ID of the run. If either fails, so does the commit; the sender's next request finds
+// commitBoth makes an event durable in both stores: the loss of either one then loses nothing. It starts the workflow, and
+// commits a copy to the inbox under the event ID of the run. If either fails, so does the commit; the sender's next request finds
 // what the first one has done.
 //
-// A run that has ended needs no copy: its event is stored, or is a dead letter. An event that Temporal can never accept goes to the
-// overflow lane, where it becomes a dead letter.
+// A run that has ended needs no copy: its event is stored, or is a dead letter. An event that Temporal can never accept goes to
+// the overflow lane, where it becomes a dead letter.
 func (i *Intake) commitBoth(ctx context.Context, a arrival) (runs.Started, error) {
 	a.Receipt.Copied = true
 	select {

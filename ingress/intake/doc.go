@@ -30,6 +30,6 @@
 // # The lanes of the inbox
 //
 // The overflow lane holds events that Temporal couldn't accept: the drain starts one workflow for each, alongside live traffic.
-// Bulk events go to the bulk lane directly: the bulk starter starts workflows that process many events at once. The copy lane holds copies of events that
-// Temporal has, until they are stored.
+// Bulk events go to the bulk lane directly: the bulk starter starts workflows that process many events at once. The copy lane
+// holds copies of events that Temporal has, until they are stored.
 package intake

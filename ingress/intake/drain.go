@@ -20,7 +20,7 @@ import (
 const (
 	// drainPoll is the pause after finding the inbox empty: other processes fill it, too.
 	drainPoll = 2 * time.Second
-	// copiesPoll is the pause between two looks at copies: almost all are removed when their events are stored.
+	// copiesPoll is the pause between two checks of copies: almost all are removed when their events are stored.
 	copiesPoll = 30 * time.Second
 	// waitsToBeStored is the last error of a copy whose event Temporal has.
 	waitsToBeStored = "Temporal has it; it isn't stored yet"
@@ -64,7 +64,7 @@ type Drain struct {
 	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
-	copiesAt  time.Time     // when the copies are looked at next
+	copiesAt  time.Time     // when copies are checked next
 
 	ctx     context.Context //nolint:containedctx // of Run, which Stop ends
 	cancel  context.CancelFunc
