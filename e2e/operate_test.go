@@ -99,7 +99,7 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	i.start(t, "serve")
 	f = i.awaitHealthy(t)
 	for _, check := range []string{
-		"database", "migrations", "connections", "synchronous_commit", "clock of the database", "Temporal",
+		"database", "migrations", "connections", "synchronous_commit", "data checksums", "clock of the database", "Temporal",
 		"search attributes", "schedule holdfast-redrive-due", "schedule holdfast-sweep-runs", "schedule holdfast-purge-expired",
 		"queue events", "queue events-bulk", "queue events-critical", "queue events-dead-letter", "queue events-redrive", "queue operations",
 		"clock of Temporal", "providers",

@@ -67,7 +67,9 @@ const (
 	LaneOverflow Lane = "overflow"
 	// LaneBulk: it is processed in a batch, as its definition requests.
 	LaneBulk Lane = "bulk"
+	// LaneCopy: Temporal has it, too. The copy stays until the event is stored, or is started again if Temporal has lost its run.
+	LaneCopy Lane = "copy"
 )
 
 // Lanes lists all lanes.
-func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk} }
+func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk, LaneCopy} }

@@ -45,6 +45,8 @@ type Receipt struct {
 	Path    map[string]string `json:"path,omitempty"`
 	// Root is the batch envelope without its items; absent if the request was a single event. Viewers don't see it.
 	Root json.RawMessage `json:"root,omitempty"`
+	// Copied means that the inbox has a copy of the event, removed when the event or its dead letter is stored.
+	Copied bool `json:"copied,omitempty"`
 	// RequestID and CorrelationID link the event to the HTTP request and to the sender's trace.
 	RequestID     string `json:"request_id"`
 	CorrelationID string `json:"correlation_id,omitempty"`

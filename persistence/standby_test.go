@@ -12,6 +12,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
+	"holdfast/persistence"
 )
 
 // replicatedDatabase is a database whose commits wait for a standby.
@@ -142,6 +143,37 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 		require.ErrorAs(t, <-ended, &verdict)
 		require.NoError(t, d.standby.Stop())
 	}
+}
+
+// The facts about the server have its standbys, as far as the role may see them.
+func TestFactsHaveTheStandbys(t *testing.T) {
+	t.Parallel()
+	d := openReplicated(t)
+	facts := func(url string) persistence.Facts {
+		store, err := persistence.Open(t.Context(), persistence.Config{URL: url})
+		require.NoError(t, err)
+		defer store.Close()
+		f, err := store.Read.Facts(t.Context())
+		require.NoError(t, err)
+		return f
+	}
+	f := facts(d.url)
+	require.NotEmpty(t, f.StandbyNames)
+	require.Len(t, f.Standbys, 1)
+	require.True(t, f.Standbys[0].IsSynchronous)
+	require.NoError(t, d.primary.RequireNone())
+	require.Eventually(t, func() bool {
+		f = facts(d.url)
+		return f.StandbyNames == "" && len(f.Standbys) == 1 && !f.Standbys[0].IsSynchronous
+	}, time.Minute, 10*time.Millisecond)
+
+	d.exec(`CREATE ROLE plain LOGIN PASSWORD 'plain'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO plain`)
+	u, err := url.Parse(d.url)
+	require.NoError(t, err)
+	u.User = url.UserPassword("plain", "plain")
+	f = facts(u.String())
+	require.False(t, f.SeesStandbys)
+	require.Empty(t, f.Standbys)
 }
 
 // A commit whose wait is cancelled has an unknown outcome. PostgreSQL reports a success, with a warning.

@@ -32,6 +32,8 @@ type (
 	Pooling = postgres.Pooling
 	// Facts describes the database server, not its content.
 	Facts = read.Facts
+	// Standby is a standby of the database server.
+	Standby = read.Standby
 	// InboxWriter commits events to the inbox.
 	InboxWriter = inbox.InboxWriter
 	// ErrorRecorder writes to the error log in the background.

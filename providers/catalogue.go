@@ -132,6 +132,11 @@ func (c *Catalogue) OwnNames() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return c.providers[name].file.Origin == definition.OriginBuiltIn })
 }
 
+// BulkNames returns the names of the providers with events in the bulk lane, sorted.
+func (c *Catalogue) BulkNames() []string {
+	return slices.DeleteFunc(c.Names(), func(name string) bool { return !c.providers[name].written.HasBulk() })
+}
+
 // SecretNames returns the distinct references to secrets in the definitions, sorted.
 func (c *Catalogue) SecretNames() []string {
 	names := map[string]bool{}

@@ -29,6 +29,8 @@ type scenario struct {
 	environ []string
 	// disk, in MiB, gives Holdfast's database its own file system of this size.
 	disk int
+	// replicated gives Holdfast's database a server of its own, with a synchronous standby.
+	replicated bool
 	// code is compiled before the load begins.
 	code *variant
 	// mixed means that workers with different code share runs, which may then disagree with a history.
@@ -37,7 +39,8 @@ type scenario struct {
 	buries bool
 }
 
-var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults)
+var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
+	failoverFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {

@@ -35,6 +35,7 @@ type world struct {
 	name      string // of the database
 	namespace string
 	sql       *postgres // that has the database
+	standby   *postgres // of sql; nil if it has none
 
 	ingresses, workers []*node
 	// How the processes reach their stores.
@@ -78,7 +79,13 @@ func newWorld(t testing.TB, s *scenario) *world {
 	if s.disk != 0 {
 		w.sql = diskOf(t, s.disk)
 	}
+	if s.replicated {
+		w.sql, w.standby = replicatedDatabase(t)
+	}
 	w.makeDatabase()
+	if s.replicated {
+		w.requireSynchronous()
+	}
 	w.makeLinks()
 	w.makeNamespace()
 	w.migrate()
@@ -227,17 +234,12 @@ func (w *world) node(role string, i int, temporal, database *link, environ []str
 			binary = holdfast
 		}
 		c := exec.Command(binary, role)
-		c.Env = append(w.environment(temporal.address(), w.applicationURL(database)),
+		c.Env = append(w.environment(temporal.address(), w.databaseURL(database)),
 			"HOLDFAST_INGRESS_ADDR="+public, "HOLDFAST_OPERATOR_ADDR="+private)
 		c.Env = append(c.Env, n.environ...)
 		return c
 	}}
 	return n
-}
-
-// applicationURL returns the database's URL for the processes.
-func (w *world) applicationURL(l *link) string {
-	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", roleName, rolePassword, l.address(), w.name)
 }
 
 var probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -28,6 +28,11 @@ func (f spoolerFunc) SpoolLate(context.Context, event.Receipt, []byte, bool, tim
 	return f()
 }
 
+func (f spoolerFunc) Copy(context.Context, event.Receipt, []byte, time.Duration) error {
+	_, err := f()
+	return err
+}
+
 // committer is an intake with a fake Temporal.
 type committer struct {
 	*Intake

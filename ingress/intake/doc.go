@@ -25,8 +25,11 @@
 // If both stores are considered down, an occasional request probes both at the same time and waits only briefly. A start that is
 // late while Temporal is considered down counts as stuck: if the inbox is unavailable as well, the request stops waiting for it.
 //
+// With Options.Both an event must be in both stores, one after the other: see commitBoth.
+//
 // # The lanes of the inbox
 //
 // The overflow lane holds events that Temporal couldn't accept: the drain starts one workflow for each, alongside live traffic.
-// Bulk events go to the bulk lane directly: the bulk starter starts workflows that process many events at once.
+// Bulk events go to the bulk lane directly: the bulk starter starts workflows that process many events at once. The copy lane
+// holds copies of events that Temporal has, until they are stored.
 package intake

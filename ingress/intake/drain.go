@@ -20,6 +20,10 @@ import (
 const (
 	// drainPoll is the pause after finding the inbox empty: other processes fill it, too.
 	drainPoll = 2 * time.Second
+	// copiesPoll is the pause between two checks of copies: almost all are removed when their events are stored.
+	copiesPoll = 30 * time.Second
+	// waitsToBeStored is the last error of a copy whose event Temporal has.
+	waitsToBeStored = "Temporal has it; it isn't stored yet"
 	// drainRetry is the pause after a failed poll, or while Temporal is down.
 	drainRetry = 500 * time.Millisecond
 	// rowsPerStart is how many rows are claimed for each permitted start.
@@ -60,6 +64,7 @@ type Drain struct {
 	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
+	copiesAt  time.Time     // when copies are checked next
 
 	ctx     context.Context //nolint:containedctx // of Run, which Stop ends
 	cancel  context.CancelFunc
@@ -73,6 +78,7 @@ func NewDrain(
 	d := &Drain{
 		queue: queue, starter: starter, breaker: breaker, startTimeout: startTimeout, drained: newDrainedCounter(),
 		conflicts: conflicts{store},
+		copiesAt:  time.Now().Add(copiesPoll),
 		stopped:   make(chan struct{}),
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -136,7 +142,12 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 		claim = 1
 	}
 	d.waited = 0
-	n, err := d.drainPage(ctx, claim, capacity)
+	n, err := d.drainPage(ctx, event.LaneOverflow, claim, capacity)
+	if err == nil && n < claim && !time.Now().Before(d.copiesAt) {
+		if n, err = d.drainPage(ctx, event.LaneCopy, claim, capacity); n < claim {
+			d.copiesAt = time.Now().Add(copiesPoll)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return drainRetry
@@ -150,11 +161,13 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	}
 }
 
-func (d *Drain) drainPage(ctx context.Context, claim, capacity int) (int, error) {
+func (d *Drain) drainPage(ctx context.Context, lane event.Lane, claim, capacity int) (int, error) {
 	return safely("drain the inbox", func() (int, error) {
-		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+		return d.queue.DrainInbox(ctx, lane, claim,
 			func(ctx context.Context, rows []event.Waiting) []event.StartOutcome {
-				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+				if lane == event.LaneOverflow {
+					d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+				}
 				return d.settle(ctx, rows, capacity)
 			})
 	})
@@ -189,6 +202,9 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 	})
 	permit.end(err)
 	switch {
+	case err == nil && row.Lane == event.LaneCopy && (started.State == runs.StateAccepted || started.State == runs.StateProcessing):
+		s.Error, s.Retry = waitsToBeStored, copyPause(row.Attempts+1)
+		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case err == nil:
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)

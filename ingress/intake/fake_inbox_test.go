@@ -23,6 +23,8 @@ type fakeInbox struct {
 	buried map[string]event.Failure
 	// gone is called for each row that delays because it was started.
 	gone func(event.Waiting)
+	// refuse is the error of Copy.
+	refuse error
 	// statements counts the removals of late confirmed events.
 	statements int
 }
@@ -41,6 +43,14 @@ func (f *fakeInbox) SpoolLate(
 	return f.keep(event.Waiting{
 		Lane: event.LaneOverflow, Receipt: r, Body: body, RejectRedelivery: rejectRedelivery, DueAt: time.Now().Add(delay),
 	})
+}
+
+func (f *fakeInbox) Copy(_ context.Context, r event.Receipt, body []byte, delay time.Duration) error {
+	if f.refuse != nil {
+		return f.refuse
+	}
+	_, err := f.keep(event.Waiting{Lane: event.LaneCopy, Receipt: r, Body: body, DueAt: time.Now().Add(delay)})
+	return err
 }
 
 func (f *fakeInbox) keep(row event.Waiting) (bool, error) {

@@ -13,6 +13,8 @@ import (
 type fakeStarter struct {
 	mu      sync.Mutex
 	started map[string]event.Receipt
+	// processing makes earlier runs open ones; otherwise they have ended.
+	processing bool
 	// before runs before each start; its error is the start's.
 	before func(event.Receipt) error
 	// during gets the context of each start.
@@ -34,7 +36,12 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, _ []byte, _ bo
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if earlier, ok := f.started[r.WorkflowID()]; ok {
+	if earlier, ok := f.started[r.WorkflowID()]; ok && f.processing {
+		return runs.Started{
+			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: runs.StateProcessing, Fingerprint: earlier.Fingerprint,
+			Conflict: r.ConflictWith(earlier.ID, earlier.Fingerprint),
+		}, nil
+	} else if ok {
 		return runs.Started{
 			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: runs.StateProcessed, Outcome: event.OutcomeProcessed,
 			Fingerprint: earlier.Fingerprint, Conflict: r.ConflictWith(earlier.ID, earlier.Fingerprint),

@@ -18,6 +18,9 @@ type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (stored bool, err error)
 	// SpoolLate commits an event whose start is in flight to the overflow lane. The drain skips it for delay.
 	SpoolLate(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
+	// Copy commits a copy of an event that Temporal has, unless it is stored already. The drain looks at it after delay. An
+	// *event.ConflictError means that another event with the same workflow ID is in the inbox.
+	Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error
 }
 
 // inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
@@ -54,6 +57,14 @@ func (b *inbox) spoolLate(
 	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
 ) (runs.Started, error) {
 	return b.guard(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, rejectRedelivery, delay) })
+}
+
+// copy commits a copy of an event that Temporal has.
+func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
+	_, err := b.breaker.Execute(func() (bool, error) {
+		return safely("copy event "+r.ID, func() (bool, error) { return true, b.spooler.Copy(ctx, r, body, copyPause(0)) })
+	})
+	return err
 }
 
 // guard calls spool through the breaker. Duplicates and conflicts aren't errors.

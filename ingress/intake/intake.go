@@ -30,6 +30,9 @@ type Options struct {
 	Breaker *Breaker
 	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
 	BulkStarter *BulkStarter
+	// Both makes an event durable in Temporal and in the inbox, not in whichever confirms first. It needs an inbox, and no event may
+	// be a bulk event.
+	Both bool
 	// CommitTimeout bounds the commit of a request's events. StartTimeout bounds one start. Events that Temporal hasn't confirmed
 	// within AckBudget go to the inbox as well.
 	CommitTimeout time.Duration
@@ -166,6 +169,9 @@ func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, err
 		return safely("commit event of workflow "+id, func() (runs.Started, error) {
 			if a.Bulk && i.inbox.isConfigured() {
 				return i.commitBulk(ctx, a)
+			}
+			if i.Both {
+				return i.commitBoth(ctx, a)
 			}
 			return i.commit(ctx, a)
 		})

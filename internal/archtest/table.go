@@ -190,7 +190,7 @@ var Table = []Rule{
 		Never:     neverStore},
 	{Package: "persistence/postgres", Why: "connections and error classes don't depend on tables",
 		Ours:      list("event"),
-		Libraries: list("github.com/jackc/pgx/v5 github.com/jackc/puddle/v2"),
+		Libraries: list("github.com/jackc/pgx/v5 github.com/jackc/puddle/v2 golang.org/x/sys/unix"),
 		Never:     neverInSQL},
 	{Package: "persistence/audit",
 		Why:       "an audit entry is written in the transaction of the change that it records, and is independent of its content",

@@ -40,6 +40,10 @@ type Ingress struct {
 	// AckBudget is how long a response waits for Temporal. If Temporal hasn't confirmed the start by then, the event is committed
 	// to the inbox and acknowledged. Must be shorter than the start timeout.
 	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
+	// Ack is what a 2xx needs: "either", the event is in Temporal or in PostgreSQL; "stored", it is in both, so that the loss of
+	// either one loses nothing. With "stored" a request is refused with 503 while one of them is down, and no definition may have
+	// the bulk lane.
+	Ack Ack `env:"HOLDFAST_INGRESS_ACK" envDefault:"either"`
 	// MaxStarts is the max number of concurrent workflow starts per process. Further events go to the inbox. The inbox drains with
 	// up to half of these starts if live events don't need them, and with a quarter in any case once events have waited for long.
 	MaxStarts int `env:"HOLDFAST_INGRESS_MAX_STARTS" envDefault:"32"`

@@ -62,6 +62,28 @@ func (p *Port) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Ack is what a 2xx to a sender needs.
+type Ack string
+
+// The values of Ack.
+const (
+	// AckEither: the event is in Temporal or in the inbox.
+	AckEither Ack = "either"
+	// AckStored: it is in both stores.
+	AckStored Ack = "stored"
+)
+
+// UnmarshalText accepts "either" or "stored".
+func (a *Ack) UnmarshalText(text []byte) error {
+	switch v := Ack(text); v {
+	case AckEither, AckStored:
+		*a = v
+		return nil
+	default:
+		return errors.New("is neither either nor stored")
+	}
+}
+
 // LogFormat is the format of log lines.
 type LogFormat string
 

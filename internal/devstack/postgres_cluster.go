@@ -50,7 +50,7 @@ func (p *Postgres) initCluster(ctx context.Context, dir string) error {
 	}
 	// Passwords, because on a shared machine anyone can reach a child.Loopback port, and a superuser can run programs.
 	args := []string{"-D", dir, "--username=" + postgresUser, "--pwfile=" + passwordFile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--data-checksums"}
 	if p.options.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}

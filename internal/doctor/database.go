@@ -3,8 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"holdfast/event"
@@ -78,7 +76,7 @@ func (d *doctor) examineFacts(ctx context.Context, isMigrated bool) (f persisten
 	end := time.Now()
 	d.examineServer(ctx, f)
 	d.examinePooling(ctx, f)
-	d.examineSettings(f.Settings)
+	d.examineDurability(f)
 	d.examineClock("clock of the database", f.Now, begin, end)
 	return f, true
 }
@@ -126,15 +124,6 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/pgbouncer.md")
 	default:
 		d.found("pooler", resultOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
-	}
-}
-
-// examineSettings checks what a 2xx relies on: PostgreSQL's commits must be on disk.
-func (d *doctor) examineSettings(settings map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		value := settings[name]
-		d.found(name, either(value != "off", resultFail), value,
-			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
 	}
 }
 

@@ -49,3 +49,46 @@ func TestUntoldFailures(t *testing.T) {
 		require.Equal(t, c.want, d.findings[0].Result, name)
 	}
 }
+
+// What a 2xx relies on: commits that are on disk, on the standby if one is named, and intact.
+func TestDurability(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_760_000_000, 0)
+	longAgo := now.AddDate(0, -1, 0)
+	streaming := []persistence.Standby{{Name: "a", Behind: 5 << 20}, {Name: "b", Behind: 1}}
+	synchronous := []persistence.Standby{{Name: "a"}, {Name: "b", IsSynchronous: true}}
+	for name, c := range map[string]struct {
+		facts  persistence.Facts
+		commit string
+		check  string
+		want   Result
+	}{
+		"on one machine":                  {persistence.Facts{}, "on", "synchronous_commit", resultOK},
+		"not on disk":                     {persistence.Facts{}, "off", "synchronous_commit", resultFail},
+		"on disk, no standby is named":    {persistence.Facts{}, "local", "synchronous_commit", resultOK},
+		"not on the standby":              {persistence.Facts{StandbyNames: "a"}, "local", "synchronous_commit", resultFail},
+		"no damage":                       {persistence.Facts{}, "on", "data checksums", resultOK},
+		"damage now":                      {persistence.Facts{DamagedPages: 1, DamagedAt: &now}, "on", "data checksums", resultFail},
+		"damage long ago":                 {persistence.Facts{DamagedPages: 1, DamagedAt: &longAgo}, "on", "data checksums", resultWarn},
+		"no standby":                      {persistence.Facts{SeesStandbys: true}, "on", "standbys", ""},
+		"a synchronous standby":           {persistence.Facts{StandbyNames: "b", Standbys: synchronous, SeesStandbys: true}, "on", "standbys", resultOK},
+		"asynchronous standbys":           {persistence.Facts{Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultWarn},
+		"the synchronous standby is away": {persistence.Facts{StandbyNames: "c", Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultFail},
+		"nobody may look at the standbys": {persistence.Facts{StandbyNames: "b"}, "on", "standbys", resultWarn},
+	} {
+		d := &doctor{}
+		c.facts.Now = now
+		c.facts.Settings = map[string]string{
+			"fsync": "on", "full_page_writes": "on", "data_checksums": "on", "synchronous_commit": c.commit,
+		}
+		d.examineDurability(c.facts)
+		var result Result
+		for _, f := range d.findings {
+			if f.Check == c.check {
+				result = f.Result
+				require.Equal(t, f.Result == resultOK, f.Advice == "", name)
+			}
+		}
+		require.Equal(t, c.want, result, name)
+	}
+}

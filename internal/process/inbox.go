@@ -2,11 +2,13 @@ package process
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/ingress/intake"
+	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/workflows/runs"
 )
@@ -14,6 +16,9 @@ import (
 // openInbox opens the inbox if a database is configured, which is optional for an ingress.
 func (p *process) openInbox(ctx context.Context) error {
 	if !p.cfg.Database.URL.IsSet() {
+		if p.roles.has(RoleIngress) && p.cfg.Ingress.Ack == config.AckStored {
+			return errors.New("HOLDFAST_INGRESS_ACK is stored, but no database is configured: set DATABASE_URL")
+		}
 		return nil
 	}
 	cfg := p.cfg
@@ -28,7 +33,7 @@ func (p *process) openInbox(ctx context.Context) error {
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
 
-// countInbox always has both lanes, so that a gauge falls to 0 instead of vanishing.
+// countInbox always has all lanes, so that a gauge falls to 0 instead of vanishing.
 func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age map[string]time.Duration, err error) {
 	depths, err := p.inboxDepth.Read(ctx)
 	if err != nil {
@@ -36,7 +41,7 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 	}
 	now := time.Now()
 	depth, age = map[string]int64{}, map[string]time.Duration{}
-	for _, lane := range []event.Lane{event.LaneOverflow, event.LaneBulk} {
+	for _, lane := range event.Lanes() {
 		depth[string(lane)], age[string(lane)] = depths[lane].Depth, depths[lane].Age(now)
 	}
 	return depth, age, nil

@@ -8,6 +8,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/ingress/intake"
+	"holdfast/internal/config"
 	"holdfast/workflows/runs"
 )
 
@@ -24,6 +25,7 @@ func (p *process) startIngress(ctx context.Context) error {
 	var rates ingress.RateStore
 	if p.inbox != nil {
 		options.Inbox, options.Remover = p.inbox.Inbox.NewInboxWriter(), p.inbox.Inbox
+		options.Both = cfg.Ack == config.AckStored
 		options.Conflicts, rates = p.inbox.Writer, p.inbox.Rates
 	}
 	p.catalogue.SetCertificates(webhook.NewCertificates().Key)

@@ -3,9 +3,11 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,9 +37,19 @@ func (p *process) loadDefinitions() (err error) {
 func (p *process) acceptDefinitions(c *providers.Catalogue) error {
 	err := p.cfg.CheckSecrets(c.SecretNames()...)
 	if p.roles.has(RoleIngress) {
-		err = errors.Join(err, p.cfg.CheckHandlers(c.HandlerNames()...))
+		err = errors.Join(err, p.cfg.CheckHandlers(c.HandlerNames()...), p.checkLanes(c))
 	}
 	return err
+}
+
+// checkLanes refuses the bulk lane if each event must be in both stores: its events are in the inbox alone.
+func (p *process) checkLanes(c *providers.Catalogue) error {
+	bulk := c.BulkNames()
+	if p.cfg.Ingress.Ack != config.AckStored || len(bulk) == 0 {
+		return nil
+	}
+	return fmt.Errorf("HOLDFAST_INGRESS_ACK is stored, but %s sends events to the bulk lane, which only the database has: "+
+		"remove `lane: bulk` from its definition, or set HOLDFAST_INGRESS_ACK=either", strings.Join(bulk, ", "))
 }
 
 // reloadOnHangup reloads the definitions at every SIGHUP. If one is invalid, the current ones stay. It begins before the process

@@ -61,6 +61,9 @@ func inboxWait(w event.Waiting) *Wait {
 	if w.Lane == event.LaneBulk {
 		reason = "in the inbox, waiting for a batch"
 	}
+	if w.Lane == event.LaneCopy {
+		reason = "in Temporal, waiting for a worker; the inbox has a copy"
+	}
 	return &Wait{
 		reason, "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers",
 	}

@@ -118,5 +118,6 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()))
 	b.Queue(markDead, r.ID, runID)
 	writer.QueueContents(b, r)
+	writer.QueueRemovalOfCopies(b, r)
 	return nil
 }

@@ -40,7 +40,7 @@ func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
 }
 
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
-// harm in a log.
+// harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until then.
 func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {
 	columns := []any{
 		postgres.Column(entries, func(e oversight.ErrorEntry) time.Time { return e.At }),
@@ -54,7 +54,7 @@ func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) e
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return e.EventID }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) int64 { return max(e.Count, 1) }),
 		postgres.Column(entries, func(e oversight.ErrorEntry) string { return metaColumn(e.Meta) }),
-		postgres.Column(entries, func(e oversight.ErrorEntry) bool { return e.Alert }),
+		postgres.Column(entries, func(e oversight.ErrorEntry) bool { return e.Alert || postgres.IsDamageCode(e.Code) }),
 	}
 	if len(entries) == 0 {
 		return nil

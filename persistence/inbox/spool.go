@@ -37,6 +37,9 @@ INSERT INTO inbox (
 SELECT w, e, l, p, r, b, j, t, now() + delay, d, nullif(f, '')
   FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
               $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, delay, d, f)
+ WHERE l <> 'copy' OR NOT (
+       EXISTS (SELECT FROM events WHERE id = e) OR
+       EXISTS (SELECT FROM dead_letters WHERE event_id = e AND subscription_id = 0))
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`
 
@@ -127,6 +130,18 @@ func (w *InboxWriter) SpoolLate(
 	return w.spool(ctx, row)
 }
 
+// Copy commits a copy of an event that Temporal has. The drain looks at it after delay. It does nothing if the event is stored or a
+// dead letter, or its workflow is in the inbox; an *event.ConflictError means that another event is there.
+func (w *InboxWriter) Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error {
+	row, err := newInboxRow(event.LaneCopy, r, body, false)
+	if err != nil {
+		return postgres.Failure("copy event "+postgres.Clean(r.ID), err)
+	}
+	row.delay = delay
+	_, err = w.spool(ctx, row)
+	return err
+}
+
 func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, err error) {
 	group, err := w.add(row)
 	if err != nil {
@@ -166,7 +181,7 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, rejectRedelivery
 	if start := r.WindowStart(); !start.IsZero() {
 		row.dedupeFrom = pgtype.Timestamptz{Valid: true, Time: start}
 	}
-	if lane != event.LaneOverflow && lane != event.LaneBulk {
+	if !slices.Contains(event.Lanes(), lane) {
 		return nil, event.Rejectf("unknown_lane", "there is no lane %q", postgres.Clean(string(lane)))
 	}
 	if row.id.Scan(r.ID) != nil || !row.id.Valid {

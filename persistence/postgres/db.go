@@ -86,6 +86,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	pc.ConnConfig.Tracer = cfg.Tracer
 	pc.ConnConfig.OnNotice = noteWarning
+	pc.ConnConfig.DialFunc = newDialer().DialContext
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		if !pooled && !strings.Contains(cfg.URL, execModeNamed) {
 			if err := refusePooler(ctx, c); err != nil {

@@ -17,7 +17,7 @@ func classOf(pg *pgconn.PgError) event.Class {
 		return event.ClassFailed
 	}
 	switch pg.Code[:2] {
-	case "08", "53", "58": // connection, resources (disk, memory, connections), system (I/O)
+	case "08", "53", "58", "XX": // connection, resources (disk, memory, connections), system (I/O), internal and damaged data
 		return event.ClassTransient
 	case "22", "23", "54": // data, constraints, limits: this event would fail again
 		return event.ClassRejected
@@ -42,7 +42,6 @@ var transientStates = map[string]bool{
 	"57P02": true,
 	"57P03": true,
 	"57P05": true, // idle session timeout
-	"XX000": true,
 }
 
 // IsLockFailure reports whether another transaction holds a needed lock (lock_timeout, statement_timeout, deadlock).
@@ -59,6 +58,20 @@ func IsOutOfLocks(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "53200"
 }
+
+// IsDamage reports whether PostgreSQL found damaged data: a page that fails its checksum, or an index that contradicts its table.
+func IsDamage(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && IsDamageCode(conditionOf(pg.Code))
+}
+
+// IsDamageCode reports whether an error's code is one of IsDamage's.
+func IsDamageCode(code string) bool { return code == codeDataCorrupted || code == codeIndexCorrupted }
+
+const (
+	codeDataCorrupted  = "data_corrupted"
+	codeIndexCorrupted = "index_corrupted"
+)
 
 // IsLostRace reports whether another transaction inserted an entity after this one had looked for it.
 func IsLostRace(pg *pgconn.PgError) bool {
@@ -121,4 +134,6 @@ var conditions = map[string]string{
 	"57P03": "cannot_connect_now",
 	"58030": "io_error",
 	"XX000": "internal_error",
+	"XX001": codeDataCorrupted,
+	"XX002": codeIndexCorrupted,
 }

@@ -292,11 +292,11 @@ func isRace(err error) bool {
 	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && postgres.IsLostRace(pg)
 }
 
-// isOfOne reports whether one of several events may have caused the transaction's error: by its own fault, or by a lock or row of
-// another transaction. All other errors are database failures, which affect all events.
+// isOfOne reports whether one of several events may have caused the transaction's error: by its own fault, by a lock or row of
+// another transaction, or because it needs a damaged page. All other errors are database failures, which affect all events.
 func isOfOne(err error) bool {
 	return err != nil &&
-		(postgres.IsLockFailure(err) || postgres.IsOutOfLocks(err) || isRace(err) ||
+		(postgres.IsLockFailure(err) || postgres.IsOutOfLocks(err) || postgres.IsDamage(err) || isRace(err) ||
 			event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
 }
 

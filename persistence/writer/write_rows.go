@@ -104,11 +104,32 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	if len(rescued) > 0 {
 		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID))
 	}
+	QueueRemovalOfCopies(b, postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })...)
 	t.queueContentRows(b)
 	for _, w := range ws {
 		if w.Conflict != nil {
 			queueConflict(b, *w.Conflict)
 		}
+	}
+}
+
+// removeCopies leaves the copies that a drain has locked: it removes them itself.
+const removeCopies = `
+DELETE FROM inbox WHERE (workflow_id, dedupe_from) IN (
+    SELECT workflow_id, dedupe_from FROM inbox
+     WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) AND lane = 'copy'
+       FOR UPDATE SKIP LOCKED)`
+
+// QueueRemovalOfCopies removes the copies of events that are stored, or dead letters, with the transaction.
+func QueueRemovalOfCopies(b *pgx.Batch, receipts ...event.Receipt) {
+	var workflowIDs, ids []string
+	for _, r := range receipts {
+		if r.Copied {
+			workflowIDs, ids = append(workflowIDs, postgres.Clean(r.WorkflowID())), append(ids, r.ID)
+		}
+	}
+	if len(ids) > 0 {
+		b.Queue(removeCopies, workflowIDs, ids)
 	}
 }
 

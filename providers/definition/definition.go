@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"slices"
+
 	"holdfast/event"
 )
 
@@ -287,3 +289,9 @@ const (
 	// OriginOwn: a user's file with a name of its own.
 	OriginOwn Origin = "own"
 )
+
+// HasBulk reports whether some or all events go to the bulk lane.
+func (d *Definition) HasBulk() bool {
+	return Lane(d.Lane) == LaneBulk ||
+		slices.ContainsFunc(d.Overrides, func(o Override) bool { return Lane(o.Lane) == LaneBulk })
+}

@@ -121,6 +121,9 @@ func (c *Cluster) Copy(t testing.TB, of string) string {
 	return c.URL(name)
 }
 
+// File returns the path of a file of the data directory, from its path there.
+func (c *Cluster) File(path string) string { return filepath.Join(c.dir, "postgres", "data", path) }
+
 func (c *Cluster) exec(sql string) error {
 	ctx, cancel := startContext()
 	defer cancel()

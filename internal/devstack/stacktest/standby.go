@@ -32,7 +32,11 @@ func (c *Cluster) NewStandby(t testing.TB) *Standby {
 	}
 	s := &Standby{dir: dir}
 	t.Cleanup(s.remove)
-	if err := s.copy(t.Context(), c); err != nil {
+	s.port, err = child.FreePort()
+	if err == nil {
+		err = CopyPrimary(t.Context(), c.server, filepath.Join(c.dir, "postgres"), filepath.Join(s.dir, "postgres"), s.name())
+	}
+	if err != nil {
 		t.Fatalf("copy the cluster for a standby: %v", err)
 	}
 	if err := s.Start(); err != nil {
@@ -41,35 +45,32 @@ func (c *Cluster) NewStandby(t testing.TB) *Standby {
 	return s
 }
 
-// copy makes the data directory of a standby: a copy of the primary's, with its roles and the position to stream from.
-func (s *Standby) copy(ctx context.Context, c *Cluster) (err error) {
-	if s.port, err = child.FreePort(); err != nil {
-		return err
-	}
-	own := filepath.Join(s.dir, "postgres")
-	data := filepath.Join(own, "data")
-	if err := os.MkdirAll(own, child.PassableDir); err != nil {
+// CopyPrimary makes the directory of a standby that devstack.StartPostgres then starts: a copy of the primary's data, with its
+// roles and the position to stream from. name is the standby's in synchronous_standby_names.
+func CopyPrimary(ctx context.Context, primary *devstack.Postgres, primaryDir, dir, name string) error {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(dir, child.PassableDir); err != nil {
 		return err
 	}
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return err
 	}
-	primary, err := url.Parse(c.URL(""))
+	url, err := url.Parse(primary.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	password, _ := primary.User.Password()
-	if err := os.WriteFile(filepath.Join(own, "password"), []byte(password), 0o600); err != nil {
+	password, _ := url.User.Password()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(password), 0o600); err != nil {
 		return err
 	}
 	var owner syscall.Stat_t
-	if err := syscall.Stat(filepath.Join(c.dir, "postgres", "data"), &owner); err != nil {
+	if err := syscall.Stat(filepath.Join(primaryDir, "data"), &owner); err != nil {
 		return err
 	}
 	if err := os.Chown(data, int(owner.Uid), int(owner.Gid)); err != nil {
 		return err
 	}
-	program := c.server.Program(ctx, "pg_basebackup", "-D", data, "-d", c.URL("postgres")+"&application_name="+s.name(),
+	program := primary.Program(ctx, "pg_basebackup", "-D", data, "-d", url.String()+"&application_name="+name,
 		"--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync")
 	defer child.CloseLog(program)
 	return program.Run()

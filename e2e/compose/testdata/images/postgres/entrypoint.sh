@@ -5,7 +5,7 @@ set -eu
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
 	password=$(mktemp)
 	echo "$POSTGRES_PASSWORD" >"$password"
-	initdb --username=postgres --pwfile="$password" --auth-local=trust --auth-host=scram-sha-256
+	initdb --username=postgres --pwfile="$password" --auth-local=trust --auth-host=scram-sha-256 ${POSTGRES_INITDB_ARGS-}
 	rm "$password"
 	echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
 	pg_ctl start --wait --options="-c listen_addresses='' -c unix_socket_directories=/run/postgresql"
