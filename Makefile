@@ -118,12 +118,12 @@ release-check: ## Build the release of the last commit in two new clones and com
 package-test: bin/temporal ## Install, run, upgrade and remove the Debian package on a new Debian that systemd boots (needs root; skips otherwise)
 	go test -C tools/release -count=1 -v -timeout 30m -run '^TestThePackage' . -machine $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/debian $(QUIETLY)
 
-# STEPS is a regular expression, such as 'images|start|kill_engine'. Every run needs `start`.
-STEPS ?=
-
 .PHONY: archive-test
 archive-test: bin/temporal ## Run the archive for trying Holdfast on a Debian that has neither Go nor PostgreSQL (needs root; skips otherwise)
 	go test -C tools/release -count=1 -v -timeout 30m -run '^TestTheDevArchive' . -machine $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/debian $(QUIETLY)
+
+# STEPS is a regular expression, such as 'images|start|kill_engine'. Every run needs `start`.
+STEPS ?=
 
 # It needs root and Debian's docker.io and debootstrap. The engine keeps its images in ~/.cache/holdfast: links in
 # them lead nowhere, and tools that walk this folder would fail.

@@ -23,7 +23,7 @@ func (d *database) copies() int {
 	return value[int](d, `SELECT count(*) FROM inbox WHERE lane = 'copy'`)
 }
 
-// Whoever stores an event, or its dead letter, removes its copy in the same transaction. Copies of other events stay.
+// The transaction that stores an event, or its dead letter, removes its copy. Copies of other events stay.
 func TestACopyGoesWhenItsEventIsStored(t *testing.T) {
 	t.Parallel()
 	db := open(t)
