@@ -40,7 +40,8 @@ func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
 }
 
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
-// harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until then.
+// harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until
+// then.
 func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {
 	columns := []any{
 		postgres.Column(entries, func(e oversight.ErrorEntry) time.Time { return e.At }),

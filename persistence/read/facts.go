@@ -67,7 +67,8 @@ SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsyn
 	// selectStandbys leaves out the senders of base backups and logical replication.
 	selectStandbys = `
 SELECT application_name, sync_state IN ('sync', 'quorum'),
-       CASE WHEN NOT pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_current_wal_lsn(), coalesce(flush_lsn, sent_lsn))::bigint ELSE 0 END
+       CASE WHEN pg_is_in_recovery() THEN 0
+            ELSE pg_wal_lsn_diff(pg_current_wal_lsn(), coalesce(flush_lsn, sent_lsn))::bigint END
   FROM pg_stat_replication
  WHERE state IN ('streaming', 'catchup')
    AND NOT EXISTS (SELECT FROM pg_replication_slots WHERE active_pid = pg_stat_replication.pid AND slot_type = 'logical')
