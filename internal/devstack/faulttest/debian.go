@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WriteDebian writes the files of a Debian 12 with PostgreSQL 15 and netcat to a tar archive. No service starts while the packages
-// are installed.
+// WriteDebian writes the files of a Debian 12 with PostgreSQL 15 and netcat to a tar archive. No service starts meanwhile.
 func WriteDebian(t *testing.T, archive string) {
 	t.Helper()
 	system := filepath.Join(t.TempDir(), "debian")

@@ -28,9 +28,9 @@ func (s *Steps) Run(t *testing.T, name string, run func(*testing.T)) {
 }
 
 // Write writes a table of the steps.
-func (s Steps) Write(p Print) {
+func (s *Steps) Write(p Print) {
 	p("| Step | Result | Took |\n|---|---|--:|")
-	for _, s := range s {
+	for _, s := range *s {
 		p("| %s | %s | %.0f s |", s.name, map[bool]string{true: "passed", false: "FAILED"}[s.passed], s.took.Seconds())
 	}
 	p("")
