@@ -463,6 +463,7 @@ var Table = []Rule{
 		Never: never("a baseline must not share code with the product", "holdfast/workflows", "holdfast/ingress")},
 	{Package: "e2e", OnlyTests: true, Why: "the product is tested from outside, as programs"},
 	{Package: "e2e/chaos", OnlyTests: true, Why: "the product is tested from outside, as programs, during faults"},
+	{Package: "e2e/cluster", OnlyTests: true, Why: "the chart is tested from outside, in a cluster"},
 	{Package: "e2e/compose", OnlyTests: true, Why: "the product is tested from outside, as containers"},
 	{Package: "e2e/console", OnlyTests: true, Why: "the console is tested from outside, in a browser"},
 	{Package: "e2e/importer", OnlyTests: true, Why: "imports are tested from outside, with databases of other systems"},
