@@ -74,7 +74,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $
 
 # The detector would find nothing here: the tests of e2e drive programs that are built without it, and the parts of providers have no
 # goroutines and share no state.
-UNRACED := /(e2e(/chaos|/compose|/console|/importer)?|providers/(definition|jq|lint))$$
+UNRACED := /(e2e(/chaos|/cluster|/compose|/console|/importer)?|providers/(definition|jq|lint))$$
 
 # Two runs, as a run of go test has the detector for all packages or for none. They don't run side by side: the tests of processes need
 # the time that compiling with the detector takes.
@@ -135,6 +135,14 @@ compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compos
 .PHONY: versions-test
 versions-test: server $(TEMPORAL) ## Run tests of e2e on the oldest and newest PostgreSQL and Temporal server that are supported (half an hour; REPORT=)
 	go test -count=1 -v -timeout 180m ./e2e/versions -versions -report '$(REPORT)'
+
+# It needs root and Debian packages, which the test names. The nodes' state is outside of this folder, too.
+KUBERNETES := kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet
+CLUSTER := $(addprefix bin/,$(KUBERNETES) helm)
+
+.PHONY: cluster-test
+cluster-test: server bin/holdfast bin/temporal $(CLUSTER) ## Run the chart on a Kubernetes of two nodes, with faults (half an hour; REPORT=, SCENARIO=)
+	go test -count=1 -v -timeout 90m ./e2e/cluster -cluster -scenario '$(SCENARIO)' -report '$(REPORT)'
 
 .PHONY: lint
 lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
@@ -214,7 +222,7 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 size: ## Count the lines of Go and SQL, by package
 	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
-		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
+		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
 		package ~ /^(bench|internal\/loadgen|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
 		{ product[package]++; p++; packages[package] } \
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
@@ -288,6 +296,17 @@ bin/temporal-ui: tools/ui/go.mod
 
 bin/docker-compose: tools/compose/go.mod
 	$(call build-tool,compose,github.com/docker/compose/v2/cmd,5 minutes)
+
+# Versions of nodes and clients must be known: Helm compares them with the chart's kubeVersion.
+KUBERNETES_VERSION = $(shell sed -n 's|^\tk8s.io/kubernetes v\([0-9.]*\).*|\1|p' tools/kubernetes/go.mod)
+KUBERNETES_FLAGS := -X k8s.io/component-base/version.gitVersion=v$(KUBERNETES_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=33
+
+$(addprefix bin/,$(KUBERNETES)): tools/kubernetes/go.mod
+	$(call build-tool,kubernetes,k8s.io/kubernetes/cmd/$(@F),2 minutes,-ldflags '-s -w $(KUBERNETES_FLAGS)')
+
+bin/helm: tools/deploy/go.mod
+	$(call build-tool,deploy,helm.sh/helm/v3/cmd/helm,2 minutes)
 
 bin/temporal-sql-tool: tools/server/go.mod
 	$(call build-tool,server,go.temporal.io/server/cmd/tools/sql,1 minute,-tags disable_grpc_modules)

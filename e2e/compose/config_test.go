@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // service is what docker-compose.yml says about one.
@@ -34,7 +36,7 @@ func (s service) grace(t *testing.T) time.Duration {
 func (p *project) services(t *testing.T) map[string]service {
 	t.Helper()
 	var file struct{ Services map[string]service }
-	raw := stdout(t, p.compose("config", "--format", "json"))
+	raw := faulttest.Stdout(t, p.compose("config", "--format", "json"))
 	require.NoError(t, json.Unmarshal([]byte(raw), &file))
 	require.NotEmpty(t, file.Services)
 	return file.Services

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // engine is a Docker engine in its own network namespace.
@@ -29,8 +31,8 @@ func startEngine(t *testing.T, data string) *engine {
 	require.NoError(t, os.MkdirAll(data, 0o711))
 	e := &engine{data: data, runtime: runtime, namespace: fmt.Sprintf("holdfast-%d", os.Getpid())}
 	t.Cleanup(func() { e.remove(t) })
-	run(t, "ip", "netns", "add", e.namespace)
-	run(t, "ip", "-n", e.namespace, "link", "set", "lo", "up")
+	faulttest.Run(t, "ip", "netns", "add", e.namespace)
+	faulttest.Run(t, "ip", "-n", e.namespace, "link", "set", "lo", "up")
 	e.start(t)
 	return e
 }
@@ -46,7 +48,7 @@ func (e *engine) start(t *testing.T) {
 		"--pidfile", filepath.Join(e.runtime, "dockerd.pid"), "--host", e.host())
 	e.daemon.Stdout, e.daemon.Stderr = log, log
 	require.NoError(t, e.daemon.Start())
-	await(t, 3*time.Minute, "the engine to answer", func() bool { return e.docker("info").Run() == nil })
+	faulttest.Await(t, 3*time.Minute, "the engine to answer", func() bool { return e.docker("info").Run() == nil })
 }
 
 func (e *engine) host() string { return "unix://" + filepath.Join(e.runtime, "docker.sock") }
@@ -80,14 +82,14 @@ func (e *engine) kill(t *testing.T) {
 	require.NoError(t, e.daemon.Process.Kill())
 	_ = e.daemon.Wait()
 	// The next dockerd would connect to a containerd that is just ending, and fail.
-	await(t, time.Minute, "containerd to end", func() bool { return syscall.Kill(containerd, 0) != nil })
+	faulttest.Await(t, time.Minute, "containerd to end", func() bool { return syscall.Kill(containerd, 0) != nil })
 	require.NoError(t, os.Remove(filepath.Join(e.runtime, "dockerd.pid")))
 }
 
 // describe returns the versions of the engine, in a sentence.
 func (e *engine) describe(t *testing.T) string {
 	t.Helper()
-	return stdout(t, e.docker("info", "--format", "Docker {{.ServerVersion}} ({{.Driver}}, cgroups v{{.CgroupVersion}}) with runc and "+
+	return faulttest.Stdout(t, e.docker("info", "--format", "Docker {{.ServerVersion}} ({{.Driver}}, cgroups v{{.CgroupVersion}}) with runc and "+
 		"containerd of {{.OperatingSystem}}, kernel {{.KernelVersion}}, {{.NCPU}} cores"))
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // before is how long a load runs before a fault.
@@ -17,10 +19,10 @@ const before = 3 * time.Second
 // upgrade replaces the previous release's containers under load.
 func upgrade(t *testing.T, p *project, r *report) {
 	l := p.startLoad(t, "upgrade", 40*time.Second)
-	pause(t, before)
+	faulttest.Pause(t, before)
 	began := time.Now()
 	p.tag = "dev"
-	must(t, p.compose("up", "--detach", "--no-build"))
+	faulttest.Must(t, p.compose("up", "--detach", "--no-build"))
 	p.awaitUp(t)
 	took := time.Since(began)
 	for name, c := range p.containers(t) {
@@ -28,24 +30,24 @@ func upgrade(t *testing.T, p *project, r *report) {
 			require.Equal(t, "holdfast:dev", c.Config.Image, name)
 		}
 	}
-	r.add(l.finish(t), took)
+	r.add(p.finish(t, l), took)
 }
 
 // killEach kills the main process of each container, as kill -9 does. Docker starts it again.
 func killEach(t *testing.T, p *project, r *report) {
 	for _, name := range []string{"postgres", "temporal", "temporal-ui", "ingress", "worker", "operator"} {
 		l := p.startLoad(t, "kill "+name, 15*time.Second)
-		pause(t, before)
+		faulttest.Pause(t, before)
 		killed := p.containers(t)[name]
 		began := time.Now()
 		require.NoError(t, syscall.Kill(killed.State.Pid, syscall.SIGKILL))
-		await(t, time.Minute, name+" to start again", func() bool {
+		faulttest.Await(t, time.Minute, name+" to start again", func() bool {
 			c := p.containers(t)[name]
 			return c.State.Status == "running" && c.State.Pid != killed.State.Pid && c.RestartCount > killed.RestartCount
 		})
 		p.awaitUp(t)
 		took := time.Since(began)
-		r.add(l.finish(t), took)
+		r.add(p.finish(t, l), took)
 	}
 }
 
@@ -63,22 +65,22 @@ func killEngine(t *testing.T, p *project, r *report) {
 func (p *project) replaceEngine(t *testing.T, r *report, name string, end func(*testing.T)) {
 	t.Helper()
 	l := p.startLoad(t, name, 30*time.Second)
-	pause(t, before)
+	faulttest.Pause(t, before)
 	began := time.Now()
 	end(t)
 	p.engine.start(t)
 	p.awaitUp(t)
 	took := time.Since(began)
-	r.add(l.finish(t), took)
+	r.add(p.finish(t, l), took)
 }
 
 // stopWithinGrace stops everything under load: no container may need to be killed. Then it starts everything again.
 func stopWithinGrace(t *testing.T, p *project, r *report) {
 	l := p.startLoad(t, "stop and start", 20*time.Second)
-	pause(t, before)
+	faulttest.Pause(t, before)
 	began := time.Now()
 	stop := p.follow(t)
-	must(t, p.compose("stop"))
+	faulttest.Must(t, p.compose("stop"))
 	changes := stop()
 	services := p.services(t)
 	for name, c := range p.containers(t) {
@@ -94,23 +96,14 @@ func stopWithinGrace(t *testing.T, p *project, r *report) {
 		r.stops = append(r.stops, stopTime{name, took, grace, c.State.ExitCode})
 	}
 	slices.SortFunc(r.stops, func(a, b stopTime) int { return strings.Compare(a.service, b.service) })
-	must(t, p.compose("up", "--detach", "--no-build"))
+	faulttest.Must(t, p.compose("up", "--detach", "--no-build"))
 	p.awaitUp(t)
 	took := time.Since(began)
-	r.add(l.finish(t), took)
-}
-
-// pause waits while a load runs.
-func pause(t *testing.T, d time.Duration) {
-	t.Helper()
-	select {
-	case <-time.After(d):
-	case <-t.Context().Done():
-	}
+	r.add(p.finish(t, l), took)
 }
 
 // add records an outcome with the time from the fault until everything was up again.
-func (r *report) add(o outcome, took time.Duration) {
-	o.note = fmt.Sprintf("%.0f s", took.Seconds())
+func (r *report) add(o faulttest.Outcome, took time.Duration) {
+	o.Note = fmt.Sprintf("%.0f s", took.Seconds())
 	r.outcomes = append(r.outcomes, o)
 }

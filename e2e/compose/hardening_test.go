@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // checkHardening compares each container with the file, as the kernel sees it: every process of it, its mounts, limits and routes.
@@ -181,7 +183,7 @@ func checkHealthChecks(t *testing.T, p *project, r *report) {
 		require.NoError(t, syscall.Kill(containers[name].State.Pid, syscall.SIGSTOP))
 	}
 	noticed := map[string]time.Duration{}
-	await(t, 4*time.Minute, "stopped processes to be unhealthy", func() bool {
+	faulttest.Await(t, 4*time.Minute, "stopped processes to be unhealthy", func() bool {
 		for name, c := range p.containers(t) {
 			if c.State.Health != nil && c.State.Health.Status == "unhealthy" && noticed[name] == 0 {
 				noticed[name] = time.Since(began)

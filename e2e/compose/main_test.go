@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/faulttest"
 	"holdfast/internal/devstack/stacktest"
 )
 
@@ -50,12 +51,12 @@ func TestTheComposeFileRuns(t *testing.T) {
 	r.engine = e.describe(t)
 	p := newProject(t, root, e)
 	images := &builder{root: root, project: p}
-	r.images, r.previous = images.standIns(t), previousRelease(t, root)[:12]
-	r.commit = stdout(t, exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12"))
+	r.images, r.previous = images.standIns(t), faulttest.PreviousRelease(t, root)[:12]
+	r.commit = faulttest.Commit(t, root)
 	if *page != "" {
 		defer func() { require.NoError(t, os.WriteFile(*page, []byte(r.markdown()), 0o644)) }()
 	}
-	r.step(t, "images", func(t *testing.T) {
+	r.steps.Run(t, "images", func(t *testing.T) {
 		images.buildStandIns(t)
 		images.buildHoldfast(t)
 	})
@@ -78,6 +79,6 @@ func TestTheComposeFileRuns(t *testing.T) {
 		{"stop", stopWithinGrace},
 		{"release image", loadRelease},
 	} {
-		r.step(t, s.name, func(t *testing.T) { s.run(t, p, r) })
+		r.steps.Run(t, s.name, func(t *testing.T) { s.run(t, p, r) })
 	}
 }

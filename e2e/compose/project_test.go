@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // secret signs the events of the load.
@@ -33,8 +35,8 @@ func newProject(t *testing.T, root string, e *engine) *project {
 		"POSTGRES_PASSWORD": rand.Text(), "HOLDFAST_DB_PASSWORD": rand.Text(), "TEMPORAL_DB_PASSWORD": rand.Text(),
 		"HOLDFAST_OPERATOR_TOKENS": "made later", "STRIPE_WEBHOOK_SECRET": secret,
 	}
-	must(t, p.compose("down", "--volumes", "--remove-orphans")) // of a run that was interrupted
-	t.Cleanup(func() { must(t, p.compose("down", "--volumes")) })
+	faulttest.Must(t, p.compose("down", "--volumes", "--remove-orphans")) // of a run that was interrupted
+	t.Cleanup(func() { faulttest.Must(t, p.compose("down", "--volumes")) })
 	return p
 }
 
@@ -60,7 +62,7 @@ func (p *project) composeIn(sources, tag string, args ...string) *exec.Cmd {
 func (p *project) newToken(t *testing.T) string {
 	t.Helper()
 	var made struct{ Entry string }
-	raw := stdout(t, p.engine.docker("run", "--rm", "holdfast:dev", "token", "new", "compose", "admin", "--json"))
+	raw := faulttest.Stdout(t, p.engine.docker("run", "--rm", "holdfast:dev", "token", "new", "compose", "admin", "--json"))
 	require.NoError(t, json.Unmarshal([]byte(raw), &made), raw)
 	return made.Entry
 }
@@ -103,11 +105,11 @@ var oneOff = map[string]bool{"migrate": true, "temporal-schema": true, "temporal
 // containers returns all containers of the project, by service.
 func (p *project) containers(t *testing.T) map[string]container {
 	t.Helper()
-	ids := stdout(t, p.engine.docker("ps", "--all", "--quiet", "--filter", "label=com.docker.compose.project=holdfast",
+	ids := faulttest.Stdout(t, p.engine.docker("ps", "--all", "--quiet", "--filter", "label=com.docker.compose.project=holdfast",
 		"--filter", "label=com.docker.compose.oneoff=False"))
 	require.NotEmpty(t, ids, "the project has containers")
 	var all []container
-	raw := stdout(t, p.engine.docker(append([]string{"inspect"}, strings.Fields(ids)...)...))
+	raw := faulttest.Stdout(t, p.engine.docker(append([]string{"inspect"}, strings.Fields(ids)...)...))
 	require.NoError(t, json.Unmarshal([]byte(raw), &all))
 	byService := map[string]container{}
 	for _, c := range all {
@@ -120,7 +122,7 @@ func (p *project) containers(t *testing.T) map[string]container {
 func (p *project) awaitUp(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	await(t, 5*time.Minute, "all containers to be up", func() bool {
+	faulttest.Await(t, 5*time.Minute, "all containers to be up", func() bool {
 		for _, c := range p.containers(t) {
 			if !c.up() {
 				return false

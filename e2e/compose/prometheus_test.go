@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // watching is what Prometheus says about its work.
@@ -19,14 +21,14 @@ type watching struct {
 
 // watch starts Prometheus of the profile `observe` for a while: it must find each role, and evaluate every rule without an error.
 func watch(t *testing.T, p *project, r *report) {
-	t.Cleanup(func() { must(t, p.compose("--profile", "observe", "rm", "--stop", "--force", "prometheus")) })
-	must(t, p.compose("--profile", "observe", "up", "--detach", "--no-build", "prometheus"))
+	t.Cleanup(func() { faulttest.Must(t, p.compose("--profile", "observe", "rm", "--stop", "--force", "prometheus")) })
+	faulttest.Must(t, p.compose("--profile", "observe", "up", "--detach", "--no-build", "prometheus"))
 	p.awaitUp(t)
 	written, err := os.ReadFile(p.root + "/deploy/prometheus/holdfast.rules.yaml")
 	require.NoError(t, err)
 	rules := strings.Count(string(written), "- alert: ") + strings.Count(string(written), "- record: ")
 	require.Positive(t, rules)
-	await(t, 3*time.Minute, "each role to be scraped, and each rule to be evaluated", func() bool {
+	faulttest.Await(t, 3*time.Minute, "each role to be scraped, and each rule to be evaluated", func() bool {
 		r.watching = watching{p.targets(t), p.evaluated(t)}
 		return slices.Equal(r.watching.targets, []string{"ingress up", "operator up", "worker up"}) && r.watching.rules == rules
 	})
@@ -35,7 +37,7 @@ func watch(t *testing.T, p *project, r *report) {
 // query asks Prometheus's API from inside of its container.
 func (p *project) query(t *testing.T, path string, into any) {
 	t.Helper()
-	raw := stdout(t, p.compose("--profile", "observe", "exec", "--no-TTY", "prometheus", "wget", "-q", "-O", "-", "http://127.0.0.1:9090"+path))
+	raw := faulttest.Stdout(t, p.compose("--profile", "observe", "exec", "--no-TTY", "prometheus", "wget", "-q", "-O", "-", "http://127.0.0.1:9090"+path))
 	require.NoError(t, json.Unmarshal([]byte(raw), into), raw)
 }
 

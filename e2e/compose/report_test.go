@@ -3,16 +3,15 @@ package compose
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
-	"holdfast/internal/ledger"
+	"holdfast/internal/devstack/faulttest"
 )
 
 // report collects figures for docs/internals/compose-report.md.
 type report struct {
 	started        time.Time
-	steps          []stepResult
+	steps          faulttest.Steps
 	engine, commit string
 	previous       string
 	images         []standIn
@@ -25,25 +24,7 @@ type report struct {
 	released       string // the image of a release
 	printed        string // by it
 	hardened       []hardening
-	outcomes       []outcome
-}
-
-// stepResult is what became of a step.
-type stepResult struct {
-	name   string
-	passed bool
-	took   time.Duration
-}
-
-// step runs a subtest. The next one runs even if it fails, since the project may have recovered.
-func (r *report) step(t *testing.T, name string, run func(*testing.T)) {
-	t.Helper()
-	began := time.Now()
-	ran := false // not if -run leaves it out
-	passed := t.Run(name, func(t *testing.T) { ran = true; run(t) })
-	if ran {
-		r.steps = append(r.steps, stepResult{name, passed, time.Since(began)})
-	}
+	outcomes       []faulttest.Outcome
 }
 
 // startTime is how long after the beginning something happened to a service.
@@ -75,17 +56,13 @@ func (r *report) markdown() string {
 	p("- Engine: %s", r.engine)
 	p("- Network: its own namespace, which leads nowhere")
 	p("- Compose: v2 of `tools/compose`")
-	if len(r.steps) > 0 && r.steps[0].name == "images" {
+	if r.steps.Ran("images") {
 		p("- Images of Holdfast: built by Compose with `deploy/Dockerfile` from %s; the previous release from %s", r.commit, r.previous)
 	} else {
 		p("- Images of Holdfast: those of an earlier run; the test is from %s", r.commit)
 	}
 	p("- Services: all of the file except Grafana\n")
-	p("| Step | Result | Took |\n|---|---|--:|")
-	for _, s := range r.steps {
-		p("| %s | %s | %.0f s |", s.name, map[bool]string{true: "passed", false: "FAILED"}[s.passed], s.took.Seconds())
-	}
-	p("")
+	r.steps.Write(p)
 	r.writeImages(p)
 	r.writeOutcomes(p)
 	r.writeStarts(p)
@@ -104,7 +81,7 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-func (r *report) writeImages(p func(string, ...any)) {
+func (r *report) writeImages(p faulttest.Print) {
 	p("## Stand-ins\n")
 	p("No registry was reachable. These images were built on the machine, under the names that the files use:\n")
 	p("| Image | Content |\n|---|---|")
@@ -114,28 +91,15 @@ func (r *report) writeImages(p func(string, ...any)) {
 	p("")
 }
 
-func (r *report) writeOutcomes(p func(string, ...any)) {
+func (r *report) writeOutcomes(p faulttest.Print) {
 	p("## Load and faults\n")
 	p("%s of signed Stripe events, 20%% of them duplicates and 5%% with an invalid signature. Each load has its own ledger, which "+
 		"`holdfast verify-ledger` checked in a container of the project. Nothing resends a request without a 2xx. \"Up in\" is the time "+
-		"from the fault until all containers were healthy.\n", rate)
-	p("| Load | Requests | 2xx | 5xx | No answer | Acknowledged events | Processed | Lost | Duplicated | Up in |")
-	p("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-	for _, o := range r.outcomes {
-		var failed int64
-		for status, n := range o.sent.Statuses {
-			if status >= 500 {
-				failed += n
-			}
-		}
-		p("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %s |", o.name, o.sent.Requests, o.sent.OK, failed, o.sent.NoAnswer,
-			o.report.Acknowledged, o.report.Processed, o.report.Finding(ledger.Lost).Count,
-			o.report.Finding(ledger.Duplicated).Count, o.note)
-	}
-	p("")
+		"from the fault until all containers were healthy.\n", faulttest.Rate)
+	faulttest.WriteOutcomes(p, r.outcomes)
 }
 
-func (r *report) writeStarts(p func(string, ...any)) {
+func (r *report) writeStarts(p faulttest.Print) {
 	p("## Starts, health checks, stops\n")
 	p("From `docker compose up` until everything was healthy: %.1f s. Each of the file's %d dependencies was ready before the service that "+
 		"needs it started.\n", r.up.Seconds(), r.orders)
@@ -156,7 +120,7 @@ func (r *report) writeStarts(p func(string, ...any)) {
 	p("")
 }
 
-func (r *report) writeHardening(p func(string, ...any)) {
+func (r *report) writeHardening(p faulttest.Print) {
 	p("## Hardening\n")
 	p("Read from `/proc` and the cgroups. Every process had no capability in any set, `NoNewPrivs: 1`, `Seccomp: 2` and a user other than " +
 		"root. Published ports listened on loopback only. PostgreSQL, on the internal network, reached no other network.\n")

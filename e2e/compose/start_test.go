@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/faulttest"
 )
 
 // change is one line of docker events.
@@ -43,7 +45,7 @@ func (p *project) follow(t *testing.T) (stop func() []change) {
 func start(t *testing.T, p *project, r *report) {
 	stop := p.follow(t)
 	began := time.Now()
-	must(t, p.compose("up", "--detach", "--no-build"))
+	faulttest.Must(t, p.compose("up", "--detach", "--no-build"))
 	p.awaitUp(t)
 	took := time.Since(began)
 	changes := stop()
@@ -63,7 +65,7 @@ func start(t *testing.T, p *project, r *report) {
 	}
 	slices.SortFunc(r.starts, func(a, b startTime) int { return int(a.after - b.after) })
 	r.up = took
-	r.outcomes = append(r.outcomes, p.startLoad(t, "previous release", 10*time.Second).finish(t))
+	r.outcomes = append(r.outcomes, p.finish(t, p.startLoad(t, "previous release", 10*time.Second)))
 }
 
 // first returns the first event of a service that has an action.

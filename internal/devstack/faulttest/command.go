@@ -1,4 +1,4 @@
-package compose
+package faulttest
 
 import (
 	"bytes"
@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// run runs a program that must succeed.
-func run(t *testing.T, program string, args ...string) {
+// Run runs a program that must succeed.
+func Run(t *testing.T, program string, args ...string) {
 	t.Helper()
-	must(t, exec.Command(program, args...))
+	Must(t, exec.Command(program, args...))
 }
 
-// must runs a command that must succeed.
-func must(t *testing.T, command *exec.Cmd) {
+// Must runs a command that must succeed.
+func Must(t *testing.T, command *exec.Cmd) {
 	t.Helper()
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", strings.Join(command.Args, " "), out)
 }
 
-// stdout runs a command that must succeed and returns what it printed.
-func stdout(t *testing.T, command *exec.Cmd) string {
+// Stdout runs a command that must succeed and returns what it printed.
+func Stdout(t *testing.T, command *exec.Cmd) string {
 	t.Helper()
 	var errs bytes.Buffer
 	command.Stderr = &errs
@@ -33,8 +33,8 @@ func stdout(t *testing.T, command *exec.Cmd) string {
 	return strings.TrimSpace(string(out))
 }
 
-// await polls until done returns true.
-func await(t *testing.T, limit time.Duration, what string, done func() bool) {
+// Await polls until done returns true.
+func Await(t *testing.T, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	ticker, deadline := time.NewTicker(200*time.Millisecond), time.After(limit)
 	defer ticker.Stop()
@@ -44,5 +44,14 @@ func await(t *testing.T, limit time.Duration, what string, done func() bool) {
 		case <-deadline:
 			require.Fail(t, "waited "+limit.String()+" for "+what)
 		}
+	}
+}
+
+// Pause waits while a load runs.
+func Pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
 	}
 }
