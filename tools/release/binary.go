@@ -29,7 +29,7 @@ type temporal struct{ program, license string }
 func (s source) buildTemporal(ctx context.Context, p platform, path string) (temporal, error) {
 	const module = "github.com/temporalio/cli"
 	command := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Version}} {{.Module.Dir}}", module+"/cmd/temporal")
-	command.Dir = filepath.Join(s.root, "tools/temporal")
+	command.Dir = filepath.Join(s.root, "tools", "temporal")
 	out, err := run(command)
 	if err != nil {
 		return temporal{}, err

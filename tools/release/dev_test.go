@@ -114,7 +114,7 @@ func environmentForDev(t *testing.T) []string {
 	} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		defer listener.Close() //nolint:errcheck // it holds the port until all are chosen
+		defer listener.Close() // it holds the port until all are chosen
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		require.NoError(t, err)
 		env = append(env, setting+port)
@@ -165,11 +165,8 @@ func (f *first) sendAndShow() {
 	require.NoError(f.t, err, out)
 	show := showCommand.FindStringSubmatch(out)
 	require.NotNil(f.t, show, out)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	require.Eventually(f.t, func() bool {
 		out, err = f.run(show[1], "event", "show", show[2])
-		if err == nil && strings.Contains(out, "processed (processed)") {
-			return
-		}
-		require.True(f.t, time.Now().Before(deadline), out)
-	}
+		return err == nil && strings.Contains(out, "processed (processed)")
+	}, time.Minute, 50*time.Millisecond, "it isn't processed")
 }
