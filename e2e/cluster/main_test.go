@@ -76,6 +76,8 @@ func TestTheChartRuns(t *testing.T) {
 	wanted := regexp.MustCompile(*selected)
 	for _, s := range []step{
 		{"restricted admission", checkAdmission}, {"failing migration", failMigration}, {"rolling upgrade", upgradeAfterFailure},
+		{"rollback", rollBack}, {"worker that is never ready", failWorkers}, {"scaling 2 → 5 → 2", scale}, {"node drain", drain},
+		{"kill each pod", killEach}, {"secret rotation", rotateSecret},
 	} {
 		if wanted.MatchString(s.name) {
 			r.steps.Run(t, s.name, func(t *testing.T) { s.run(t, c) })

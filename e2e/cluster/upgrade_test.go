@@ -46,3 +46,30 @@ func upgradeAfterFailure(t *testing.T, c *cluster) {
 	})
 	c.requireTag(t, currentTag)
 }
+
+// rollBack returns to the previous release, and then upgrades again. The first revision is the previous release's.
+func rollBack(t *testing.T, c *cluster) {
+	c.under(t, "rollback", func() {
+		c.run(t, c.helm(append([]string{"rollback", "holdfast", "1", "--namespace", namespace}, wait...)...))
+		c.awaitOldPodsGone(t, currentTag)
+	})
+	c.requireTag(t, previousTag)
+	c.under(t, "second upgrade", func() {
+		c.run(t, c.upgrade(c.chart(), currentTag, wait...))
+		c.awaitOldPodsGone(t, previousTag)
+	})
+	c.requireTag(t, currentTag)
+}
+
+// failWorkers upgrades to workers that never become ready, and rolls back.
+func failWorkers(t *testing.T, c *cluster) {
+	old := c.pods(t, "worker")
+	c.under(t, "worker that is never ready", func() {
+		c.run(t, c.upgrade(c.chart(), currentTag, "--set=worker.config.HOLDFAST_LOG_LEVEL=loud"))
+		status := c.kubectl("--namespace", namespace, "rollout", "status", "deployment/holdfast-worker", "--timeout=40s")
+		require.Error(t, status.Run(), "the rollout must not complete")
+		require.Subset(t, c.pods(t, "worker"), old, "the old workers stay")
+		c.run(t, c.helm(append([]string{"rollback", "holdfast", "--namespace", namespace}, wait...)...))
+	})
+	require.ElementsMatch(t, old, c.pods(t, "worker"))
+}
