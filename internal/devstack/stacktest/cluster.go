@@ -104,6 +104,7 @@ func (c *Cluster) Prepare(name string, fill func(url string) error) error {
 // with open connections.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	SkipIfShort(t) // c is nil then
 	return c.Copy(t, c.template)
 }
 
