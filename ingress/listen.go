@@ -34,6 +34,9 @@ func (s *Server) limitConnections() {
 		default:
 			handle(c)
 		}
+		if s.draining.Load() {
+			c.SetConnectionClose()
+		}
 	}
 	answer := func(c *fasthttp.RequestCtx, err error) {
 		s.headerCache.restore(&c.Request.Header)
@@ -112,7 +115,8 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-// Drain makes GET /health fail and the self-test report that the server is about to stop. The server keeps accepting.
+// Drain makes GET /health fail and the self-test report that the server is about to stop. The server keeps accepting, and closes
+// each connection after its next response, so that the sender's next request goes elsewhere.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Shutdown stops accepting, waits for the answers of requests in flight, and for late confirmed events to leave the inbox.

@@ -75,6 +75,9 @@ func (l *Load) Finish(t *testing.T, verify func() string) Outcome {
 	require.Equal(t, l.stopped, sent.Interrupted)
 	require.True(t, l.stopped || err == nil, "%v: %s", err, &l.out)
 	o.sent = sent.Load
+	if o.sent.FirstError != "" {
+		t.Logf("%s: the first request without an answer: %s", l.Name, o.sent.FirstError)
+	}
 	require.NoError(t, os.Chmod(l.Ledger, 0o644))
 	raw := verify()
 	require.NoError(t, json.Unmarshal([]byte(raw), &o.report), raw)
