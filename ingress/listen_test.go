@@ -19,7 +19,8 @@ func TestAServerThatDrainsKeepsNoConnection(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	closes := func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+listener.Addr().String()+"/webhooks/none", http.NoBody)
+		url := "http://" + listener.Addr().String() + "/webhooks/none"
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
