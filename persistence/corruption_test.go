@@ -30,7 +30,8 @@ func damage(t *testing.T, c *stacktest.Cluster, d *database, relation string) {
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
 	require.NoError(t, c.Start())
-	d.sql = connect(t, d.url)
+	again := openURL(t, d.url) // the restart has ended the connections of the pool
+	d.Store, d.sql = again.Store, again.sql
 }
 
 // A page that fails its checksum decides about no event: those that need it are retried, and the others go on.
