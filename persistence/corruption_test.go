@@ -49,12 +49,11 @@ func TestADamagedPageDecidesAboutNoEvent(t *testing.T) {
 	var group errgroup.Group
 	for i := range 20 {
 		group.Go(func() error {
-			id := fmt.Sprint("new", i)
+			r, p := receipt(), parsed() // a new entity might find room in the damaged page
 			if i == 10 {
-				id = "thing0"
+				p = parsed(patch("thing0", `{"on":"top"}`))
 			}
-			r := receipt()
-			_, err := d.Writer.Process(t.Context(), r, body, parsed(patch(id, `{"on":"top"}`)), runOf(r))
+			_, err := d.Writer.Process(t.Context(), r, body, p, runOf(r))
 			if i != 10 {
 				return err
 			}
