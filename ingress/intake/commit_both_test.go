@@ -68,6 +68,20 @@ func TestBothStoresNeedTheDatabase(t *testing.T) {
 	require.Equal(t, first.ID, table.rows[0].Receipt.ID)
 }
 
+// A conflict with an event in the inbox says nothing about the database, so the breaker stays closed.
+func TestAConflictOfACopyOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	c, table := newBoth(t)
+	table.refuse = &event.ConflictError{}
+	for range tripAfter + 1 {
+		_, _, err := c.send(t)
+		require.ErrorAs(t, err, new(*event.ConflictError))
+	}
+	table.refuse = nil
+	_, _, err := c.send(t)
+	require.NoError(t, err)
+}
+
 // A run that has ended has left its event in the database, so a redelivery needs no copy.
 func TestAnEndedRunNeedsNoCopy(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (stored bool, err error)
 	// SpoolLate commits an event whose start is in flight to the overflow lane. The drain skips it for delay.
 	SpoolLate(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
-	// Copy commits a copy of an event that Temporal has, unless it is stored already. The drain looks at it after delay. An
+	// Copy commits a copy of an event that Temporal has, unless it is stored already. The drain checks it after delay. An
 	// *event.ConflictError means that another event with the same workflow ID is in the inbox.
 	Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error
 }
@@ -61,9 +61,10 @@ func (b *inbox) spoolLate(
 
 // copy commits a copy of an event that Temporal has.
 func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
-	_, err := b.breaker.Execute(func() (bool, error) {
-		return safely("copy event "+r.ID, func() (bool, error) { return true, b.spooler.Copy(ctx, r, body, copyPause(0)) })
-	})
+	s, err := b.guard(r, func() (bool, error) { return false, b.spooler.Copy(ctx, r, body, copyPause(0)) })
+	if s.Conflict != nil {
+		return &event.ConflictError{Conflict: *s.Conflict}
+	}
 	return err
 }
 
