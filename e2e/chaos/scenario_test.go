@@ -29,7 +29,7 @@ type scenario struct {
 	environ []string
 	// disk, in MiB, gives Holdfast's database its own file system of this size.
 	disk int
-	// replicated gives Holdfast's database a server of its own, with a synchronous standby.
+	// replicated runs Holdfast's database on its own server, with a synchronous standby.
 	replicated bool
 	// code is compiled before the load begins.
 	code *variant

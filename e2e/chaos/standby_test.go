@@ -14,7 +14,7 @@ import (
 
 const standbyName = "chaos_standby"
 
-// replicatedDatabase returns a primary with a synchronous standby, each with a directory of its own.
+// replicatedDatabase returns a primary and its synchronous standby, in separate directories.
 func replicatedDatabase(t testing.TB) (primary, standby *postgres) {
 	t.Helper()
 	dir, err := stacktest.TempDir("chaos-replicated")

@@ -96,7 +96,7 @@ runtime_type = "io.containerd.runc.v2"
 SystemdCgroup = false
 `
 
-// Every pod has a cable of its own to its node: packets between pods pass the rules of kube-proxy.
+// Every pod has its own link to its node, so packets between pods pass the rules of kube-proxy.
 const podNetworkConfig = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [
   {"type": "ptp", "mtu": 1500, "ipam": {"type": "host-local", "dataDir": "DIRaddresses", "ranges": [[{"subnet": "PODS"}]],
     "routes": [{"dst": "0.0.0.0/0"}]}}]}

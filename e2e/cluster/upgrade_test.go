@@ -11,7 +11,7 @@ import (
 
 const wrongPassword = "url=postgres://holdfast:wrong@postgres.database.svc:5432/holdfast?sslmode=disable"
 
-// ownMigrationSecret gives the migration a secret of its own, which these tests make wrong.
+// ownMigrationSecret gives the migration its own secret, which these tests make wrong.
 const ownMigrationSecret = "--set=database.migrationSecret.name=holdfast-migration"
 
 // failMigration upgrades with a migration that can't log in. The old pods must stay, and the new workers must wait.

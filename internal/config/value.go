@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,20 @@ func (p *Port) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// choose sets a value to one of at least two choices.
+func choose[T ~string](value *T, text []byte, choices ...T) error {
+	if !slices.Contains(choices, T(text)) {
+		names := make([]string, len(choices))
+		for i, c := range choices {
+			names[i] = string(c)
+		}
+		last := len(names) - 1
+		return fmt.Errorf("is neither %s nor %s", strings.Join(names[:last], ", "), names[last])
+	}
+	*value = T(text)
+	return nil
+}
+
 // Ack is what a 2xx to a sender needs.
 type Ack string
 
@@ -74,15 +89,7 @@ const (
 )
 
 // UnmarshalText accepts "either" or "stored".
-func (a *Ack) UnmarshalText(text []byte) error {
-	switch v := Ack(text); v {
-	case AckEither, AckStored:
-		*a = v
-		return nil
-	default:
-		return errors.New("is neither either nor stored")
-	}
-}
+func (a *Ack) UnmarshalText(text []byte) error { return choose(a, text, AckEither, AckStored) }
 
 // LogFormat is the format of log lines.
 type LogFormat string
@@ -94,15 +101,7 @@ const (
 )
 
 // UnmarshalText accepts "json" or "text".
-func (f *LogFormat) UnmarshalText(text []byte) error {
-	switch v := LogFormat(text); v {
-	case LogJSON, LogText:
-		*f = v
-		return nil
-	default:
-		return errors.New("is neither json nor text")
-	}
-}
+func (f *LogFormat) UnmarshalText(text []byte) error { return choose(f, text, LogJSON, LogText) }
 
 // ReportPeriod is the interval of reports.
 type ReportPeriod string
@@ -116,13 +115,7 @@ const (
 
 // UnmarshalText accepts "off", "daily" or "weekly".
 func (p *ReportPeriod) UnmarshalText(text []byte) error {
-	switch v := ReportPeriod(text); v {
-	case ReportOff, ReportDaily, ReportWeekly:
-		*p = v
-		return nil
-	default:
-		return errors.New("is neither off, daily nor weekly")
-	}
+	return choose(p, text, ReportOff, ReportDaily, ReportWeekly)
 }
 
 // Length returns the time that a report covers; 0 for none.

@@ -74,7 +74,7 @@ func TestDurability(t *testing.T) {
 		"a synchronous standby":           {persistence.Facts{StandbyNames: "b", Standbys: synchronous, SeesStandbys: true}, "on", "standbys", resultOK},
 		"asynchronous standbys":           {persistence.Facts{Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultWarn},
 		"the synchronous standby is away": {persistence.Facts{StandbyNames: "c", Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultFail},
-		"nobody may look at the standbys": {persistence.Facts{StandbyNames: "b"}, "on", "standbys", resultWarn},
+		"the role can't see the standbys": {persistence.Facts{StandbyNames: "b"}, "on", "standbys", resultWarn},
 	} {
 		d := &doctor{}
 		c.facts.Now = now

@@ -130,8 +130,8 @@ func (w *InboxWriter) SpoolLate(
 	return w.spool(ctx, row)
 }
 
-// Copy commits a copy of an event that Temporal has. The drain checks it after delay. Copy does nothing if the event is stored
-// or a dead letter, or its workflow is in the inbox; an *event.ConflictError means that another event is there.
+// Copy commits a copy of an event that Temporal has, which the drain checks after delay. If the event is stored, is a dead letter
+// or is in the inbox, Copy does nothing. An *event.ConflictError means that the inbox has another event of its workflow.
 func (w *InboxWriter) Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error {
 	row, err := newInboxRow(event.LaneCopy, r, body, false)
 	if err != nil {
