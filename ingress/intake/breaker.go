@@ -108,8 +108,8 @@ func (b *Breaker) leave(count *int) {
 	*count--
 }
 
-// reportLate tells the circuit that the start failed because it wasn't confirmed within the ACK budget, unless Temporal has
-// confirmed another start since this one began: then Temporal is only busy.
+// reportLate tells the circuit that the start failed because it wasn't confirmed in time, unless Temporal has confirmed another
+// start since this one began: then Temporal is only busy.
 func (p *permit) reportLate() {
 	if p.breaker.confirmedSince(p.since) {
 		return

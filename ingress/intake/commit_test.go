@@ -100,6 +100,34 @@ func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
 	})
 }
 
+// A Temporal that is slower than the ACK budget is no outage while there is nothing else: after a database failed over, nine of
+// ten events were refused for its 20 seconds.
+func TestASlowTemporalAcceptsWhileTheInboxFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
+		c.temporal.during = func(context.Context) { elapse(c.AckBudget + time.Millisecond) }
+		for n := range 3 * tripAfter {
+			started, _, err := c.send(t)
+			require.NoError(t, err, n)
+			require.Equal(t, runs.StateAccepted, started.State)
+		}
+
+		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
+		for range tripAfter {
+			_, _, err := c.send(t)
+			require.Error(t, err)
+		}
+		c.temporal.before = nil
+		elapse(breakerPause + time.Millisecond)
+		_, _, err := c.send(t)
+		require.Error(t, err, "the request that probes Temporal gets a quick answer")
+		elapse(c.AckBudget)
+		_, _, err = c.send(t)
+		require.NoError(t, err, "its start goes on, and shows that Temporal is back")
+	})
+}
+
 // Both stores are down: after a few requests the answer comes immediately.
 func TestBothStoresDownAreToldAtOnce(t *testing.T) {
 	t.Parallel()
