@@ -46,8 +46,9 @@ func (d *doctor) reportProviders(usable []string, all int) {
 	if len(usable) > 0 {
 		detail += ": " + strings.Join(usable, ", ")
 	}
-	d.found("providers", either(len(usable) > 0, resultFail), detail,
-		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
+	d.found("providers", either(len(usable) > 0, resultWarn), detail,
+		"an ingress needs the secret of at least one provider: run doctor with its environment; "+
+			"`holdfast provider show NAME` names the variable")
 }
 
 // examineSamples checks the definitions on disk. A process that has rejected a reload still uses the old ones.
