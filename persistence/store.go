@@ -25,13 +25,14 @@ import (
 
 // Types that code needs to open a store.
 type (
-
 	// Config selects the database and bounds its use.
 	Config = postgres.Config
 	// Pooling is the kind of connection pooling between a store and PostgreSQL.
 	Pooling = postgres.Pooling
 	// Facts describes the database server, not its content.
 	Facts = read.Facts
+	// Durability is what the database server does for what it has committed.
+	Durability = read.Durability
 	// Standby is a standby of the database server.
 	Standby = read.Standby
 	// InboxWriter commits events to the inbox.

@@ -58,30 +58,29 @@ func TestDurability(t *testing.T) {
 	streaming := []persistence.Standby{{Name: "a", Behind: 5 << 20}, {Name: "b", Behind: 1}}
 	synchronous := []persistence.Standby{{Name: "a"}, {Name: "b", IsSynchronous: true}}
 	for name, c := range map[string]struct {
-		facts  persistence.Facts
+		facts  persistence.Durability
 		commit string
 		check  string
 		want   Result
 	}{
-		"on one machine":                  {persistence.Facts{}, "on", "synchronous_commit", resultOK},
-		"not on disk":                     {persistence.Facts{}, "off", "synchronous_commit", resultFail},
-		"on disk, no standby is named":    {persistence.Facts{}, "local", "synchronous_commit", resultOK},
-		"not on the standby":              {persistence.Facts{StandbyNames: "a"}, "local", "synchronous_commit", resultFail},
-		"no damage":                       {persistence.Facts{}, "on", "data checksums", resultOK},
-		"damage now":                      {persistence.Facts{DamagedPages: 1, DamagedAt: &now}, "on", "data checksums", resultFail},
-		"damage long ago":                 {persistence.Facts{DamagedPages: 1, DamagedAt: &longAgo}, "on", "data checksums", resultWarn},
-		"no standby":                      {persistence.Facts{SeesStandbys: true}, "on", "standbys", ""},
-		"a synchronous standby":           {persistence.Facts{StandbyNames: "b", Standbys: synchronous, SeesStandbys: true}, "on", "standbys", resultOK},
-		"asynchronous standbys":           {persistence.Facts{Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultWarn},
-		"the synchronous standby is away": {persistence.Facts{StandbyNames: "c", Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultFail},
-		"the role can't see the standbys": {persistence.Facts{StandbyNames: "b"}, "on", "standbys", resultWarn},
+		"on one machine":                  {persistence.Durability{}, "on", "synchronous_commit", resultOK},
+		"not on disk":                     {persistence.Durability{}, "off", "synchronous_commit", resultFail},
+		"on disk, no standby is named":    {persistence.Durability{}, "local", "synchronous_commit", resultOK},
+		"not on the standby":              {persistence.Durability{StandbyNames: "a"}, "local", "synchronous_commit", resultFail},
+		"no damage":                       {persistence.Durability{}, "on", "data checksums", resultOK},
+		"damage now":                      {persistence.Durability{DamagedPages: 1, DamagedAt: &now}, "on", "data checksums", resultFail},
+		"damage long ago":                 {persistence.Durability{DamagedPages: 1, DamagedAt: &longAgo}, "on", "data checksums", resultWarn},
+		"no standby":                      {persistence.Durability{SeesStandbys: true}, "on", "standbys", ""},
+		"a synchronous standby":           {persistence.Durability{StandbyNames: "b", Standbys: synchronous, SeesStandbys: true}, "on", "standbys", resultOK},
+		"asynchronous standbys":           {persistence.Durability{Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultWarn},
+		"the synchronous standby is away": {persistence.Durability{StandbyNames: "c", Standbys: streaming, SeesStandbys: true}, "on", "standbys", resultFail},
+		"the role can't see the standbys": {persistence.Durability{StandbyNames: "b"}, "on", "standbys", resultWarn},
 	} {
 		d := &doctor{}
-		c.facts.Now = now
 		c.facts.Settings = map[string]string{
 			"fsync": "on", "full_page_writes": "on", "data_checksums": "on", "synchronous_commit": c.commit,
 		}
-		d.examineDurability(c.facts)
+		d.examineDurability(persistence.Facts{Now: now, Durability: c.facts})
 		var result Result
 		for _, f := range d.findings {
 			if f.Check == c.check {

@@ -2,10 +2,10 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"holdfast/persistence"
+	"holdfast/persistence/read"
 )
 
 // damageDays is for how many days a damaged page is a failure. PostgreSQL counts it until its statistics are reset.
@@ -13,33 +13,36 @@ const damageDays = 7
 
 // examineDurability checks what a 2xx relies on: that PostgreSQL's commits are on disk, on the standby if it has one, and intact.
 func (d *doctor) examineDurability(f persistence.Facts) {
-	for _, name := range []string{"fsync", "full_page_writes"} {
-		d.found(name, either(f.Settings[name] != "off", resultFail), f.Settings[name],
+	risks := f.Risks()
+	for _, risk := range []read.Risk{read.RiskFsync, read.RiskPageWrites} {
+		name := string(risk)
+		d.found(name, either(!risks[risk], resultFail), f.Settings[name],
 			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
 	}
-	d.examineCommit(f)
+	d.examineCommit(f.Durability)
 	d.examineChecksums(f)
-	d.examineStandbys(f)
+	d.examineStandbys(f.Durability)
 }
 
-func (d *doctor) examineCommit(f persistence.Facts) {
-	const check = "synchronous_commit"
-	value := f.Settings[check]
+func (d *doctor) examineCommit(f persistence.Durability) {
+	const check = read.RiskCommit
+	value := f.Settings[string(check)]
 	switch {
+	case !f.Risks()[check]:
+		d.found(string(check), resultOK, value, "")
 	case value == "off":
-		d.found(check, resultFail, value, "set synchronous_commit = on: what is acknowledged could be lost when the machine dies")
-	case value == "local" && f.StandbyNames != "":
-		d.found(check, resultFail, value+", although synchronous_standby_names is set",
-			"set synchronous_commit = on: what is acknowledged could be lost in a failover")
+		d.found(string(check), resultFail, value,
+			"set synchronous_commit = on: what is acknowledged could be lost when the machine dies")
 	default:
-		d.found(check, resultOK, value, "")
+		d.found(string(check), resultFail, value+", although synchronous_standby_names is set",
+			"set synchronous_commit = on: what is acknowledged could be lost in a failover")
 	}
 }
 
 func (d *doctor) examineChecksums(f persistence.Facts) {
 	const check = "data checksums"
 	switch {
-	case f.Settings["data_checksums"] == "off":
+	case f.Risks()[read.RiskChecksums]:
 		d.found(check, resultWarn, "off: PostgreSQL doesn't notice what its disk damages",
 			"stop the server and run `pg_checksums --enable`")
 	case f.DamagedAt == nil:
@@ -56,21 +59,20 @@ func (d *doctor) examineChecksums(f persistence.Facts) {
 }
 
 // examineStandbys reports nothing for a server without standbys.
-func (d *doctor) examineStandbys(f persistence.Facts) {
+func (d *doctor) examineStandbys(f persistence.Durability) {
 	const check = "standbys"
-	isSynchronous := slices.ContainsFunc(f.Standbys, func(s persistence.Standby) bool { return s.IsSynchronous })
+	away, known := f.Risks()[read.RiskNoSynchronous]
 	switch {
-	case f.StandbyNames == "" && len(f.Standbys) == 0:
-	case f.StandbyNames != "" && !f.SeesStandbys:
+	case !known:
 		d.found(check, resultWarn, "synchronous_standby_names is set; whether a standby is connected can't be seen",
 			"GRANT pg_monitor to the role of DATABASE_URL")
-	case f.StandbyNames != "" && !isSynchronous:
+	case away:
 		d.found(check, resultFail, "none is connected, and synchronous_standby_names is set: no commit ends",
 			"start the standby, or remove it from synchronous_standby_names: then a failover could lose what is acknowledged")
-	case !isSynchronous:
-		behind := slices.MaxFunc(f.Standbys, func(a, b persistence.Standby) int { return int(a.Behind - b.Behind) }).Behind
-		d.found(check, resultWarn, fmt.Sprintf("%d, asynchronous, up to %d KiB behind: a failover loses what they don't have",
-			len(f.Standbys), (behind+1023)>>10), "set synchronous_standby_names, or see docs/reliability.md")
+	case len(f.Standbys) == 0:
+	case !f.HasSynchronous():
+		d.found(check, resultWarn, fmt.Sprintf("%d, asynchronous, at least %d KiB behind: a failover loses what they don't have",
+			len(f.Standbys), (f.Behind()+1023)>>10), "set synchronous_standby_names, or see docs/high-availability.md")
 	default:
 		d.found(check, resultOK, fmt.Sprintf("%d, commits wait for %s", len(f.Standbys), f.StandbyNames), "")
 	}

@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/installation"
+	"holdfast/internal/telemetry"
 	"holdfast/migrations"
 )
 
@@ -28,7 +29,30 @@ func (p *process) openStore(ctx context.Context) error {
 	count := recently(deadLettersAge, store.DeadLetters.OpenDeadLetters)
 	return errors.Join(p.telemetry.ObservePool(store.Pool()),
 		p.telemetry.ObserveDeadLetters(func(context.Context) (map[string]int64, error) { return count() }),
-		p.telemetry.ObserveFeed(store.Changes.FeedBehind))
+		p.telemetry.ObserveFeed(store.Changes.FeedBehind),
+		p.observeDurability())
+}
+
+// durabilityAge is how long the durability of the database is cached.
+const durabilityAge = 15 * time.Second
+
+// observeDurability exports what could make PostgreSQL lose what it has committed. All processes export the same values.
+func (p *process) observeDurability() error {
+	read := recently(durabilityAge, p.store.Read.Durability)
+	return p.telemetry.ObserveDatabase(func(context.Context) (telemetry.DatabaseFigures, error) {
+		d, err := read()
+		f := telemetry.DatabaseFigures{Risks: map[string]bool{}}
+		if d.Settings == nil {
+			return f, err // not read yet
+		}
+		for risk, exists := range d.Risks() {
+			f.Risks[string(risk)] = exists
+		}
+		if len(d.Standbys) > 0 && !d.HasSynchronous() {
+			f.Behind = d.Behind()
+		}
+		return f, err
+	})
 }
 
 // probeTemporal checks that Temporal answers and, until that first succeeds, that the namespace is prepared.

@@ -94,6 +94,39 @@ func (t *Telemetry) ObserveFeed(behind func(context.Context) (time.Duration, err
 	}, lag)
 }
 
+// DatabaseFigures are what could make the database lose what it has committed.
+type DatabaseFigures struct {
+	// Risks has a value for each known risk, by name.
+	Risks map[string]bool
+	// Behind is how many bytes of WAL a failover would lose, if no standby is synchronous.
+	Behind int64
+}
+
+// ObserveDatabase exports the durability of the database.
+func (t *Telemetry) ObserveDatabase(read func(context.Context) (DatabaseFigures, error)) error {
+	risks, first := t.meter().Int64ObservableGauge("holdfast_database_at_risk",
+		metric.WithDescription("1 if committed data could be lost for this reason; else 0."))
+	behind, second := t.meter().Int64ObservableGauge("holdfast_database_standby_behind_bytes", metric.WithUnit("By"),
+		metric.WithDescription("WAL that no asynchronous standby has on its disk: a failover would lose it."))
+	return t.registerStore("the database", errors.Join(first, second), func(ctx context.Context, o metric.Observer) error {
+		f, err := read(ctx)
+		for risk, exists := range f.Risks {
+			o.ObserveInt64(risks, oneIf(exists), by("risk", risk))
+		}
+		if len(f.Risks) > 0 {
+			o.ObserveInt64(behind, f.Behind)
+		}
+		return err
+	}, risks, behind)
+}
+
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // ObserveSchedules exports which Temporal schedules are failing, by schedule ID.
 func (t *Telemetry) ObserveSchedules(read func(context.Context) (failing map[string]bool, err error)) error {
 	gauge, err := t.meter().Int64ObservableGauge("holdfast_schedule_failing",
@@ -101,11 +134,7 @@ func (t *Telemetry) ObserveSchedules(read func(context.Context) (failing map[str
 	return t.registerStore("schedules", err, func(ctx context.Context, o metric.Observer) error {
 		failing, err := read(ctx)
 		for id, is := range failing {
-			var value int64
-			if is {
-				value = 1
-			}
-			o.ObserveInt64(gauge, value, by("schedule", id))
+			o.ObserveInt64(gauge, oneIf(is), by("schedule", id))
 		}
 		return err
 	}, gauge)
