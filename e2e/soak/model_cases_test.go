@@ -89,7 +89,7 @@ func TestRightHistoriesAreAllowed(t *testing.T) {
 		"discarded, reopened and replayed": {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: reopen, outcome: ok},
 			{kind: replay, outcome: ok}, deliverA, processedA},
 		"a refused discard": {acceptA, deliverA, {kind: discard, outcome: no}, processedA},
-		"edited": {acceptA, seenDeadA, editA, {kind: deliver, generation: 1, outcome: delivered("B", "w2", true)}, acceptA, replacedByB},
+		"edited":            {acceptA, seenDeadA, editA, {kind: deliver, generation: 1, outcome: delivered("B", "w2", true)}, acceptA, replacedByB},
 		"a replay during a discard": {acceptA, seenDeadA, {kind: replay, outcome: ok, during: 1}, {kind: discard, outcome: ok},
 			{kind: finish, outcome: sees(discardedA)}},
 		"expunged": {acceptA, deliverA, {kind: forget, outcome: ok, during: 2}, {kind: send, outcome: told("accepted", "C")},
