@@ -9,7 +9,7 @@ import (
 // fault is something that fails and recovers.
 type fault struct {
 	name string
-	// begin may be followed by end after a random outage, which is nil if the fault ends by itself.
+	// end follows begin after a random outage; nil if the fault ends without it.
 	begin, end func(*world, *rand.Rand)
 }
 

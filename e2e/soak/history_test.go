@@ -44,7 +44,7 @@ type call struct {
 // outcome is the end of an operation. Its fields other than Answer depend on the kind.
 type outcome struct {
 	Answer answer
-	// EventID and Status are what a sender was told, and Result the result of the run; an edit has the ID of the new event.
+	// EventID and Status are what the response to a sender says, and Result the result of the run; an edit has the ID of the new event.
 	EventID, Status, Result string
 	// WebhookID is of a delivery; Confirmed says whether the endpoint answered it with a 2xx.
 	WebhookID string
@@ -153,7 +153,11 @@ func describeOperation(o porcupine.Operation) string {
 	case deliver:
 		text += fmt.Sprintf(" confirmed=%t", out.Confirmed)
 	case read, finish:
-		text += fmt.Sprintf(" %+v", out.Seen)
+		for g, seen := range out.Seen {
+			if seen != (observation{}) {
+				text += fmt.Sprintf("\n%27sr%d: %+v", "", g, seen)
+			}
+		}
 	default:
 	}
 	return text

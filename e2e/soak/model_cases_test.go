@@ -30,8 +30,8 @@ func written(lines ...operation) (operations []porcupine.Operation) {
 	return operations
 }
 
-// told is a response to a sender.
-func told(status, id string) outcome {
+// answered is a response to a sender.
+func answered(status, id string) outcome {
 	return outcome{Answer: acknowledged, Status: status, EventID: id}
 }
 
@@ -59,10 +59,10 @@ var (
 	replacedA   = observation{EventID: "A", Decision: "replaced"}
 	expungedA   = observation{EventID: "A", Decision: "expunged"}
 	processedA  = operation{kind: finish, outcome: sees(doneA)}
-	acceptA     = operation{kind: send, outcome: told("accepted", "A")}
+	acceptA     = operation{kind: send, outcome: answered("accepted", "A")}
 	deliverA    = operation{kind: deliver, outcome: delivered("A", "w1", true)}
 	seenDeadA   = operation{kind: read, outcome: sees(deadA)}
-	editA       = operation{kind: edit, outcome: told("", "B")}
+	editA       = operation{kind: edit, outcome: answered("", "B")}
 	replacedByB = operation{kind: finish, outcome: sees(replacedA, doneB)}
 )
 
@@ -76,9 +76,9 @@ func TestRightHistoriesAreAllowed(t *testing.T) {
 	for name, history := range map[string][]operation{
 		"an event":                {acceptA, deliverA, processedA},
 		"nothing sent":            {{kind: finish, outcome: sees(nothing)}},
-		"a duplicate":             {acceptA, {kind: send, outcome: told("processing", "A")}, deliverA, processedA},
+		"a duplicate":             {acceptA, {kind: send, outcome: answered("processing", "A")}, deliverA, processedA},
 		"a redelivery of a death": {acceptA, seenDeadA, acceptA, deliverA, processedA},
-		"spooled twice, one ID":   {{kind: send, outcome: told("spooled", "S")}, acceptA, deliverA, processedA},
+		"spooled twice, one ID":   {{kind: send, outcome: answered("spooled", "S")}, acceptA, deliverA, processedA},
 		"no answer, and accepted": {{kind: send, outcome: silent}, deliverA, processedA},
 		"no answer, not accepted": {{kind: send, outcome: silent}, {kind: finish, outcome: sees(nothing)}},
 		"delivered again":         {acceptA, {kind: deliver, outcome: delivered("A", "w1", false)}, deliverA, deliverA, processedA},
@@ -92,7 +92,7 @@ func TestRightHistoriesAreAllowed(t *testing.T) {
 		"edited":            {acceptA, seenDeadA, editA, {kind: deliver, generation: 1, outcome: delivered("B", "w2", true)}, acceptA, replacedByB},
 		"a replay during a discard": {acceptA, seenDeadA, {kind: replay, outcome: ok, during: 1}, {kind: discard, outcome: ok},
 			{kind: finish, outcome: sees(discardedA)}},
-		"expunged": {acceptA, deliverA, {kind: forget, outcome: ok, during: 2}, {kind: send, outcome: told("accepted", "C")},
+		"expunged": {acceptA, deliverA, {kind: forget, outcome: ok, during: 2}, {kind: send, outcome: answered("accepted", "C")},
 			{kind: expunge, outcome: ok}, {kind: finish, outcome: sees(expungedA)}},
 	} {
 		found, err := check(written(history...))
@@ -104,31 +104,31 @@ func TestRightHistoriesAreAllowed(t *testing.T) {
 func TestWrongHistoriesAreFound(t *testing.T) {
 	t.Parallel()
 	for name, history := range map[string][]operation{
-		"accepted twice":                 {acceptA, deliverA, {kind: send, outcome: told("accepted", "B")}},
-		"a duplicate of nothing":         {{kind: send, outcome: told("processing", "A")}},
-		"a duplicate of another event":   {acceptA, {kind: send, outcome: told("processed", "B")}},
-		"lost":                           {acceptA, {kind: finish, outcome: sees(nothing)}},
-		"lost from the inbox":            {{kind: send, outcome: told("spooled", "A")}, {kind: finish, outcome: sees(nothing)}},
-		"lost after it was stored":       {acceptA, seenDeadA, {kind: read, outcome: sees(nothing)}},
-		"stored, but never accepted":     {{kind: finish, outcome: sees(doneA)}},
-		"another event has the key":      {acceptA, {kind: read, outcome: sees(doneB)}},
-		"two rows":                       {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Rows = 2 }))}},
-		"no effect":                      {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Effect = false }))}},
-		"reported twice":                 {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Reported = 2 }))}},
-		"an effect before it is done":    {acceptA, {kind: read, outcome: sees(with(deadA, func(o *observation) { o.Effect = true }))}},
-		"processed, then dead":           {acceptA, {kind: read, outcome: sees(doneA)}, seenDeadA},
-		"told processed, and it is dead": {{kind: send, outcome: outcome{Answer: acknowledged, Status: "processed", Result: "processed"}}, seenDeadA},
-		"a discard forgotten":            {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: read, outcome: sees(doneA)}},
-		"a discarded event is delivered": {acceptA, seenDeadA, {kind: discard, outcome: ok}, deliverA},
-		"a discarded event is replayed":  {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: replay, outcome: ok}},
-		"discarded twice":                {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: discard, outcome: ok}},
-		"a processed event is discarded": {acceptA, deliverA, {kind: discard, outcome: ok}},
-		"an edit forgotten":              {acceptA, seenDeadA, editA, {kind: read, outcome: sees(doneA, doneB)}},
-		"edited twice":                   {acceptA, seenDeadA, editA, editA},
-		"the original is delivered":      {acceptA, seenDeadA, editA, deliverA},
-		"an expunge forgotten":           {acceptA, {kind: forget, outcome: ok}, {kind: expunge, outcome: ok}, {kind: read, outcome: sees(doneA)}},
-		"not delivered":                  {acceptA, processedA},
-		"never confirmed":                {acceptA, {kind: deliver, outcome: delivered("A", "w1", false)}, processedA},
+		"accepted twice":                        {acceptA, deliverA, {kind: send, outcome: answered("accepted", "B")}},
+		"a duplicate of nothing":                {{kind: send, outcome: answered("processing", "A")}},
+		"a duplicate of another event":          {acceptA, {kind: send, outcome: answered("processed", "B")}},
+		"lost":                                  {acceptA, {kind: finish, outcome: sees(nothing)}},
+		"lost from the inbox":                   {{kind: send, outcome: answered("spooled", "A")}, {kind: finish, outcome: sees(nothing)}},
+		"lost after it was stored":              {acceptA, seenDeadA, {kind: read, outcome: sees(nothing)}},
+		"stored, but never accepted":            {{kind: finish, outcome: sees(doneA)}},
+		"another event has the key":             {acceptA, {kind: read, outcome: sees(doneB)}},
+		"two rows":                              {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Rows = 2 }))}},
+		"no effect":                             {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Effect = false }))}},
+		"reported twice":                        {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Reported = 2 }))}},
+		"an effect before it is done":           {acceptA, {kind: read, outcome: sees(with(deadA, func(o *observation) { o.Effect = true }))}},
+		"processed, then dead":                  {acceptA, {kind: read, outcome: sees(doneA)}, seenDeadA},
+		"reported as processed, and it is dead": {{kind: send, outcome: outcome{Answer: acknowledged, Status: "processed", Result: "processed"}}, seenDeadA},
+		"a discard forgotten":                   {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: read, outcome: sees(doneA)}},
+		"a discarded event is delivered":        {acceptA, seenDeadA, {kind: discard, outcome: ok}, deliverA},
+		"a discarded event is replayed":         {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: replay, outcome: ok}},
+		"discarded twice":                       {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: discard, outcome: ok}},
+		"a processed event is discarded":        {acceptA, deliverA, {kind: discard, outcome: ok}},
+		"an edit forgotten":                     {acceptA, seenDeadA, editA, {kind: read, outcome: sees(doneA, doneB)}},
+		"edited twice":                          {acceptA, seenDeadA, editA, editA},
+		"the original is delivered":             {acceptA, seenDeadA, editA, deliverA},
+		"an expunge forgotten":                  {acceptA, {kind: forget, outcome: ok}, {kind: expunge, outcome: ok}, {kind: read, outcome: sees(doneA)}},
+		"not delivered":                         {acceptA, processedA},
+		"never confirmed":                       {acceptA, {kind: deliver, outcome: delivered("A", "w1", false)}, processedA},
 		"two webhook-ids": {acceptA, {kind: deliver, outcome: delivered("A", "w1", false)},
 			{kind: deliver, outcome: delivered("A", "w2", true)}, processedA},
 	} {
@@ -156,7 +156,7 @@ func TestOperationsWithoutAnAnswerAreClosed(t *testing.T) {
 	t.Parallel()
 	h := newHistory()
 	h.begin(call{"k", send, 0})
-	h.begin(call{"k", send, 0})(told("accepted", "A"))
+	h.begin(call{"k", send, 0})(answered("accepted", "A"))
 	h.begin(call{"l", send, 0})(silent)
 	all := h.close()
 	require.Len(t, all, 3)

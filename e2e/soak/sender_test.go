@@ -49,11 +49,11 @@ func (r *round) post(key string, to *node) {
 		return
 	}
 	defer response.Body.Close()
-	end(told2xx(response))
+	end(readResponse(response))
 }
 
-// told2xx reads an answer. One that isn't a 2xx promises nothing: the event may be accepted nevertheless, even later.
-func told2xx(response *http.Response) outcome {
+// readResponse reads an answer. One that isn't a 2xx promises nothing: the event may be accepted nevertheless, even later.
+func readResponse(response *http.Response) outcome {
 	var body struct {
 		Events []struct {
 			EventID string `json:"event_id"`

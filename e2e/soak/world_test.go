@@ -175,8 +175,8 @@ func (w *world) heal() {
 	}
 }
 
-// looks is how many consecutive checks must find no pending work, since Temporal's list of runs lags behind.
-const looks = 5
+// quietChecks is how many consecutive checks must find no pending work, since Temporal's list of runs lags behind.
+const quietChecks = 5
 
 // awaitQuiet waits until no work is pending: no open run, an empty inbox, and no waiting delivery.
 func (w *world) awaitQuiet(limit time.Duration) {
@@ -198,7 +198,7 @@ func (w *world) awaitQuiet(limit time.Duration) {
 		if calm++; runs.GetCount() != 0 || spooled != 0 || deliveries != 0 {
 			calm = 0
 		}
-		if calm < looks {
+		if calm < quietChecks {
 			return fmt.Errorf("%d runs are open, %d events in the inbox, %d deliveries wait, calm for %d checks",
 				runs.GetCount(), spooled, deliveries, calm)
 		}
