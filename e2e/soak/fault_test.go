@@ -9,11 +9,11 @@ import (
 // fault is something that fails and recovers.
 type fault struct {
 	name string
-	// end follows begin after a random outage; nil if the fault ends without it.
+	// end follows begin after a random outage. It is nil if the world recovers alone, since what was killed is restarted.
 	begin, end func(*world, *rand.Rand)
 }
 
-// serverFaults and processFaults occur side by side.
+// serverFaults and processFaults occur independently, so that two may overlap.
 var (
 	serverFaults = []fault{
 		{"PostgreSQL killed", func(w *world, _ *rand.Rand) { _ = w.cluster.Kill() }, nil},

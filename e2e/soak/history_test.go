@@ -130,7 +130,7 @@ func (h *history) keys() (keys []string) {
 }
 
 // describe lists operations as a table, the earliest first.
-func describe(operations []porcupine.Operation) string {
+func describe(operations ...porcupine.Operation) string {
 	var b strings.Builder
 	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b porcupine.Operation) int {
 		return cmp.Compare(a.Call, b.Call)

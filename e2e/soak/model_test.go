@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -182,15 +183,13 @@ func (o observation) isOnly(decision string) bool {
 
 // violation is a history of one key that the model doesn't allow.
 type violation struct {
-	key string
-	// operations are all of the key's.
-	operations []porcupine.Operation
-	// unexplained are those that no order of operations leads to.
-	unexplained []porcupine.Operation
+	key         string
+	operations  []porcupine.Operation
+	unexplained porcupine.Operation
 }
 
 func (v violation) String() string {
-	return fmt.Sprintf("key %s:\n%sno order of operations allows:\n%s", v.key, describe(v.operations), describe(v.unexplained))
+	return fmt.Sprintf("key %s:\n%sno order of operations explains:\n%s", v.key, describe(v.operations...), describe(v.unexplained))
 }
 
 // checkLimit bounds the search for one key.
@@ -205,7 +204,7 @@ func check(operations []porcupine.Operation) (found []violation, err error) {
 		switch result {
 		case porcupine.Ok:
 		case porcupine.Unknown:
-			err = fmt.Errorf("key %s could not be checked in %s:\n%s", key, checkLimit, describe(part))
+			err = fmt.Errorf("key %s could not be checked in %s:\n%s", key, checkLimit, describe(part...))
 		default:
 			found = append(found, violation{key, part, unexplained(part, info)})
 		}
@@ -229,18 +228,20 @@ func byKey(operations []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// unexplained returns the operations that aren't in the longest order found.
-func unexplained(all []porcupine.Operation, info porcupine.LinearizationInfo) (left []porcupine.Operation) {
+// unexplained returns the operation that ends first of those that aren't in the longest order found.
+func unexplained(all []porcupine.Operation, info porcupine.LinearizationInfo) (first porcupine.Operation) {
 	var longest []porcupine.Operation
 	for _, order := range slices.Concat(info.PartialLinearizationsOperations()...) {
 		if len(order) > len(longest) {
 			longest = order
 		}
 	}
+	first.Return = math.MaxInt64
 	for _, o := range all {
-		if !slices.ContainsFunc(longest, func(done porcupine.Operation) bool { return done.ClientId == o.ClientId }) {
-			left = append(left, o)
+		isExplained := slices.ContainsFunc(longest, func(done porcupine.Operation) bool { return done.ClientId == o.ClientId })
+		if !isExplained && o.Return < first.Return {
+			first = o
 		}
 	}
-	return left
+	return first
 }

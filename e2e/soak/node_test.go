@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ type node struct {
 	*child.Supervisor
 
 	ingress, operator string // base URLs
+	program           string
 }
 
 const (
@@ -34,7 +36,7 @@ func (w *world) start(name string) *node {
 	ports, err := stacktest.FreePorts(2)
 	require.NoError(w.t, err)
 	public, private := "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1]
-	n := &node{ingress: "http://" + public, operator: "http://" + private}
+	n := &node{ingress: "http://" + public, operator: "http://" + private, program: w.binary}
 	n.Supervisor = &child.Supervisor{
 		Name: name, StopSignal: syscall.SIGTERM, Backoff: time.Second, Log: slog.New(slog.DiscardHandler), Ready: n.ready,
 		Command: func() *exec.Cmd {
@@ -53,8 +55,12 @@ func (w *world) start(name string) *node {
 	return n
 }
 
-// signal sends a signal to the process, which is restarted if it ends.
-func (n *node) signal(s syscall.Signal) { _ = syscall.Kill(n.PID(), s) }
+// signal sends a signal to the process, which is restarted if it ends. Between two lives, another process may have its PID.
+func (n *node) signal(s syscall.Signal) {
+	if pid := n.PID(); strings.HasPrefix(child.CommandLine(pid), n.program) {
+		_ = syscall.Kill(pid, s)
+	}
+}
 
 func (n *node) ready(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.operator+"/readyz", http.NoBody)
