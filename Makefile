@@ -74,7 +74,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $
 
 # The detector would find nothing here: the tests of e2e drive programs that are built without it, and the parts of providers have no
 # goroutines and share no state.
-UNRACED := /(e2e(/chaos|/cluster|/compose|/console|/importer)?|providers/(definition|jq|lint))$$
+UNRACED := /(e2e(/chaos|/cluster|/compose|/console|/importer|/soak)?|providers/(definition|jq|lint))$$
 
 # Two runs, as a run of go test has the detector for all packages or for none. They don't run side by side: the tests of processes need
 # the time that compiling with the detector takes.
@@ -100,6 +100,16 @@ REPORT ?=
 .PHONY: chaos
 chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(abspath $(REPORT))'
+
+# A round takes about a minute. SEED repeats the choices of an earlier run, not its timing.
+HOURS ?= 1
+
+.PHONY: soak soak-bugs
+soak: $(TEMPORAL) ## Play rounds of load, operators and faults for HOURS, and check their histories (HOURS=1, SEED=, REPORT=)
+	go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./e2e/soak -hours $(HOURS) -seed $(SEED) -report '$(abspath $(REPORT))'
+
+soak-bugs: $(TEMPORAL) ## Play rounds with each planted bug until it is found (half an hour; SEED=)
+	go test -count=1 -v -timeout 0 -run '^TestPlantedBugsAreFound$$' ./e2e/soak -bugs -seed $(SEED)
 
 .PHONY: release release-check
 release: ## Build what a release publishes into dist/, reproducibly (some minutes per platform when nothing is cached)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -355,6 +356,31 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		require.Equal(t, map[runs.State]int{runs.StateAccepted: 1, runs.StateProcessing: requests - 1}, states)
 		require.Len(t, ids, 1)
 		require.Equal(t, 1, asked)
+	})
+}
+
+// Two identical requests share a commit to the inbox: the duplicate names no event, since another request's event may get the key.
+func TestADuplicateOfASpooledEventNamesNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, newFakeInbox())
+		c.temporal.during = func(context.Context) { elapse(time.Minute) }
+		results := make(chan runs.Started, 2)
+		for range 2 {
+			go func() {
+				started, err := c.commitResolving(t.Context(),
+					arrival{Event: Event{Receipt: waiting(1)}, ackDeadline: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
+				assert.NoError(t, err)
+				results <- started
+			}()
+		}
+		ids := map[runs.State]string{}
+		for range 2 {
+			started := <-results
+			ids[started.State] = started.EventID
+		}
+		require.Equal(t, map[runs.State]string{StateSpooled: waiting(1).ID, runs.StateProcessing: ""}, ids)
+		elapse(time.Minute) // the start ends
 	})
 }
 

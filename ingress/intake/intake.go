@@ -183,7 +183,11 @@ func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, err
 	if first {
 		return started, nil
 	}
-	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); IsNew(started.State) {
+	started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint)
+	if started.State == StateSpooled && started.Conflict == nil {
+		started.EventID = "" // Temporal may have, or get, the key's event from another request
+	}
+	if IsNew(started.State) {
 		started.State = runs.StateProcessing
 	}
 	return started, nil

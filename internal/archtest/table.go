@@ -465,6 +465,7 @@ var Table = []Rule{
 	{Package: "e2e/chaos", OnlyTests: true, Why: "the product is tested from outside, as programs, during faults"},
 	{Package: "e2e/cluster", OnlyTests: true, Why: "the chart is tested from outside, in a cluster"},
 	{Package: "e2e/compose", OnlyTests: true, Why: "the product is tested from outside, as containers"},
+	{Package: "e2e/soak", OnlyTests: true, Why: "the product is tested from outside, as programs, and judged by what it answered"},
 	{Package: "e2e/versions", OnlyTests: true, Why: "tests of e2e run on other versions of the servers"},
 	{Package: "e2e/console", OnlyTests: true, Why: "the console is tested from outside, in a browser"},
 	{Package: "e2e/importer", OnlyTests: true, Why: "imports are tested from outside, with databases of other systems"},
