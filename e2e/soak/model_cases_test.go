@@ -117,7 +117,7 @@ func TestWrongHistoriesAreFound(t *testing.T) {
 		"reported twice":                        {acceptA, deliverA, {kind: finish, outcome: sees(with(doneA, func(o *observation) { o.Reported = 2 }))}},
 		"an effect before it is done":           {acceptA, {kind: read, outcome: sees(with(deadA, func(o *observation) { o.Effect = true }))}},
 		"processed, then dead":                  {acceptA, {kind: read, outcome: sees(doneA)}, seenDeadA},
-		"reported as processed, and it is dead": {{kind: send, outcome: outcome{Answer: acknowledged, Status: "processed", Result: "processed"}}, seenDeadA},
+		"reported as processed, and it is dead": {acceptA, {kind: send, outcome: outcome{Answer: acknowledged, Status: "processed", Result: "processed"}}, seenDeadA},
 		"a discard forgotten":                   {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: read, outcome: sees(doneA)}},
 		"a discarded event is delivered":        {acceptA, seenDeadA, {kind: discard, outcome: ok}, deliverA},
 		"a discarded event is replayed":         {acceptA, seenDeadA, {kind: discard, outcome: ok}, {kind: replay, outcome: ok}},
