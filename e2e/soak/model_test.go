@@ -104,7 +104,7 @@ func (s state) after(c call, o outcome) (next state, legal bool) {
 	case expunge:
 		s.phase, legal = expunged, current
 	case deliver:
-		legal = current && (s.phase == processed || s.phase == expunged) && s.identify(c.Generation, o.EventID) &&
+		legal = current && (s.phase == processed || s.phase == expunged) && identify(&s.ids, c.Generation, o.EventID) &&
 			(s.webhookID == "" || s.webhookID == o.WebhookID)
 		s.webhookID, s.delivered = o.WebhookID, s.delivered || o.Confirmed
 	case read, finish:
@@ -133,12 +133,13 @@ func (s state) afterSend(o outcome) (next state, legal bool) {
 	if o.Answer == unknown || o.Status == spooled || s.forgotten {
 		return s, true
 	}
-	return s, s.identify(0, o.EventID)
+	legal = identify(&s.ids, 0, o.EventID)
+	return s, legal
 }
 
 // identify learns the ID of an event. It returns false if the key already belongs to another one.
-func (s *state) identify(generation int, id string) bool {
-	known := &s.ids[generation]
+func identify(ids *[generations]string, generation int, id string) bool {
+	known := &ids[generation]
 	if *known == "" {
 		*known = id
 	}
@@ -148,7 +149,7 @@ func (s *state) identify(generation int, id string) bool {
 func (s state) afterRead(seen [generations]observation, final bool) (next state, legal bool) {
 	for g, o := range seen {
 		switch {
-		case !s.identify(g, o.EventID):
+		case !identify(&s.ids, g, o.EventID):
 			return s, false
 		case g < s.generation && !o.isOnly("replaced"),
 			g > s.generation && o != observation{}:

@@ -134,7 +134,7 @@ func (w *world) keep() {
 	if !w.t.Failed() {
 		return
 	}
-	kept, err := os.MkdirTemp("", "holdfast-soak-failed-") //nolint:usetesting // it outlives the test
+	kept, err := os.MkdirTemp("", "holdfast-soak-failed-")
 	require.NoError(w.t, err)
 	require.NoError(w.t, os.CopyFS(filepath.Join(kept, "logs"), os.DirFS(w.dir)))
 	w.t.Logf("the logs are in %s", kept)

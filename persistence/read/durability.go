@@ -76,13 +76,6 @@ func (d Durability) Behind() int64 {
 	return slices.MinFunc(d.Standbys, func(a, b Standby) int { return int(a.Behind - b.Behind) }).Behind
 }
 
-// hideUnknown removes standbys of which PostgreSQL shows only the name to a role without the right.
-func (d *Durability) hideUnknown() {
-	if !d.SeesStandbys {
-		d.Standbys = nil
-	}
-}
-
 const (
 	selectDamage = `
 SELECT (SELECT coalesce(sum(checksum_failures), 0)::bigint FROM pg_stat_database),
@@ -92,13 +85,14 @@ SELECT (SELECT coalesce(sum(checksum_failures), 0)::bigint FROM pg_stat_database
 	selectSettings = `
 SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes', 'data_checksums')`
 
-	// selectStandbys leaves out the senders of base backups and logical replication.
+	// selectStandbys leaves out the senders of base backups and logical replication. PostgreSQL shows a role without the right only
+	// the name of a standby.
 	selectStandbys = `
 SELECT application_name, sync_state IN ('sync', 'quorum'),
        CASE WHEN pg_is_in_recovery() THEN 0
             ELSE pg_wal_lsn_diff(pg_current_wal_lsn(), coalesce(flush_lsn, sent_lsn))::bigint END
   FROM pg_stat_replication
- WHERE state IN ('streaming', 'catchup')
+ WHERE state IN ('streaming', 'catchup') AND pg_has_role(current_user, 'pg_read_all_stats', 'member')
    AND NOT EXISTS (SELECT FROM pg_replication_slots WHERE active_pid = pg_stat_replication.pid AND slot_type = 'logical')
  ORDER BY application_name`
 )
@@ -108,7 +102,6 @@ func (s *Store) Durability(ctx context.Context) (d Durability, err error) {
 	b := &pgx.Batch{}
 	queueDurability(b, &d)
 	err = s.db.SendRead(ctx, b)
-	d.hideUnknown()
 	return d, postgres.Failure("look at the database's durability", err)
 }
 

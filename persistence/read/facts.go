@@ -54,6 +54,5 @@ func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 	queueDurability(b, &f.Durability)
 	b.Queue(selectUntold).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Untold, &f.UntoldSince) })
 	err = s.db.SendRead(ctx, b)
-	f.hideUnknown()
 	return f, postgres.Failure("look at the database", err)
 }
