@@ -25,6 +25,8 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env)
 	env.RegisterActivity(&operations.Activities{})
+	env.OnActivity("CompareMarks", mock.Anything, mock.Anything).Return(operations.MarkComparison{Seen: operation.Mark{Counter: 1, Identity: "one"}}, nil).Maybe()
+	env.OnActivity("LeaveMark", mock.Anything, mock.Anything, mock.Anything).Return(operation.Mark{Counter: 2, Identity: "one"}, nil).Maybe()
 	return env
 }
 
