@@ -1,6 +1,6 @@
--- sweep_marks: one row, which each sweep replaces; the sweep's result in Temporal has the same counter. Whichever store has the lower
--- one was set back, by a failover or a restore. The WAL is one sequence: if a mark has survived, so has every commit before it, and what
--- may be missing was committed after its time.
+-- sweep_marks: one row, which each sweep replaces; the sweep's result in Temporal has the same counter. Whichever store has
+-- the lower one was set back, by a failover or a restore. The WAL is one sequence: if a mark has survived, so has every commit
+-- before it, and what may be missing was committed after its time.
 --
 -- It must be a logged table, and its row must not be copied by hand.
 --

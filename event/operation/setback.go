@@ -25,7 +25,8 @@ const (
 
 // Setback says what may be missing after a failover or a restore. The zero value means that nothing is.
 type Setback struct {
-	// Store is the one that was set back; empty if only the database's identity has changed, which also happens when nothing was lost.
+	// Store is the one that was set back; empty if only the database's identity has changed, which also happens when nothing was
+	// lost.
 	Store Store `json:"store,omitempty"`
 	// Since is the time of the latest mark that both stores have.
 	Since time.Time `json:"since,omitzero"`

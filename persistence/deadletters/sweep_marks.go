@@ -38,8 +38,8 @@ SELECT c.id::text FROM unnest($1::uuid[]) AS c (id)
    AND NOT EXISTS (SELECT FROM inbox WHERE event_id = c.id)`
 )
 
-// SweepMark returns the mark that the last sweep left, with the database's present identity. Its Counter and At are zero if there is
-// none.
+// SweepMark returns the mark that the last sweep left, with the database's present identity. Its Counter and At are zero if
+// there is none.
 func (s *Store) SweepMark(ctx context.Context) (m operation.Mark, err error) {
 	err = s.db.QueryRow(ctx, selectMark).Scan(&m.Counter, &m.At, &m.Identity)
 	if m.At = m.At.UTC(); m.Counter == 0 {
@@ -48,9 +48,11 @@ func (s *Store) SweepMark(ctx context.Context) (m operation.Mark, err error) {
 	return m, postgres.Failure("read sweep mark", err)
 }
 
-// LeaveSweepMark replaces the mark seen. ok is false, and nothing changes, if the database or its mark isn't the seen one any more:
-// it was set back meanwhile.
-func (s *Store) LeaveSweepMark(ctx context.Context, seen operation.Mark, counter int64) (left operation.Mark, ok bool, err error) {
+// LeaveSweepMark replaces the mark seen. ok is false, and nothing changes, if the database or its mark isn't the seen one any
+// more: it was set back meanwhile.
+func (s *Store) LeaveSweepMark(
+	ctx context.Context, seen operation.Mark, counter int64,
+) (left operation.Mark, ok bool, err error) {
 	left.Identity = seen.Identity
 	err = s.db.QueryRow(ctx, leaveMark, seen.Counter, seen.Identity, counter).Scan(&left.Counter, &left.At)
 	if errors.Is(err, pgx.ErrNoRows) {
