@@ -21,8 +21,8 @@ const (
 	// sweepRows and sweepRowPages bound the unfinished events of one sweep; the next one continues.
 	sweepRows     = 50
 	sweepRowPages = 20
-	// healFor is how long sweeps go on looking for lost events after they have noticed a setback: a run may end some time after its
-	// transaction.
+	// healFor is how long sweeps go on looking for lost events after they have noticed a setback: a run may end some time after
+	// its transaction.
 	healFor = 15 * time.Minute
 )
 
@@ -60,8 +60,8 @@ type SweepState struct {
 }
 
 // SweepRuns handles runs that can't report their own state: terminated or timed-out runs without a dead letter, and runs whose
-// workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, dead letters of an interrupted replay, and
-// what one of the stores lacks after it was set back.
+// workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, dead letters of an interrupted
+// replay, and what one of the stores lacks after it was set back.
 func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if state == nil { // started by the schedule
 		state = &SweepState{}
@@ -80,25 +80,27 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if err := state.heal(ctx); err != nil {
 		return state.Result, err
 	}
-	result := state.Result
-	before := result.Until.Add(-sweepOpenAfter)
+	if err := state.sweepRest(ctx); err != nil || !state.hasMarks() {
+		return state.Result, err
+	}
+	err := workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).
+		Get(ctx, &state.Result.Mark)
+	return state.Result, err
+}
+
+// sweepRest checks open runs, dead letters that are being redriven, and operations.
+func (s *SweepState) sweepRest(ctx workflow.Context) error {
+	result, before := &s.Result, s.Result.Until.Add(-sweepOpenAfter)
 	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
-		return result, err
+		return err
 	}
 	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale redrives"), operate.ReleaseRedrives).
 		Get(ctx, &result.Released); err != nil {
-		return result, err
+		return err
 	}
-	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
-		Get(ctx, &result.Signaled); err != nil {
-		return result, err
-	}
-	if !state.hasMarks() {
-		return result, nil
-	}
-	err := workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).Get(ctx, &result.Mark)
-	return result, err
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
+		Get(ctx, &result.Signaled)
 }
 
 // sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one
@@ -134,8 +136,8 @@ func (s *SweepState) start(ctx workflow.Context) error {
 	return s.compareMarks(ctx, last)
 }
 
-// compareMarks widens the sweep's time range if a store was set back. The sweeps after it go on looking for a while, and longer if
-// they have skipped runs.
+// compareMarks widens the sweep's time range if a store was set back. The sweeps after it go on looking for a while, and
+// longer if they have skipped runs.
 func (s *SweepState) compareMarks(ctx workflow.Context, last SweepResult) error {
 	var compared operations.MarkComparison
 	err := workflow.ExecuteActivity(withOperationOptions(ctx, "marks"), operate.CompareMarks, last.Mark).Get(ctx, &compared)
@@ -204,8 +206,8 @@ func (s *SweepState) addHealed(h operation.Healed) {
 	}
 }
 
-// sweepUnfinished handles stored events whose run Temporal no longer has. After a setback it starts at the first event, includes the
-// latest ones, and checks more pages.
+// sweepUnfinished handles stored events whose run Temporal no longer has. After a setback it starts at the first event,
+// includes the latest ones, and checks more pages.
 func (s *SweepState) sweepUnfinished(ctx workflow.Context) error {
 	page := operation.RowPage{
 		After:  cmp.Or(s.Result.UnfinishedAfter, event.FirstIDAt(time.Time{})),

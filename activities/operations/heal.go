@@ -51,8 +51,8 @@ func (a *Activities) CompareMarks(ctx context.Context, last operation.Mark) (Mar
 	return MarkComparison{Seen: seen, Setback: operation.CompareMarks(seen, last, time.Now().UTC())}, nil
 }
 
-// LeaveMark leaves the mark of a sweep in the database, and returns it for the sweep's result. If the database isn't the seen one any
-// more, it leaves none and returns the last sweep's, so that the next sweep notices.
+// LeaveMark leaves the mark of a sweep in the database, and returns it for the sweep's result. If the database isn't the seen
+// one any more, it leaves none and returns the last sweep's, so that the next sweep notices.
 func (a *Activities) LeaveMark(ctx context.Context, seen, last operation.Mark) (operation.Mark, error) {
 	left, ok, err := a.Healing.LeaveSweepMark(ctx, seen, max(seen.Counter, last.Counter)+1)
 	if err == nil && !ok {
@@ -75,8 +75,8 @@ type HealOrder struct {
 // healer is the actor of what a sweep does about a setback.
 const healer = "holdfast sweep"
 
-// Heal starts the processing of what a sweep has restored, leaves to operators what they may have decided about, and reports both.
-// Nothing is reported if only the database's identity has changed and nothing is missing.
+// Heal starts the processing of what a sweep has restored, leaves to operators what they may have decided about, and reports
+// both. Nothing is reported if only the database's identity has changed and nothing is missing.
 func (a *Activities) Heal(ctx context.Context, o HealOrder) (operation.Healed, error) {
 	h := o.Healed
 	if o.First && o.Setback.MayLackCommits() {
@@ -109,8 +109,8 @@ func (a *Activities) Heal(ctx context.Context, o HealOrder) (operation.Healed, e
 	return h, a.reportHealed(ctx, o.Setback, h)
 }
 
-// redriveRestored starts a redrive of the dead letters of restored events, and returns their number. A bulk redrive works whether or
-// not the automatic redrive is on, at its rate, and operators can watch and pause it.
+// redriveRestored starts a redrive of the dead letters of restored events, and returns their number. A bulk redrive works
+// whether or not the automatic redrive is on, at its rate, and operators can watch and pause it.
 func (a *Activities) redriveRestored(ctx context.Context, o HealOrder, by oversight.Actor) (total int, err error) {
 	filters := []operation.RedriveFilter{{Step: event.StepRun, Code: operation.CodeLost, Since: o.From}}
 	if o.Setback.Store == operation.StoreTemporal {

@@ -18,8 +18,11 @@ import (
 // batchesPage is the page size of batches, whose histories are read one by one.
 const batchesPage = 50
 
-// BatchedEvents returns the events that a page of completed batches of the bulk lane has processed, as their histories list them.
-func (r *Reader) BatchedEvents(ctx context.Context, p operation.SweepPage) (found []operation.BatchedEvent, next []byte, err error) {
+// BatchedEvents returns the events that a page of completed batches of the bulk lane has processed, as their histories list
+// them.
+func (r *Reader) BatchedEvents(
+	ctx context.Context, p operation.SweepPage,
+) (found []operation.BatchedEvent, next []byte, err error) {
 	response, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Completed' AND CloseTime >= '%s' AND CloseTime < '%s'",
 			workflows.TypeProcessBatch, p.Since.Format(time.RFC3339Nano), p.Until.Format(time.RFC3339Nano)),
