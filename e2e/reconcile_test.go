@@ -16,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/activities/reconcile"
+	"holdfast/workflows"
 )
 
 // PostgreSQL is restored from a backup, and Temporal continues. The database has lost an event that was processed since, one
@@ -30,6 +31,7 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	file := filepath.Join(dir, "homemade.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	i.pauseSweeps(t)
 	n := i.start(t, "serve")
 	before := i.sendPoison(t, n)
 	i.awaitStatus(t, before, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
@@ -85,6 +87,7 @@ func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
 	i.env = patience
+	i.pauseSweeps(t)
 	n := i.start(t, "serve")
 	release := i.lock(t, "entities")
 	waiting := i.awaitWaiting(t, n, someEvent())
@@ -146,6 +149,12 @@ func TestAKeyIsGivenBack(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Equal(t, 1, i.count(t, keys+" WHERE event_id = $1", a.Events[0].EventID))
 	i.awaitFound(t, since, reconcile.RowWithoutKey, 0)
+}
+
+// pauseSweeps leaves repairs to the test's commands: a sweep would make them itself.
+func (i *installation) pauseSweeps(t *testing.T) {
+	t.Helper()
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleSweep, "--pause", "--reason", "test")
 }
 
 // awaitFound waits until a dry run finds this many of a kind, and nothing else: Temporal's list of runs lags behind.

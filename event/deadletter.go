@@ -41,6 +41,9 @@ const CodeTerminatedByTemporal = "terminated_by_temporal"
 // AwaitsOperator is appended to the message of a failure that no schedule retries.
 const AwaitsOperator = "; an operator decided this, so no schedule runs the event again: replay or discard it"
 
+// MayBeDecided is appended to the message of a failure about which the database may have lost a decision.
+const MayBeDecided = "; an operator may have decided about the event before a failover or restore lost it: replay or discard it"
+
 // DeadLetter is an event that the retry policies could not save, with everything needed to analyze and replay it.
 type DeadLetter struct {
 	ID      int64           `json:"id"`

@@ -28,6 +28,15 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
+// sweep is pagedOperation with marks that agree.
+func sweep(t *testing.T) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	env, mark := pagedOperation(t), operation.Mark{Counter: 1, Identity: "one"}
+	env.OnActivity("CompareMarks", mock.Anything, mock.Anything).Return(operations.MarkComparison{Seen: mark}, nil).Maybe()
+	env.OnActivity("LeaveMark", mock.Anything, mock.Anything, mock.Anything).Return(mark, nil).Maybe()
+	return env
+}
+
 func turn(state operation.State, drained, settled bool) operation.RedriveProgress {
 	return operation.RedriveProgress{Redrive: operation.Redrive{Base: operation.Base{ID: "one", State: state}}, Drained: drained, Settled: settled}
 }
@@ -150,7 +159,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 		"the last one was long ago, too": {last: 2 * week, over: ago(3 * week), since: 2*week + 15*time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := pagedOperation(t)
+			env := sweep(t)
 			now := time.Now()
 			env.SetStartTime(now)
 			since := now.Add(-c.since)
@@ -187,7 +196,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 func TestSweepRuns_continuesAsNew(t *testing.T) {
 	for name, pages := range map[string]int{"after 300 pages": 300, "when it is suggested": 1} {
 		t.Run(name, func(t *testing.T) {
-			env := pagedOperation(t)
+			env := sweep(t)
 			env.SetContinueAsNewSuggested(pages == 1)
 			env.SetLastCompletionResult(workflows.SweepResult{Until: env.Now().Add(-time.Hour)})
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.Anything).Return(
@@ -200,7 +209,7 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
 			require.Equal(t, "next", string(state.Page.Token))
 
-			env = pagedOperation(t)
+			env = sweep(t)
 			env.OnActivity("SweepClosedRuns", mock.Anything, state.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, state.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
@@ -221,7 +230,7 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 // the next starts. After the last page the next one starts again.
 func TestSweepRuns_goesOnBehindTheLastUnfinishedEvent(t *testing.T) {
 	for last, wantPages := range map[string]int{"": 1, "page": 20} {
-		env := pagedOperation(t)
+		env := sweep(t)
 		env.SetLastCompletionResult(workflows.SweepResult{Until: time.Now().Add(-time.Hour), UnfinishedAfter: "before"})
 		env.OnActivity("SweepClosedRuns", mock.Anything, mock.Anything).Return(operation.SweptPage{}, nil)
 		var after []string

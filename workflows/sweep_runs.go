@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/event/operation"
 )
@@ -20,6 +21,9 @@ const (
 	// sweepRows and sweepRowPages bound the unfinished events of one sweep; the next one continues.
 	sweepRows     = 50
 	sweepRowPages = 20
+	// healFor is how long sweeps go on looking for lost events after they have noticed a setback: a run may end some time after
+	// its transaction.
+	healFor = 15 * time.Minute
 )
 
 // SweepResult is the result of a sweep. The next one starts where it ended.
@@ -36,17 +40,28 @@ type SweepResult struct {
 	// Released counts dead letters whose redrive had no run, Signaled open redrives whose workflows were signaled.
 	Released int `json:"released"`
 	Signaled int `json:"woken"`
+
+	// Mark is what this sweep has left in both stores.
+	Mark operation.Mark `json:"mark,omitzero"`
+	// Setback is the setback that was noticed by this sweep, or by one shortly before it; Healed is what this one did about it.
+	Setback operation.Setback `json:"setback,omitzero"`
+	Healed  operation.Healed  `json:"healed,omitzero"`
 }
 
 // SweepState is the state of a sweep that continues as new.
 type SweepState struct {
 	Page   operation.SweepPage `json:"page"`
 	Result SweepResult         `json:"result"`
+	// Seen is the mark in the database, and Last the one in the result of the last sweep.
+	Seen operation.Mark `json:"seen,omitzero"`
+	Last operation.Mark `json:"last,omitzero"`
+	// Noticed: this sweep is the first to notice the setback.
+	Noticed bool `json:"noticed,omitempty"`
 }
 
 // SweepRuns handles runs that can't report their own state: terminated or timed-out runs without a dead letter, and runs whose
-// workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, and dead letters of an interrupted
-// replay.
+// workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, dead letters of an interrupted
+// replay, and what one of the stores lacks after it was set back.
 func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if state == nil { // started by the schedule
 		state = &SweepState{}
@@ -57,26 +72,35 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if err := state.sweepClosed(ctx); err != nil {
 		return state.Result, err
 	}
-	result := state.Result
-	before := result.Until.Add(-sweepOpenAfter)
 	if hasChange(ctx, versionSweepUnfinished) {
-		if err := sweepUnfinished(ctx, operation.RowPage{
-			After: cmp.Or(result.UnfinishedAfter, event.FirstIDAt(time.Time{})), Before: event.FirstIDAt(before),
-		}, &result); err != nil {
-			return result, err
+		if err := state.sweepUnfinished(ctx); err != nil {
+			return state.Result, err
 		}
 	}
+	if err := state.heal(ctx); err != nil {
+		return state.Result, err
+	}
+	if err := state.sweepRest(ctx); err != nil || !state.hasMarks() {
+		return state.Result, err
+	}
+	err := workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).
+		Get(ctx, &state.Result.Mark)
+	return state.Result, err
+}
+
+// sweepRest checks open runs, dead letters that are being redriven, and operations.
+func (s *SweepState) sweepRest(ctx workflow.Context) error {
+	result, before := &s.Result, s.Result.Until.Add(-sweepOpenAfter)
 	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
-		return result, err
+		return err
 	}
 	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale redrives"), operate.ReleaseRedrives).
 		Get(ctx, &result.Released); err != nil {
-		return result, err
+		return err
 	}
-	err := workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
 		Get(ctx, &result.Signaled)
-	return result, err
 }
 
 // sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one
@@ -106,7 +130,51 @@ func (s *SweepState) start(ctx workflow.Context) error {
 	}
 	s.Result.UnfinishedAfter = last.UnfinishedAfter
 	s.Page = operation.SweepPage{Since: sweepSince(last, s.Result.Until), Until: s.Result.Until}
+	if !hasChange(ctx, versionCompareMarks) {
+		return nil
+	}
+	return s.compareMarks(ctx, last)
+}
+
+// compareMarks widens the sweep's time range if a store was set back. The sweeps after it go on looking for a while, and
+// longer if they have skipped runs.
+func (s *SweepState) compareMarks(ctx workflow.Context, last SweepResult) error {
+	var compared operations.MarkComparison
+	err := workflow.ExecuteActivity(withOperationOptions(ctx, "marks"), operate.CompareMarks, last.Mark).Get(ctx, &compared)
+	if err != nil {
+		return err
+	}
+	s.Seen, s.Last = compared.Seen, last.Mark
+	switch found := compared.Setback; {
+	case !found.IsZero():
+		s.Result.Setback, s.Noticed = found, true
+		if since := found.Since.Add(-sweepOverlap); since.Before(s.Page.Since) {
+			s.Page.Since = since
+		}
+	case !last.Setback.IsZero() && (s.Result.Until.Sub(last.Setback.NoticedAt) < healFor || last.Skipped > 0):
+		s.Result.Setback = last.Setback
+	default:
+		return nil
+	}
+	s.Page.Restored, s.Page.MayBeDecided = true, s.Result.Setback.MayLackCommits()
 	return nil
+}
+
+// hasMarks reports whether the sweep has compared marks; one that an older worker has begun hasn't.
+func (s *SweepState) hasMarks() bool { return s.Seen.Identity != "" }
+
+// heal processes again what the sweep has restored, and reports it.
+func (s *SweepState) heal(ctx workflow.Context) error {
+	if s.Result.Setback.IsZero() {
+		return nil
+	}
+	if s.Noticed { // each sweep reports what can't be read; the setback's report counts it once
+		s.Result.Healed.Unknown = s.Result.Skipped
+	}
+	order := operations.HealOrder{
+		Setback: s.Result.Setback, From: s.Result.Setback.Since.Add(-sweepOverlap), Healed: s.Result.Healed, First: s.Noticed,
+	}
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "heal"), operate.Heal, order).Get(ctx, &s.Result.Healed)
 }
 
 // sweepClosed handles closed runs page by page, so that a mass termination doesn't overload one activity, and continues as new
@@ -120,6 +188,7 @@ func (s *SweepState) sweepClosed(ctx workflow.Context) error {
 		}
 		s.Result.DeadLetters += swept.DeadLetters
 		s.Result.Add(swept.Skipped, swept.SkippedSince)
+		s.addHealed(swept.Healed)
 		s.Page.Token = swept.Next
 		if len(swept.Next) == 0 {
 			return nil
@@ -130,16 +199,34 @@ func (s *SweepState) sweepClosed(ctx workflow.Context) error {
 	}
 }
 
-func sweepUnfinished(ctx workflow.Context, page operation.RowPage, result *SweepResult) error {
-	page.Limit, page.Ended = sweepRows, true
+// addHealed counts what a page has restored, if the sweep heals a setback.
+func (s *SweepState) addHealed(h operation.Healed) {
+	if !s.Result.Setback.IsZero() {
+		s.Result.Healed.Add(h)
+	}
+}
+
+// sweepUnfinished handles stored events whose run Temporal no longer has. After a setback it starts at the first event,
+// includes the latest ones, and checks more pages.
+func (s *SweepState) sweepUnfinished(ctx workflow.Context) error {
+	page := operation.RowPage{
+		After:  cmp.Or(s.Result.UnfinishedAfter, event.FirstIDAt(time.Time{})),
+		Before: event.FirstIDAt(s.Result.Until.Add(-sweepOpenAfter)), Limit: sweepRows, Ended: true,
+	}
+	pages := sweepRowPages
+	if !s.Result.Setback.IsZero() {
+		page.After, page.Before = event.FirstIDAt(time.Time{}), event.FirstIDAt(s.Result.Until)
+		page.MayBeDecided, pages = s.Page.MayBeDecided, operationPages
+	}
 	for n := 1; ; n++ {
 		var swept operation.SweptRows
 		err := workflow.ExecuteActivity(withOperationOptions(ctx, "unfinished events"), operate.SweepUnfinished, page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}
-		result.DeadLetters += swept.DeadLetters
-		if result.UnfinishedAfter = swept.Last; swept.Last == "" || n == sweepRowPages {
+		s.Result.DeadLetters += swept.DeadLetters
+		s.addHealed(swept.Healed)
+		if s.Result.UnfinishedAfter = swept.Last; swept.Last == "" || n >= pages {
 			return nil
 		}
 		page.After = swept.Last

@@ -50,6 +50,9 @@ const versionContinueSweep = "continue-sweep"
 // versionSweepUnfinished: a sweep also checks unfinished events, whose runs Temporal may have lost.
 const versionSweepUnfinished = "sweep-unfinished"
 
+// versionCompareMarks: a sweep compares its marks in the two stores, and restores what one of them lacks after it was set back.
+const versionCompareMarks = "compare-marks"
+
 // versionFailAsOwner: a run that fails before finding that its key belongs to an event with an open dead letter fails as that
 // event, also in its memo; before, it opened its own dead letter.
 const versionFailAsOwner = "fail-as-dead-owner"

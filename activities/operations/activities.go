@@ -23,10 +23,14 @@ type Activities struct {
 	Destinations DestinationStore
 	Due          DueStore
 	Sweeps       SweepStore
+	Healing      HealStore
+	Audit        AuditLog
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
 	// Automatic returns the current policy of automatic redrive, which a reload of the definitions can change.
 	Automatic func() operation.AutomaticRedrive
+	// RestoreRate is the max number of restored events that are started again per second.
+	RestoreRate float64
 	// Errors receives what operators should see and no step reports; nil without an error log.
 	Errors activities.ErrorSink
 }

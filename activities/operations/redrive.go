@@ -10,6 +10,7 @@ import (
 	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // RunStarter starts runs. Only its implementation uses Temporal's client.
@@ -39,6 +40,9 @@ type ReplayStore interface {
 // RedriveStore stores bulk redrives.
 type RedriveStore interface {
 	OperationStore[operation.Redrive]
+	// Plan counts what a redrive with this filter would include, and Create stores one.
+	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
+	Create(ctx context.Context, r operation.Redrive, by oversight.Actor) (operation.Redrive, error)
 	// ClaimPage claims the next n dead letters, or fewer if more than inFlight runs would be open.
 	ClaimPage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
 	// Settle ends the redrive if none of its runs is open, and returns it.

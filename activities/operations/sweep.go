@@ -22,6 +22,8 @@ type RunReader interface {
 	reconcile.Runs
 	// OpenRuns returns up to limit runs of events that were started before a time and are still open, and the number of all.
 	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error)
+	// BatchedEvents returns the events that a page of completed batches of the bulk lane has processed.
+	BatchedEvents(ctx context.Context, p operation.SweepPage) (found []operation.BatchedEvent, next []byte, err error)
 }
 
 // SweepStore compares runs with rows.
@@ -51,9 +53,22 @@ func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPa
 		}
 		swept.DeadLetters++
 		reportSwept(ctx, run.Status, d)
+		swept.Healed.Add(restoredAs(d))
 	})
 	swept.Next = next
 	return swept, err
+}
+
+// restoredAs counts a dead letter for a sweep that heals a setback; other sweeps ignore it.
+func restoredAs(d *event.DeadLetter) operation.Healed {
+	switch {
+	case d.State == event.DeadLetterExhausted:
+		return operation.Healed{Waiting: 1}
+	case d.Failure.Code == operation.CodeLost || d.Failure.Code == operation.CodeNoRun:
+		return operation.Healed{Again: 1}
+	default: // a run that was ended from outside
+		return operation.Healed{}
+	}
 }
 
 func reportSwept(ctx context.Context, status string, d *event.DeadLetter) {
@@ -132,6 +147,7 @@ func (a *Activities) SweepUnfinished(ctx context.Context, page operation.RowPage
 		}
 		swept.DeadLetters++
 		reportSwept(ctx, d.Failure.Code, d)
+		swept.Healed.Add(restoredAs(d))
 	})
 	if event.ClassOf(err) == event.ClassRejected { // the wrong or an empty namespace: the next sweep retries
 		a.reportUnswept(ctx, operation.ClosedRun{}, err)

@@ -50,7 +50,16 @@ func (s *Service) closedRun(ctx context.Context, run operation.ClosedRun, page o
 	if err != nil || d == nil || isLater(d.Receipt.ID) {
 		return nil, err
 	}
+	if page.MayBeDecided && d.Failure.Code != operation.CodeLost {
+		awaitOperator(d)
+	}
 	return s.record(ctx, d, page.DryRun)
+}
+
+// awaitOperator leaves a dead letter to operators: no schedule redrives it.
+func awaitOperator(d *event.DeadLetter) {
+	d.State = event.DeadLetterExhausted
+	d.Failure.Message += event.MayBeDecided
 }
 
 // record returns nil if an operator has decided about the event, or if it is a duplicate.

@@ -54,14 +54,19 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page oper
 		return nil, event.Rejectf("unreadable_run", "the latest run of workflow %s has no readable event ID: it is malformed, or its "+
 			"payload key is missing", latest.Run.WorkflowID)
 	}
-	return s.record(ctx, &event.DeadLetter{
+	d := &event.DeadLetter{
 		Receipt: r.Receipt, Body: r.Body, Run: r.Run, State: event.DeadLetterOpen, Failures: 1,
 		FirstFailed: r.PersistedAt, LastFailed: r.PersistedAt,
 		Failure: event.Failure{
 			Step: event.StepRun, Class: event.ClassFailed, Code: operation.CodeNoRun, Attempts: 1, At: r.PersistedAt,
 			Message: "the event is stored but not processed, and Temporal has no run of it: replay it, or wait for the automatic redrive",
 		},
-	}, page.DryRun)
+	}
+	if page.MayBeDecided {
+		d.Failure.Message = "the event is stored but not processed, and Temporal has no run of it"
+		awaitOperator(d)
+	}
+	return s.record(ctx, d, page.DryRun)
 }
 
 // endedRun returns the dead letter of an event whose own run ended without finishing it, unless the run finished after the page
@@ -75,7 +80,7 @@ func (s *Service) endedRun(ctx context.Context, latest operation.LatestRun, page
 	if err != nil || len(unrecorded) == 0 {
 		return nil, err
 	}
-	return s.closedRun(ctx, run, operation.SweepPage{Restored: true, DryRun: page.DryRun})
+	return s.closedRun(ctx, run, operation.SweepPage{Restored: true, MayBeDecided: page.MayBeDecided, DryRun: page.DryRun})
 }
 
 // claimKeys claims the missing keys of processed events.

@@ -24,7 +24,7 @@ var deliveryFaults = []scenario{
 		w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(14 * time.Second):
-				w.receiver.confirm(r.Header.Get("holdfast-event-id"))
+				w.receiver.confirm(r.Header.Get("holdfast-event-id"), r.Header.Get("webhook-id"))
 			case <-r.Context().Done():
 			}
 		})
@@ -74,7 +74,7 @@ var deliveryFaults = []scenario{
 func workerDiesAfterPost(w *world) {
 	came, release := make(chan struct{}, 1), make(chan struct{})
 	w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
-		w.receiver.confirm(r.Header.Get("holdfast-event-id"))
+		w.receiver.confirm(r.Header.Get("holdfast-event-id"), r.Header.Get("webhook-id"))
 		select {
 		case came <- struct{}{}:
 		default:

@@ -24,14 +24,15 @@ type receiver struct {
 	server  *http.Server
 
 	mu        sync.Mutex
-	behave    http.HandlerFunc // nil while healthy
-	confirmed map[string]int   // by event
+	behave    http.HandlerFunc    // nil while healthy
+	confirmed map[string]int      // by event
+	ids       map[string][]string // the webhook-ids of each event
 	forged    []string
 }
 
 func newReceiver(t testing.TB) *receiver {
 	t.Helper()
-	r := &receiver{t: t, confirmed: map[string]int{}}
+	r := &receiver{t: t, confirmed: map[string]int{}, ids: map[string][]string{}}
 	r.listen("127.0.0.1:0")
 	t.Cleanup(r.shut)
 	return r
@@ -79,14 +80,17 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 		behave(w, request)
 		return
 	}
-	r.confirm(id)
+	r.confirm(id, request.Header.Get("webhook-id"))
 }
 
 // confirm records what is about to be answered with 2xx.
-func (r *receiver) confirm(id string) {
+func (r *receiver) confirm(id, webhookID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.confirmed[id]++
+	if !slices.Contains(r.ids[id], webhookID) {
+		r.ids[id] = append(r.ids[id], webhookID)
+	}
 }
 
 // isAuthentic follows the specification:

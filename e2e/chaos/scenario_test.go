@@ -31,6 +31,10 @@ type scenario struct {
 	disk int
 	// replicated runs Holdfast's database on its own server, with a synchronous standby.
 	replicated bool
+	// asynchronous means that commits don't wait for that standby.
+	asynchronous bool
+	// after makes checks that only this scenario needs.
+	after func(*world)
 	// code is compiled before the load begins.
 	code *variant
 	// mixed means that workers with different code share runs, which may then disagree with a history.
@@ -120,6 +124,9 @@ func play(t *testing.T, s *scenario, r *result) {
 	w.awaitQuiet(settle)
 	r.heal = time.Since(healed)
 	w.check(r)
+	if s.after != nil {
+		s.after(w)
+	}
 	if s.twice {
 		w.restart()
 		w.awaitQuiet(settle)

@@ -14,8 +14,8 @@ import (
 
 const standbyName = "chaos_standby"
 
-// replicatedDatabase returns a primary and its synchronous standby, in separate directories.
-func replicatedDatabase(t testing.TB) (primary, standby *postgres) {
+// replicatedDatabase returns a primary and its standby, in separate directories.
+func replicatedDatabase(t testing.TB, asynchronous bool) (primary, standby *postgres) {
 	t.Helper()
 	dir, err := stacktest.TempDir("chaos-replicated")
 	require.NoError(t, err)
@@ -30,7 +30,9 @@ func replicatedDatabase(t testing.TB) (primary, standby *postgres) {
 	standby, err = startPostgres(t.Context(), copied, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { standby.kill() })
-	primary.set(t, map[string]string{"synchronous_standby_names": standbyName})
+	if !asynchronous {
+		primary.set(t, map[string]string{"synchronous_standby_names": standbyName})
+	}
 	return primary, standby
 }
 
@@ -66,6 +68,7 @@ var failoverFaults = []scenario{
 			w.promote()
 		},
 	},
+	asynchronousFailover,
 }
 
 // requireSynchronous waits until commits wait for the standby.

@@ -43,6 +43,7 @@ type world struct {
 
 	load     *load
 	receiver *receiver // of all events
+	decided  decided
 }
 
 // node is a process of Holdfast.
@@ -80,10 +81,10 @@ func newWorld(t testing.TB, s *scenario) *world {
 		w.sql = diskOf(t, s.disk)
 	}
 	if s.replicated {
-		w.sql, w.standby = replicatedDatabase(t)
+		w.sql, w.standby = replicatedDatabase(t, s.asynchronous)
 	}
 	w.makeDatabase()
-	if s.replicated {
+	if s.replicated && !s.asynchronous {
 		w.requireSynchronous()
 	}
 	w.makeLinks()

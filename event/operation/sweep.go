@@ -16,6 +16,12 @@ type ClosedRun struct {
 	ClosedAt time.Time `json:"closed_at"`
 }
 
+// BatchedEvent is an event that a batch of the bulk lane has processed.
+type BatchedEvent struct {
+	WorkflowID string
+	EventID    string
+}
+
 // OpenRun is a run of an event that has been open for long.
 type OpenRun struct {
 	Run       event.Run `json:"run"`
@@ -109,6 +115,9 @@ type SweepPage struct {
 	Token []byte    `json:"token,omitempty"`
 	// Restored: the database may be older than the runs, so successful and dead-lettered runs count, too.
 	Restored bool `json:"restored,omitempty"`
+	// MayBeDecided: the database may have lost operators' decisions. Only events that their runs have processed are processed again;
+	// the dead letters of others wait for an operator.
+	MayBeDecided bool `json:"may_be_decided,omitempty"`
 	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Limit is the max number of runs; 0 means the default.
@@ -122,6 +131,8 @@ type RowPage struct {
 	Limit  int    `json:"limit"`
 	// Ended: events count whose own run ended without finishing them; otherwise they are left to a SweepPage.
 	Ended bool `json:"ended,omitempty"`
+	// MayBeDecided is as in a SweepPage.
+	MayBeDecided bool `json:"may_be_decided,omitempty"`
 	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -130,12 +141,14 @@ type RowPage struct {
 type SweptRows struct {
 	DeadLetters int    `json:"dead_letters"`
 	Last        string `json:"last,omitempty"`
+	Healed      Healed `json:"healed,omitzero"`
 }
 
 // SweptPage is the result of a SweepPage. Next is empty after the last page.
 type SweptPage struct {
 	DeadLetters int    `json:"dead_letters"`
 	Next        []byte `json:"next,omitempty"`
+	Healed      Healed `json:"healed,omitzero"`
 
 	Unswept
 }

@@ -116,6 +116,7 @@ func (p *process) operations() *operations.Activities {
 		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
 		Resends: p.store.Resends, Imports: p.store.Imports,
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
+		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Redrive.Rate,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }

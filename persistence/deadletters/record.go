@@ -13,7 +13,8 @@ import (
 // MaxMessage bounds the stored text of a failure, in bytes.
 const MaxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted. It
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted, and with
+// $17 it becomes exhausted. It
 // does nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has
 // recorded it already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the
 // database: clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose
@@ -21,14 +22,14 @@ const MaxMessage = 4 << 10
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
-       first_failed_at, last_failed_at, workflow_id, run_id, source, rule)
+       first_failed_at, last_failed_at, workflow_id, run_id, source, rule, state)
 SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
-       $12::timestamptz, $12::timestamptz, $13, $14, $15, $16
+       $12::timestamptz, $12::timestamptz, $13, $14, $15, $16, CASE WHEN $17::boolean THEN 'exhausted' ELSE 'open' END
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $14)
 ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
-   SET state = CASE WHEN d.state = 'exhausted' THEN 'exhausted' ELSE 'open' END,
+   SET state = CASE WHEN 'exhausted' IN (d.state, excluded.state) THEN 'exhausted' ELSE 'open' END,
        redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
        type = excluded.type, source = excluded.source, receipt = excluded.receipt,
        raw_body = excluded.raw_body, step = excluded.step,
@@ -45,7 +46,8 @@ UPDATE events SET status = 'dead', outcome = NULL
                   AND state IN ('open', 'redriving', 'exhausted'))`
 
 // RecordDeadLetter stores what is needed to understand and replay an event that could not be processed: one open row per event,
-// which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is stored if the
+// which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure, and whether its State is
+// exhausted. Nothing is stored if the
 // error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError, since the event
 // that owns the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) (err error) {
@@ -115,7 +117,8 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt,
 		postgres.Bytea(d.Body), postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
 		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
-		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()))
+		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()),
+		d.State == event.DeadLetterExhausted)
 	b.Queue(markDead, r.ID, runID)
 	writer.QueueContents(b, r)
 	writer.QueueRemovalOfCopies(b, r)
