@@ -101,6 +101,10 @@ REPORT ?=
 chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(abspath $(REPORT))'
 
+.PHONY: drill
+drill: bin/holdfast bin/temporal ## Carry out the failover drill of docs/high-availability.md (needs root, patroni, etcd-server; ten minutes)
+	go test -count=1 -v -timeout 30m ./e2e/drill -drill
+
 # A round takes about a minute. SEED repeats the choices of an earlier run, not its timing.
 HOURS ?= 1
 
