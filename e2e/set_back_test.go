@@ -60,6 +60,7 @@ func TestAnOlderDatabaseHealsItself(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
 	i.start(t, "serve")
 	i.awaitCount(t, 2*time.Minute, 1, setBackBy, "PostgreSQL")
+	i.awaitSweeps(t, 2)
 	i.replay(t, "sweep_healed", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
 	i.awaitCount(t, time.Minute, 1, processedEvents+" AND id = $1", lost.EventID)
 	require.Equal(t, entities, i.entities(t))

@@ -28,6 +28,7 @@ var readsAll = map[string]string{
 	"upkeep.keysOfEvent":        "once, for an event that is expunged and whose other rows were purged",
 	"upkeep.expungeWaiting":     "the inbox is small, or about to be",
 	"upkeep.whereWaiting":       "the inbox is small, or about to be",
+	"deadletters.selectGone":    "the inbox is small, or about to be; the other tables go by an index",
 	"inbox.waitingOfEvent":      "the inbox is small, or about to be",
 	"upkeep.lockWaiting":        "the inbox is small, or about to be",
 	"deadletters.insertRedrive": "it counts what its filter selects, and without one that is everything",

@@ -32,9 +32,12 @@ func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 // ErrStillRunning is returned for a workflow whose latest run is open.
 var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
 
-// Delete asks Temporal to delete every run of an event's workflow, with its history, and returns the number of runs. Temporal
-// deletes them within seconds. An unknown workflow isn't an error. Runs of another type with the same workflow ID belong to
-// another application and are kept.
+// deleteTimeout bounds the wait for Temporal to delete a run, which it does in the background.
+const deleteTimeout = time.Minute
+
+// Delete deletes every run of an event's workflow, with its history, and returns the number of runs. It waits until Temporal no
+// longer has them: a sweep that heals a lost expunge must not find them. An unknown workflow isn't an error. Runs of another
+// type with the same workflow ID belong to another application and are kept.
 func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
 	doing := "delete runs of workflow " + workflowID
 	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
@@ -65,8 +68,29 @@ func Delete(ctx context.Context, c client.Client, namespace, workflowID string) 
 			return 0, fmt.Errorf("%s: %w", doing, err)
 		}
 	}
-	return len(runs), nil
+	return len(runs), awaitDeleted(ctx, c, workflowID, runs)
 }
+
+func awaitDeleted(ctx context.Context, c client.Client, workflowID string, runIDs map[string]bool) error {
+	ctx, cancel := WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	for id := range runIDs {
+		_, err := c.DescribeWorkflowExecution(ctx, workflowID, id)
+		for ; err == nil; _, err = c.DescribeWorkflowExecution(ctx, workflowID, id) {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("delete runs of workflow %s: Temporal hasn't deleted them yet: run the command again", workflowID)
+			case <-time.After(deletePoll):
+			}
+		}
+		if !isNotFound(err) {
+			return fmt.Errorf("delete runs of workflow %s: %w", workflowID, err)
+		}
+	}
+	return nil
+}
+
+const deletePoll = 200 * time.Millisecond
 
 func runIDs(ctx context.Context, c client.Client, workflowID string) (map[string]bool, error) {
 	runs := map[string]bool{}
