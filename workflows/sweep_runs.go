@@ -202,7 +202,7 @@ func (s *SweepState) sweepClosed(ctx workflow.Context) error {
 // addHealed counts what a page has restored, if the sweep heals a setback.
 func (s *SweepState) addHealed(h operation.Healed) {
 	if !s.Result.Setback.IsZero() {
-		s.Result.Healed.Add(h)
+		s.Result.Healed = s.Result.Healed.With(h)
 	}
 }
 

@@ -84,7 +84,7 @@ func (a *Activities) Heal(ctx context.Context, o HealOrder) (operation.Healed, e
 		if err != nil {
 			return h, err
 		}
-		h.Add(lost)
+		h = h.With(lost)
 	}
 	by := oversight.Actor{Name: healer, Reason: o.Setback.Text(h)}
 	if o.First || h.Again > 0 {
@@ -154,7 +154,7 @@ func (a *Activities) lostFromBulkLane(ctx context.Context, page operation.SweepP
 		}
 		for _, e := range batched {
 			if gone[e.EventID] {
-				lost.Add(operation.Healed{Bulk: 1, BulkKeys: []string{e.WorkflowID}})
+				lost = lost.With(operation.Healed{Bulk: 1, BulkKeys: []string{e.WorkflowID}})
 			}
 		}
 		if page.Token = next; len(next) == 0 {

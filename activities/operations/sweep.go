@@ -53,7 +53,7 @@ func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPa
 		}
 		swept.DeadLetters++
 		reportSwept(ctx, run.Status, d)
-		swept.Healed.Add(restoredAs(d))
+		swept.Healed = swept.Healed.With(restoredAs(d))
 	})
 	swept.Next = next
 	return swept, err
@@ -147,7 +147,7 @@ func (a *Activities) SweepUnfinished(ctx context.Context, page operation.RowPage
 		}
 		swept.DeadLetters++
 		reportSwept(ctx, d.Failure.Code, d)
-		swept.Healed.Add(restoredAs(d))
+		swept.Healed = swept.Healed.With(restoredAs(d))
 	})
 	if event.ClassOf(err) == event.ClassRejected { // the wrong or an empty namespace: the next sweep retries
 		a.reportUnswept(ctx, operation.ClosedRun{}, err)

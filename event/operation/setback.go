@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -83,15 +84,16 @@ const MaxBulkKeys = 100
 // IsZero reports whether nothing was missing.
 func (h Healed) IsZero() bool { return h.Again+h.Waiting+h.Held+h.Unknown+h.Bulk == 0 }
 
-// Add adds the counts of another page.
-func (h *Healed) Add(more Healed) {
+// With adds the counts of another page.
+func (h Healed) With(more Healed) Healed {
 	h.Again += more.Again
 	h.Waiting += more.Waiting
 	h.Held += more.Held
 	h.Unknown += more.Unknown
 	h.Bulk += more.Bulk
-	h.BulkKeys = append(h.BulkKeys, more.BulkKeys...)
+	h.BulkKeys = slices.Concat(h.BulkKeys, more.BulkKeys)
 	h.BulkKeys = h.BulkKeys[:min(len(h.BulkKeys), MaxBulkKeys)]
+	return h
 }
 
 // Text describes the setback and what was done about it, in one line.

@@ -59,7 +59,7 @@ func TestOnlySomeKeysAreNamed(t *testing.T) {
 	var h operation.Healed
 	require.True(t, h.IsZero())
 	for range operation.MaxBulkKeys + 1 {
-		h.Add(operation.Healed{Bulk: 1, BulkKeys: []string{"acme:1"}})
+		h = h.With(operation.Healed{Bulk: 1, BulkKeys: []string{"acme:1"}})
 	}
 	require.Equal(t, operation.MaxBulkKeys+1, h.Bulk)
 	require.Len(t, h.BulkKeys, operation.MaxBulkKeys)

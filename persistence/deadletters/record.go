@@ -13,8 +13,8 @@ import (
 // MaxMessage bounds the stored text of a failure, in bytes.
 const MaxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted, and with
-// $17 it becomes exhausted. It
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted, and
+// with $17 it becomes exhausted. It
 // does nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has
 // recorded it already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the
 // database: clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose
