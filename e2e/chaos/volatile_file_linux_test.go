@@ -116,9 +116,12 @@ func (f *volatileFile) keep(number int64, content []byte) bool {
 func (f *volatileFile) cutAt(nth int, rng *rand.Rand) *powerCut {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next = &powerCut{rng: rng, left: nth, done: make(chan struct{})}
-	f.countDown()
-	return f.next
+	cut := &powerCut{rng: rng, left: nth, done: make(chan struct{})}
+	f.next = cut
+	if nth == 0 {
+		f.cut(cut)
+	}
+	return cut
 }
 
 // countDown is called for each write and before each sync.
@@ -126,7 +129,7 @@ func (f *volatileFile) countDown() {
 	if f.next == nil {
 		return
 	}
-	if f.next.left--; f.next.left < 0 {
+	if f.next.left--; f.next.left == 0 {
 		f.cut(f.next)
 	}
 }
