@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +82,23 @@ func (d *poweredDisk) plug() {
 		},
 	})
 	require.NoError(d.t, err)
+	closeOnExec(d.t, "/dev/fuse")
 	d.command("mount", "-o", "loop", filepath.Join(d.fuse(), name), d.mounted)
+}
+
+// closeOnExec keeps our handles of a file from our children: the file system of a killed test would hang as long as they have one.
+func closeOnExec(t testing.TB, path string) {
+	t.Helper()
+	const handles = "/proc/self/fd"
+	open, err := os.ReadDir(handles)
+	require.NoError(t, err)
+	for _, handle := range open {
+		if target, _ := os.Readlink(filepath.Join(handles, handle.Name())); target == path {
+			fd, err := strconv.Atoi(handle.Name())
+			require.NoError(t, err)
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // unplug unmounts it. What is still in use stays with its processes, and can't write any more after a cut.

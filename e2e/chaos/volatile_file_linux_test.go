@@ -146,5 +146,6 @@ func (f *volatileFile) cut(o *powerCut) {
 		}
 	}
 	o.unsynced = len(f.unsynced)
+	clear(f.unsynced)
 	close(o.done)
 }
