@@ -2,15 +2,25 @@ package chaos
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/internal/devstack/child"
 )
 
 // powered is a database on a disk that loses power.
 type powered struct {
 	*postgres
 	disk *poweredDisk
+}
+
+// kill also ends the backends, which would keep the disk busy until they notice the postmaster's end.
+func (d powered) kill() {
+	d.postgres.kill()
+	running := func() []int { return child.PostgresProcesses(d.disk.mounted) }
+	child.EndProcesses(context.Background(), running(), syscall.SIGKILL, running, 10*time.Second)
 }
 
 // poweredDatabase gives the world a database of its own that loses power.
