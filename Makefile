@@ -92,14 +92,16 @@ check: lint $(TEMPORAL) ## Lint, run the tests that need no server, and process 
 	go test -C bench -short ./...
 	go test -count=1 -run '^TestAnEventIsProcessed$$' ./e2e
 
-# SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
+# SCENARIO is a regular expression, SEED the number that a run has printed, CUTS the power cuts of a scenario, REPORT a file for the
+# table.
 SCENARIO ?=
 SEED ?= 0
+CUTS ?= 3
 REPORT ?=
 
 .PHONY: chaos
-chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
-	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(abspath $(REPORT))'
+chaos: server ## Make every fault while events come in, and check that none is lost (half an hour; SCENARIO=, SEED=, CUTS=)
+	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -cuts $(CUTS) -report '$(abspath $(REPORT))'
 
 .PHONY: drill
 drill: bin/holdfast bin/temporal ## Carry out the failover drill of docs/high-availability.md (needs root, patroni, etcd-server; ten minutes)

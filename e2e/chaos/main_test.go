@@ -16,6 +16,7 @@ var (
 	all    = flag.Bool("all", false, "run every scenario, not only the few that tell most")
 	only   = flag.String("scenario", "", "run only the scenarios whose name matches this regular expression")
 	seed   = flag.Uint64("seed", 0, "repeat the choices of an earlier run; 0: new ones")
+	cuts   = flag.Int("cuts", 3, "how many power cuts a scenario has")
 	report = flag.String("report", "", "write the table of results to this file, as markdown")
 )
 

@@ -29,6 +29,8 @@ type scenario struct {
 	environ []string
 	// disk, in MiB, gives Holdfast's database its own file system of this size.
 	disk int
+	// prepare gives the world servers of its own, before it has a database.
+	prepare func(*world)
 	// replicated runs Holdfast's database on its own server, with a synchronous standby.
 	replicated bool
 	// asynchronous means that commits don't wait for that standby.
@@ -39,12 +41,15 @@ type scenario struct {
 	code *variant
 	// mixed means that workers with different code share runs, which may then disagree with a history.
 	mixed bool
+	// loses makes it a control: its fault ends the load, and loses counts acknowledged events that are then lost. If there are
+	// none, the scenarios like it show nothing.
+	loses func(*world) int
 	// buries means that operators turn good events into dead letters.
 	buries bool
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults)
+	failoverFaults, powerFaults, bitRotFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {
@@ -106,6 +111,12 @@ func play(t *testing.T, s *scenario, r *result) {
 
 	began := time.Now()
 	s.fault(w)
+	if s.loses != nil {
+		r.total, r.lost, r.checked = len(w.load.acked), s.loses(w), true
+		require.Positive(t, r.lost, "lost events")
+		r.verdict = "loses events, as it must"
+		return
+	}
 	w.recover()
 	healed := time.Now()
 	r.acknowledged, r.unavailable, r.silent, r.slowest = w.load.between(began, healed)

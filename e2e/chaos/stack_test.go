@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -57,11 +58,22 @@ func startStack(ctx context.Context) (s *stack, err error) {
 	if s.memory, err = startPostgres(ctx, filepath.Join(dir, "memory"), nil); err != nil {
 		return nil, err
 	}
-	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
-		return nil, err
-	}
 	err = s.startTemporal(ctx)
 	return s, err
+}
+
+// withTemporal returns the stack with another Temporal, on a database of its own.
+func (s *stack) withTemporal(t testing.TB, memory *postgres) *stack {
+	t.Helper()
+	dir, err := stacktest.TempDir("chaos-temporal")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	other := &stack{dir: dir, database: s.database, memory: memory, dynamic: filepath.Join(dir, "dynamicconfig.yaml")}
+	require.NoError(t, other.startTemporal(t.Context()))
+	t.Cleanup(other.temporal.kill)
+	t.Cleanup(other.temporal.thaw)
+	other.temporal.start(t)
+	return other
 }
 
 // prepareTemplate creates the template of the scenarios' databases.
@@ -72,9 +84,12 @@ func prepareTemplate(ctx context.Context, p *postgres) error {
 	return migrations.Up(ctx, p.url(template))
 }
 
-// startTemporal lets the dev stack create the schema, the configuration and the namespace, and then runs the server as a
+// startTemporal links Temporal to its database. It lets the dev stack create the schema, the configuration and the namespace, and then runs the server as a
 // process of its own: it can start in any order, and isn't restarted after a signal.
-func (s *stack) startTemporal(ctx context.Context) error {
+func (s *stack) startTemporal(ctx context.Context) (err error) {
+	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
+		return err
+	}
 	deployed, err := os.ReadFile(filepath.Join(root, "deploy", "temporal", "dynamicconfig.yaml"))
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("| Fault | Scenario | Acknowledged | of these during the fault | 5xx | No answer | Lost | Duplicated | Recovered " +
 		"| Heals in | Result |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
-	sum := result{}
+	sum, counted := result{}, 0
 	for _, r := range results {
 		if !r.checked { // it never became idle, so its numbers would mean nothing
 			fmt.Fprintf(&b, "| %s | %s | – | %d | %d | %d | – | – | – | – | %s, not checked |\n", r.scenario.id,
@@ -21,6 +21,10 @@ func table(results []result) string {
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s | %s |\n", r.scenario.id,
 			strings.ReplaceAll(r.scenario.name, "_", " "), r.total, r.acknowledged, r.unavailable, r.silent, r.lost,
 			r.duplicated, r.recovered, r.heal.Round(100*time.Millisecond), strings.TrimSpace(r.verdict+" "+r.note))
+		if r.scenario.loses != nil {
+			continue
+		}
+		counted++
 		sum.total += r.total
 		sum.acknowledged += r.acknowledged
 		sum.unavailable += r.unavailable
@@ -29,7 +33,7 @@ func table(results []result) string {
 		sum.duplicated += r.duplicated
 		sum.recovered += r.recovered
 	}
-	fmt.Fprintf(&b, "| | %d scenarios | %d | %d | %d | %d | %d | %d | %d | | |\n", len(results), sum.total, sum.acknowledged,
+	fmt.Fprintf(&b, "| | %d scenarios | %d | %d | %d | %d | %d | %d | %d | | |\n", counted, sum.total, sum.acknowledged,
 		sum.unavailable, sum.silent, sum.lost, sum.duplicated, sum.recovered)
 	return b.String()
 }

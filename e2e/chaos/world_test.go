@@ -77,6 +77,9 @@ func newWorld(t testing.TB, s *scenario) *world {
 		stack: servers, t: t, rng: rand.New(rand.NewPCG(*seed, hash.Sum64())), dir: t.TempDir(),
 		name: fmt.Sprintf("chaos_%d", number), namespace: fmt.Sprintf("chaos-%d", number), sql: servers.database,
 	}
+	if s.prepare != nil {
+		s.prepare(w)
+	}
 	if s.disk != 0 {
 		w.sql = diskOf(t, s.disk)
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package chaos
+
+var powerFaults []scenario
