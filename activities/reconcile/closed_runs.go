@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"golang.org/x/sync/errgroup"
+
 	"holdfast/event"
 	"holdfast/event/operation"
 )
+
+// runsAtOnce is how many runs are read at the same time. Each needs some calls of Temporal, which are slow when it is busy.
+const runsAtOnce = 8
 
 // ReportFunc receives the result of one run or event: its dead letter, or the error because of which it was skipped.
 type ReportFunc func(run operation.ClosedRun, d *event.DeadLetter, err error)
@@ -22,13 +27,22 @@ func (s *Service) ClosedRuns(ctx context.Context, page operation.SweepPage, repo
 	if runs, err = s.Events.Unrecorded(ctx, runs); err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		d, err := s.closedRun(ctx, run, page)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil || d != nil:
-			report(run, d, err)
+	found := make([]*event.DeadLetter, len(runs))
+	failures := make([]error, len(runs))
+	var group errgroup.Group
+	group.SetLimit(runsAtOnce)
+	for i, run := range runs {
+		group.Go(func() error {
+			found[i], failures[i] = s.closedRun(ctx, run, page)
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, run := range runs {
+		if found[i] != nil || failures[i] != nil {
+			report(run, found[i], failures[i])
 		}
 	}
 	return next, nil

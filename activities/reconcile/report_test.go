@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,9 +20,11 @@ type stores struct {
 	records  []event.Record
 	latest   map[string]operation.LatestRun // by workflow ID
 	keyless  []event.Receipt
-	recorded []string // error codes
 	finished bool     // what is asked for has been finished meanwhile
 	claimed  []string // keys
+
+	mu       sync.Mutex
+	recorded []string // error codes
 }
 
 func (s *stores) ClosedRuns(_ context.Context, p operation.SweepPage) ([]operation.ClosedRun, []byte, error) {
@@ -59,6 +62,8 @@ func (s *stores) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
 	if d.Receipt.ID == "decided" {
 		return &event.DecisionError{}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.recorded = append(s.recorded, d.Failure.Code)
 	return nil
 }

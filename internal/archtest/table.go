@@ -145,7 +145,8 @@ var Table = []Rule{
 	{Package: "operator/redrive", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
-		Ours: list("event event/operation")},
+		Ours:      list("event event/operation"),
+		Libraries: list("golang.org/x/sync")},
 	{Package: "operator/importer", Why: "import files are parsed without the code that stores or applies their records",
 		Ours:      list("event event/operation event/retention internal/word providers providers/auth"),
 		Libraries: list("github.com/google/uuid"),
@@ -393,7 +394,8 @@ var Table = []Rule{
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
 		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/installation " +
-			"internal/word migrations persistence providers providers/lint activities/reconcile workflows/runs workflows"),
+			"internal/word migrations persistence persistence/read providers providers/lint activities/reconcile workflows/runs " +
+			"workflows"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
 		Never:     never("it must work when processes are down", "holdfast/internal/process")},
 	{Package: "internal/cli", Why: "all commands have the same form",
@@ -465,6 +467,7 @@ var Table = []Rule{
 	{Package: "e2e/chaos", OnlyTests: true, Why: "the product is tested from outside, as programs, during faults"},
 	{Package: "e2e/cluster", OnlyTests: true, Why: "the chart is tested from outside, in a cluster"},
 	{Package: "e2e/compose", OnlyTests: true, Why: "the product is tested from outside, as containers"},
+	{Package: "e2e/drill", OnlyTests: true, Why: "a page's commands are run as they stand"},
 	{Package: "e2e/soak", OnlyTests: true, Why: "the product is tested from outside, as programs, and judged by what it answered"},
 	{Package: "e2e/versions", OnlyTests: true, Why: "tests of e2e run on other versions of the servers"},
 	{Package: "e2e/console", OnlyTests: true, Why: "the console is tested from outside, in a browser"},
