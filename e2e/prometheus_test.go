@@ -123,6 +123,7 @@ var comesLater = map[string]string{
 	"holdfast_questions_answered_total":      "a question",
 	"holdfast_sweep_dead_letters_total":      "a run that was ended from outside",
 	"temporal_request_failure_total":         "a call to Temporal that fails",
+	"holdfast_sweep_healed_events_total":     "a failover that has lost commits",
 	"holdfast_sweep_stuck_runs_total":        "a run that is stuck",
 }
 
