@@ -65,7 +65,7 @@ func (h *healing) heal(t *testing.T, o HealOrder) (operation.Healed, *sink) {
 }
 
 // Another server has taken over, and nothing is missing:
-//   - nothing is redriven or held, nobody is alerted, and the audit log has no entry
+//   - nothing is redriven or held, there is no alert, and the audit log has no entry
 func TestAPlannedSwitchoverIsSilent(t *testing.T) {
 	t.Parallel()
 	h := &healing{open: 5}
