@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// healing stands in for the stores: only a failover can make them differ.
+// healing stands in for stores that differ, which takes a failover.
 type healing struct {
 	RunReader
 	RedriveStore

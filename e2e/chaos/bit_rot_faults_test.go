@@ -30,7 +30,7 @@ var bitRotFaults = []scenario{
 	{id: "F80", name: "write_ahead_log_rots", prepare: ownDatabase, buries: true, fault: rotLog},
 }
 
-// ownDatabase gives the world a database server of its own.
+// ownDatabase starts a separate database server for the world.
 func ownDatabase(w *world) {
 	dir, err := stacktest.TempDir("chaos-own")
 	require.NoError(w.t, err)

@@ -23,14 +23,14 @@ func (d powered) kill() {
 	child.EndProcesses(context.Background(), running(), syscall.SIGKILL, running, 10*time.Second)
 }
 
-// poweredDatabase gives the world a database of its own that loses power.
+// poweredDatabase starts a separate database for the world, which loses power.
 func poweredDatabase(w *world, fsync string) powered {
 	p, disk := poweredPostgres(w.t, fsync)
 	w.sql = p
 	return powered{p, disk}
 }
 
-// poweredMemory gives the world a Temporal of its own, whose database loses power.
+// poweredMemory starts a separate Temporal for the world, whose database loses power.
 func poweredMemory(w *world, fsync string) powered {
 	p, disk := poweredPostgres(w.t, fsync)
 	w.stack = w.withTemporal(w.t, p)

@@ -29,7 +29,7 @@ type scenario struct {
 	environ []string
 	// disk, in MiB, gives Holdfast's database its own file system of this size.
 	disk int
-	// prepare gives the world servers of its own, before it has a database.
+	// prepare starts separate servers for the world, before it has a database.
 	prepare func(*world)
 	// replicated runs Holdfast's database on its own server, with a synchronous standby.
 	replicated bool

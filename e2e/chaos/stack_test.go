@@ -62,7 +62,7 @@ func startStack(ctx context.Context) (s *stack, err error) {
 	return s, err
 }
 
-// withTemporal returns the stack with another Temporal, on a database of its own.
+// withTemporal returns the stack with another Temporal, on a separate database.
 func (s *stack) withTemporal(t testing.TB, memory *postgres) *stack {
 	t.Helper()
 	dir, err := stacktest.TempDir("chaos-temporal")

@@ -113,7 +113,7 @@ func (s state) after(c call, o outcome) (next state, legal bool) {
 	return s, legal
 }
 
-// The states of an event in the response to its sender that the model tells apart from those of duplicates.
+// The states in a response that the model distinguishes from those of duplicates.
 const (
 	accepted = "accepted" // by Temporal
 	spooled  = "spooled"  // in the inbox; Temporal may have another request's event

@@ -13,12 +13,12 @@ import (
 // MaxMessage bounds the stored text of a failure, in bytes.
 const MaxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted, and
-// with $17 it becomes exhausted. It
-// does nothing if the event has been processed since the failure (a late attempt must not undo a rescue), if this run has
-// recorded it already, or if there is a decision about the event. The failure has the clock of the run, processed_at that of the
-// database: clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose
-// replay changes nothing, or hide the failure of a run started on an event that had been processed.
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one; an exhausted one stays exhausted,
+// and with $17 it becomes exhausted. It does nothing if the event has been processed since the failure (a late attempt must
+// not undo a rescue), if this run has recorded it already, or if there is a decision about the event. The failure has the
+// clock of the run, processed_at that of the database: clocks that differ by more than the time between two runs of one
+// event can at worst leave a dead letter open whose replay changes nothing, or hide the failure of a run started on an event
+// that had been processed.
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
@@ -47,9 +47,8 @@ UPDATE events SET status = 'dead', outcome = NULL
 
 // RecordDeadLetter stores what is needed to understand and replay an event that could not be processed: one open row per event,
 // which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure, and whether its State is
-// exhausted. Nothing is stored if the
-// error is an *event.DecisionError, since an operator has decided about the event, or an *event.DuplicateError, since the event
-// that owns the key counts.
+// exhausted. Nothing is stored if the error is an *event.DecisionError, since an operator has decided about the event, or an
+// *event.DuplicateError, since the event that owns the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) (err error) {
 	defer postgres.Annotate(&err, "record dead letter of event "+postgres.Clean(d.Receipt.ID))
 	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
