@@ -26,8 +26,8 @@ const (
 
 // Setback says what may be missing after a failover or a restore. The zero value means that nothing is.
 type Setback struct {
-	// Store is the one that was set back; empty if only the database's identity has changed, which also happens when nothing was
-	// lost.
+	// Store is the one that was set back; empty if the marks don't tell: the database's identity has changed, which also happens
+	// when nothing was lost, or no sweep has left a mark yet.
 	Store Store `json:"store,omitempty"`
 	// Since is the time of the latest mark that both stores have.
 	Since time.Time `json:"since,omitzero"`
@@ -41,8 +41,11 @@ func (s Setback) IsZero() bool { return s.NoticedAt.IsZero() }
 // MayLackCommits reports whether the database may lack something that it had committed.
 func (s Setback) MayLackCommits() bool { return !s.IsZero() && s.Store != StoreTemporal }
 
-// beforeAnyMark is the start of a comparison if a store has no mark: stores don't know about earlier times.
+// beforeAnyMark is the start of a comparison if only one store has a mark: the other doesn't know about earlier times.
 var beforeAnyMark = time.Unix(0, 0).UTC()
+
+// beforeFirstMark is how far back the first sweep compares: a failover may have come before it.
+const beforeFirstMark = time.Hour
 
 // CompareMarks compares the marks of the two stores at a time.
 func CompareMarks(database, temporal Mark, now time.Time) Setback {
@@ -52,7 +55,9 @@ func CompareMarks(database, temporal Mark, now time.Time) Setback {
 		s.Store, s.Since = StorePostgreSQL, database.At
 	case database.Counter > temporal.Counter:
 		s.Store, s.Since = StoreTemporal, temporal.At
-	case database.Counter == 0 || database.Identity == temporal.Identity:
+	case database.Counter == 0:
+		s.Since = now.Add(-beforeFirstMark)
+	case database.Identity == temporal.Identity:
 		return Setback{}
 	default:
 		s.Since = database.At
@@ -105,7 +110,7 @@ func (s Setback) Text(h Healed) string {
 	}
 	what := string(s.Store) + " was set back to " + since + " or later"
 	if s.Store == "" {
-		what = "the database server has changed since " + since
+		what = "the database server may have changed since " + since
 	}
 	text := fmt.Sprintf("%s (noticed at %s): %d events restored, %d unknown", what, s.NoticedAt.UTC().Format("15:04:05"),
 		h.Again, h.Unknown)

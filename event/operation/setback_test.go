@@ -22,7 +22,9 @@ func TestMarksTellWhichStoreWasSetBack(t *testing.T) {
 		want               operation.Setback
 	}{
 		"neither":                  {mark(7, 10, "a/1"), mark(7, 10, "a/1"), operation.Setback{}},
-		"no sweep has left a mark": {operation.Mark{Identity: "a/1"}, operation.Mark{}, operation.Setback{}},
+		"no sweep has left a mark": {
+			operation.Mark{Identity: "a/1"}, operation.Mark{}, operation.Setback{"", now.Add(-time.Hour), now},
+		},
 		"the database, a failover": {mark(6, 5, "a/2"), mark(7, 10, "a/1"), operation.Setback{operation.StorePostgreSQL, at(5), now}},
 		"the database, a restore":  {mark(6, 5, "a/1"), mark(7, 10, "a/1"), operation.Setback{operation.StorePostgreSQL, at(5), now}},
 		"the database is empty": {
@@ -48,7 +50,7 @@ func TestASetbackIsReportedInOneLine(t *testing.T) {
 	require.Equal(t, "PostgreSQL was set back to 2026-11-26 22:19:57 UTC or later (noticed at 22:24:00): "+
 		"20 events restored, 0 unknown",
 		s.Text(operation.Healed{Again: 20}))
-	require.Equal(t, "the database server has changed since an unknown time (noticed at 22:24:00): 0 events restored, 1 unknown; "+
+	require.Equal(t, "the database server may have changed since an unknown time (noticed at 22:24:00): 0 events restored, 1 unknown; "+
 		"5 dead letters wait for an operator, since a decision about them may be lost; "+
 		"2 events of the bulk lane are lost: get them from their providers",
 		operation.Setback{NoticedAt: s.NoticedAt}.Text(operation.Healed{Unknown: 1, Waiting: 2, Held: 3, Bulk: 2}))
