@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/retention"
 	"holdfast/internal/ledger"
 )
@@ -353,7 +354,7 @@ func TestLeaks(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
-	processed, dead, spooled := b.sent(202), b.sent(202), b.sent(202)
+	processed, dead, spooled, restored := b.sent(202), b.sent(202), b.sent(202), b.sent(202)
 	b.sent(503)
 	check, err := b.Ledgers.OpenLedgerCheck(t.Context(), b.Ledger)
 	require.NoError(t, err)
@@ -364,10 +365,16 @@ func TestUnfinished(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
-	left(3)
+	left(4)
 	waiting(t, b, spooled)
 	b.record(deadLetter(dead))
-	left(2)
+	left(3)
+	again := deadLetter(restored)
+	again.Failure.Step, again.Failure.Code = event.StepRun, operation.CodeLost
+	b.record(again)
+	left(3) // a sweep that has restored it processes it again
+	b.exec(`UPDATE dead_letters SET state = 'exhausted' WHERE error_code = $1`, operation.CodeLost)
+	left(2) // it waits for an operator
 	b.process(processed, parsed())
 	left(1)
 	b.process(spooled, parsed())

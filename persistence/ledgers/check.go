@@ -41,7 +41,8 @@ DELETE FROM ledger_pending AS p
                 WHERE k.provider = p.provider AND k.key = p.key AND e.status = 'processed')
    AND NOT EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = p.workflow_id)
     OR EXISTS (SELECT FROM dead_letters AS d
-                WHERE d.workflow_id = p.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'exhausted', 'discarded'))`
+                WHERE d.workflow_id = p.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'exhausted', 'discarded')
+                  AND NOT (d.state = 'open' AND d.error_code IN ('lost', 'no_run')))`
 
 // LedgerCheck compares a ledger with the database, on its own connection, which has the ledger in temporary tables. It is for one
 // goroutine.
@@ -126,7 +127,8 @@ func (c *LedgerCheck) Close() {
 }
 
 // Unfinished returns how many of the acknowledged events are neither finished (processed, and gone from the inbox) nor open dead
-// letters. Without load it is 0, unless something is broken, which Report then names.
+// letters. The dead letter of an event that a sweep has restored doesn't count: the event runs again. Without load it is 0, unless
+// something is broken, which Report then names.
 func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
 	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
 		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)
