@@ -57,6 +57,7 @@ var ablations = []leftOut{
 	{name: "spool at full load", environ: []string{
 		"HOLDFAST_INGRESS_MAX_STARTS=1000", "HOLDFAST_INGRESS_ACK_BUDGET=1900ms",
 	}},
+	{name: "2xx that one store stands behind", environ: []string{"HOLDFAST_INGRESS_ACK=stored"}}, // but both
 	{name: "slots that keep every start eager", edits: []program.Edit{
 		without("internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"),
 	}},
@@ -139,6 +140,7 @@ func (s *suite) ablate(ctx context.Context, node *lab.Node, whole, database stri
 		}
 		s.samples("CPU of an event "+without+" / with all", "", nil, t.ratios(without, all, cpuOf))
 		s.samples("end to end "+without+" / with all", "", nil, t.ratios(without, all, rateOf))
+		s.samples("ACK p50 "+without+" / with all", "", nil, t.ratios(without, all, p50Of))
 		_, sizes, err := s.historiesOf(ctx, database, other)
 		s.samples("history of an ordinary event "+without, "B", nil, sizes)
 		return err
