@@ -9,6 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 )
 
 // deadLetter is a dead letter as the operator API lists it.
@@ -19,7 +23,7 @@ type deadLetter struct {
 	ReplacedBy string `json:"replaced_by"`
 }
 
-// operate replays, discards, reopens and edits dead letters at random until the load ends.
+// operate replays, discards, reopens, edits and resets dead letters at random until the load ends.
 func (r *round) operate(ctx context.Context, rng *rand.Rand) {
 	for r.pause(ctx, rng, 300*time.Millisecond) {
 		n := r.nodes[rng.IntN(len(r.nodes))]
@@ -36,6 +40,8 @@ func (r *round) operate(ctx context.Context, rng *rand.Rand) {
 			r.unblock(ctx, d.Key)
 		}
 		switch dice := rng.IntN(10); {
+		case d.State == "discarded" && dice < 5:
+			r.reset(ctx, d.Key)
 		case d.State == "discarded" && d.ReplacedBy == "":
 			r.decide(ctx, n, d, call{key, reopen, generation}, nil)
 		case dice < 5:
@@ -63,6 +69,40 @@ func (r *round) decide(ctx context.Context, n *node, d deadLetter, c call, body 
 		o.EventID = made.EventID
 	}
 	end(o)
+}
+
+// resetRecent resets runs of recent events, whatever their state, until the load ends.
+func (r *round) resetRecent(ctx context.Context, rng *rand.Rand) {
+	for r.pause(ctx, rng, 2*time.Second) {
+		if key := r.recentKey(rng); key != "" {
+			r.reset(ctx, key)
+		}
+	}
+}
+
+// reset makes an event run again, as `temporal workflow reset` does. The history doesn't record it: an open event may be
+// processed at any time, and nothing else may change.
+func (r *round) reset(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	run := &common.WorkflowExecution{WorkflowId: "soak:" + key}
+	history := r.client.GetWorkflowHistory(ctx, run.GetWorkflowId(), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		if err != nil {
+			return // Temporal is down, or doesn't have the event
+		}
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			_, err := r.client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+				Namespace: r.temporal.Namespace(), WorkflowExecution: run, WorkflowTaskFinishEventId: e.GetEventId(),
+				RequestId: fmt.Sprintf("%s-%d", key, time.Now().UnixNano()), Reason: "soak",
+			})
+			if err == nil {
+				r.count("run reset")
+			}
+			return
+		}
+	}
 }
 
 // api calls the operator API and decodes its answer. A call that has begun ends even if the load does.

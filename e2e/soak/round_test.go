@@ -79,6 +79,7 @@ func (r *round) load(d time.Duration, seed uint64) {
 	start(operatorCount, r.operate)
 	start(readerCount, r.read)
 	start(1, r.expunge)
+	start(1, r.resetRecent)
 	start(1, func(ctx context.Context, rng *rand.Rand) { r.disturb(ctx, serverFaults, rng) })
 	start(1, func(ctx context.Context, rng *rand.Rand) { r.disturb(ctx, processFaults, rng) })
 	all.Wait()
