@@ -1,0 +1,45 @@
+package chaos
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The clock of the standby's machine differs by minutes, so that time jumps in PostgreSQL when it is promoted: for leases,
+// retries and idempotency windows.
+var clockFaults = []scenario{
+	{id: "F93", name: "new_primarys_clock_is_ahead", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("+120") }},
+	{id: "F93", name: "new_primarys_clock_is_behind", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("-120") }},
+}
+
+// fakeTime is Debian's libfaketime, which gives a process another clock.
+const fakeTime = "/usr/lib/*/faketime/libfaketime.so.1"
+
+// failOverTo promotes a standby whose clock differs by a number of seconds, after the primary was lost with its disk.
+func (w *world) failOverTo(difference string) {
+	found, err := filepath.Glob(fakeTime)
+	require.NoError(w.t, err)
+	require.NotEmpty(w.t, found, "apt-get install libfaketime")
+	w.standby.kill()
+	w.t.Setenv("FAKETIME", difference)
+	w.t.Setenv("DONT_FAKE_MONOTONIC", "1")
+	w.t.Setenv("LD_PRELOAD", found[0])
+	w.standby.start(w.t)
+	for _, name := range []string{"FAKETIME", "LD_PRELOAD"} {
+		require.NoError(w.t, os.Unsetenv(name)) // only for the standby
+	}
+	w.requireSynchronous()
+
+	w.sleep(outage)
+	w.sql.kill()
+	require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+	w.promote()
+	var ahead float64
+	require.NoError(w.t, w.sql.connect(w.t, w.name).QueryRow(w.t.Context(), "SELECT extract(epoch FROM now() - $1)::float8",
+		time.Now()).Scan(&ahead))
+	require.InDelta(w.t, 120, max(ahead, -ahead), 10, "the difference of the clocks")
+	w.sleep(outage)
+}
