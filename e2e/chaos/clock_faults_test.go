@@ -11,8 +11,8 @@ import (
 // The clock of the standby's machine differs by minutes, so that time jumps in PostgreSQL when it is promoted: for leases,
 // retries and idempotency windows.
 var clockFaults = []scenario{
-	{id: "F93", name: "new_primarys_clock_is_ahead", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("+120") }},
-	{id: "F93", name: "new_primarys_clock_is_behind", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("-120") }},
+	{id: "F94", name: "new_primarys_clock_is_ahead", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("+120") }},
+	{id: "F94", name: "new_primarys_clock_is_behind", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("-120") }},
 }
 
 // fakeTime is Debian's libfaketime, which gives a process another clock.
