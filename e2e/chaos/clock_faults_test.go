@@ -9,10 +9,15 @@ import (
 )
 
 // The clock of the standby's machine differs by minutes, so that time jumps in PostgreSQL when it is promoted: for leases,
-// retries and idempotency windows.
+// retries and idempotency windows. Or the clocks of the ingresses jump, for event IDs and the order of events.
 var clockFaults = []scenario{
 	{id: "F94", name: "new_primarys_clock_is_ahead", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("+120") }},
 	{id: "F94", name: "new_primarys_clock_is_behind", replicated: true, twice: true, fault: func(w *world) { w.failOverTo("-120") }},
+	{id: "F94", name: "ingress_clocks_step", code: stepping, twice: true, fault: func(w *world) {
+		w.rollTo(stepping.build(w.t), w.ingresses)
+		w.sleep(5 * outage)
+		w.rollTo("", w.ingresses)
+	}},
 }
 
 // fakeTime is Debian's libfaketime, which gives a process another clock.

@@ -41,6 +41,23 @@ var nextRelease = &variant{name: "next", edits: []edit{{
 `,
 }}}
 
+// stepping receives by a clock that is two minutes behind, right, and two minutes ahead, for three seconds each. Event IDs have its
+// time, too.
+var stepping = &variant{name: "stepping", edits: []edit{
+	{File: "ingress/receive.go", Old: "			ID:            uuid.Must(uuid.NewV7()).String(),\n", New: `			ID: func() string {
+				id, ms := uuid.Must(uuid.NewV7()), o.receivedAt.UnixMilli()
+				for n := range 6 {
+					id[n] = byte(ms >> (40 - 8*n))
+				}
+				return id.String()
+			}(),
+`},
+	{File: "ingress/server.go", Old: "		now:         time.Now,", New: `		now: func() time.Time {
+			now := time.Now()
+			return now.Add(time.Duration(now.Unix()/3%3-1) * 2 * time.Minute)
+		},`},
+}}
+
 // perilous runs a statement with a chance of one in odds, before and after each step has committed.
 func perilous(name, library, what string, odds int) *variant {
 	peril := fmt.Sprintf("	if rand.IntN(%d) == 0 {\n		%s\n	}\n", odds, what)
@@ -74,7 +91,7 @@ var (
 // The edits of each variant apply to the current sources, and the result compiles.
 func TestVariantsCompile(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*variant{nextRelease, crashing, panicking} {
+	for _, v := range []*variant{nextRelease, crashing, panicking, stepping} {
 		require.NoError(t, program.Compile(t.Context(), root, t.TempDir(), v.edits...), v.name)
 	}
 }
