@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,6 +72,23 @@ func TestAnOlderDatabaseHealsItself(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"), "the expunged event isn't back")
 	require.Equal(t, 1, i.count(t, healed), "a setback is reported once")
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM error_log WHERE error_code = 'store_set_back'"))
+}
+
+// The database's server changes its timeline under a running worker. A sweep compares the stores at once, although the next one
+// of the schedule would come in a day.
+func TestAFailoverIsSweptAtOnce(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=24h")
+	i.start(t, "serve")
+	eventually(t, 2*time.Minute, "a sweep has left a mark", func() error {
+		// Every half a minute another one: the worker may not have seen the first.
+		i.exec(t, fmt.Sprintf("CREATE OR REPLACE FUNCTION server_timeline() RETURNS bigint LANGUAGE sql AS 'SELECT %d::bigint'",
+			time.Now().Unix()/30))
+		if i.count(t, "SELECT count(*) FROM sweep_marks") == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
 }
 
 // Temporal is restored from a backup, PostgreSQL continues, and no command is run. An event is stored and unfinished, and

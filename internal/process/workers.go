@@ -46,6 +46,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	go p.scheduleNotifications(ctx)
+	go sweepAfterFailover(ctx, p.store.DeadLetters.Server, func(ctx context.Context) error {
+		return runs.Schedules{Client: p.temporal}.RunNow(ctx, workflows.ScheduleSweep)
+	})
 	classify := activities.NewInterceptor(p.errors)
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	p.warnOfRetention(ctx)

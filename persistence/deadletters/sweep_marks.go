@@ -48,6 +48,12 @@ func (s *Store) SweepMark(ctx context.Context) (m operation.Mark, err error) {
 	return m, postgres.Failure("read sweep mark", err)
 }
 
+// Server identifies the database's server and its timeline.
+func (s *Store) Server(ctx context.Context) (identity string, err error) {
+	err = s.db.QueryRow(ctx, `SELECT feed_identity()`).Scan(&identity)
+	return identity, postgres.Failure("read the identity of the server", err)
+}
+
 // LeaveSweepMark replaces the mark seen. ok is false, and nothing changes, if the database or its mark isn't the seen one any
 // more: it was set back meanwhile.
 func (s *Store) LeaveSweepMark(

@@ -40,6 +40,16 @@ func (s Schedules) Read(ctx context.Context) ([]oversight.ScheduleStats, error) 
 	return stats, group.Wait()
 }
 
+// RunNow runs a schedule's workflow at once, or after the one that is running. A paused schedule stays paused.
+func (s Schedules) RunNow(ctx context.Context, id string) error {
+	schedule := s.Client.ScheduleClient().GetHandle(ctx, id)
+	described, err := schedule.Describe(ctx)
+	if err != nil || described.Schedule.State.Paused {
+		return err
+	}
+	return schedule.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE})
+}
+
 func (s Schedules) describe(ctx context.Context, id string) (oversight.ScheduleStats, error) {
 	stats := oversight.ScheduleStats{ID: id}
 	described, err := s.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
