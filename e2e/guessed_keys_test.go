@@ -242,7 +242,9 @@ keep: {headers: [x-delivery]}
 			owner := first[provider+name].Events[0].EventID
 			var other answer
 			eventually(t, 2*span, "it is another event", func() error {
-				if other = send(provider, body, "two"); other.state() != "accepted" || other.Events[0].EventID == owner {
+				other = send(provider, body, "two")
+				isNew := other.state() == "accepted" || other.state() == "spooled" // a slow Temporal has it from the inbox
+				if !isNew || other.Events[0].EventID == owner {
 					return fmt.Errorf("it is %s", other.body)
 				}
 				return nil
