@@ -49,7 +49,7 @@ type scenario struct {
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults, powerFaults, bitRotFaults)
+	failoverFaults, powerFaults, bitRotFaults, networkFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {
