@@ -49,7 +49,7 @@ type scenario struct {
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults, clockFaults, powerFaults, bitRotFaults)
+	failoverFaults, clockFaults, powerFaults, bitRotFaults, networkFaults, clusterFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {

@@ -26,10 +26,11 @@ type stack struct {
 	database  *postgres // Holdfast's
 	memory    *postgres // Temporal's
 	temporal  *process
-	address   string // of Temporal's frontend
-	store     *link  // from Temporal to its database
-	dynamic   string // Temporal's dynamic configuration
-	overrides string // settings on top of deploy's
+	others    []*process // of Temporal, if it is a cluster; temporal is then a frontend
+	address   string     // of Temporal's frontend
+	store     *link      // from Temporal to its database
+	dynamic   string     // Temporal's dynamic configuration
+	overrides string     // settings on top of deploy's
 }
 
 const (
@@ -65,15 +66,39 @@ func startStack(ctx context.Context) (s *stack, err error) {
 // withTemporal returns the stack with another Temporal, on a separate database.
 func (s *stack) withTemporal(t testing.TB, memory *postgres) *stack {
 	t.Helper()
+	other := s.preparedFor(t, memory)
+	other.resumeTemporal(t)
+	return other
+}
+
+// preparedFor returns the stack with another Temporal that isn't running yet, on a separate database.
+func (s *stack) preparedFor(t testing.TB, memory *postgres) *stack {
+	t.Helper()
 	dir, err := stacktest.TempDir("chaos-temporal")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	other := &stack{dir: dir, database: s.database, memory: memory, dynamic: filepath.Join(dir, "dynamicconfig.yaml")}
 	require.NoError(t, other.startTemporal(t.Context()))
-	t.Cleanup(other.temporal.kill)
-	t.Cleanup(other.temporal.thaw)
-	other.temporal.start(t)
+	t.Cleanup(other.killTemporal)
 	return other
+}
+
+// resumeTemporal starts what is down or frozen of Temporal.
+func (s *stack) resumeTemporal(t testing.TB) {
+	t.Helper()
+	for _, p := range s.others {
+		p.thaw()
+		p.launch(t)
+	}
+	s.temporal.thaw()
+	s.temporal.start(t)
+}
+
+func (s *stack) killTemporal() {
+	for _, p := range append([]*process{s.temporal}, s.others...) {
+		p.thaw()
+		p.kill()
+	}
 }
 
 // prepareTemplate creates the template of the scenarios' databases.
@@ -154,14 +179,12 @@ func (s *stack) heal(t testing.TB) {
 	s.database.start(t)
 	s.memory.start(t)
 	s.store.heal(t)
-	s.temporal.thaw()
-	s.temporal.start(t)
+	s.resumeTemporal(t)
 }
 
 func (s *stack) remove() {
 	if s.temporal != nil {
-		s.temporal.thaw()
-		s.temporal.kill()
+		s.killTemporal()
 	}
 	for _, p := range []*postgres{s.memory, s.database} {
 		if p != nil {

@@ -19,6 +19,7 @@ var temporalFaults = []scenario{
 		w.sleep(outage)
 		w.temporal.start(w.t)
 	}},
+	{id: "F17", name: "temporal_away_for_a_minute", accepts: true, fault: measureInbox},
 	{id: "F18", name: "temporal_frozen", accepts: true, fault: func(w *world) {
 		w.temporal.freeze()
 		w.sleep(outage)
@@ -79,6 +80,35 @@ var temporalFaults = []scenario{
 		w.sleep(outage)
 		release()
 	}},
+}
+
+// measureInbox logs how much space each event needs in the database while Temporal is away.
+func measureInbox(w *world) {
+	quantities := map[string]string{
+		"rows": "SELECT count(*) FROM inbox", "table": "SELECT pg_table_size('inbox')", "indexes": "SELECT pg_indexes_size('inbox')",
+		"bodies": "SELECT coalesce(sum(length(raw_body)), 0) FROM inbox",
+		"WAL":    "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint",
+	}
+	measure := func() map[string]int {
+		measured := map[string]int{}
+		for name, query := range quantities {
+			n, err := w.count(query)
+			require.NoError(w.t, err)
+			measured[name] = n
+		}
+		return measured
+	}
+	w.temporal.kill()
+	w.sleep(outage) // steps in progress end
+	before := measure()
+	w.sleep(10 * outage)
+	after := measure()
+	w.temporal.start(w.t)
+	events := after["rows"] - before["rows"]
+	require.Positive(w.t, events)
+	for name := range quantities {
+		w.t.Logf("inbox, %d events: %s +%d, %d per event", events, name, after[name]-before[name], (after[name]-before[name])/events)
+	}
 }
 
 // terminateAndRedrive ends runs as an operator might by mistake, waits for the sweep to record their dead letters, and redrives

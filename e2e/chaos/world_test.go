@@ -34,8 +34,9 @@ type world struct {
 	dir       string
 	name      string // of the database
 	namespace string
-	sql       *postgres // that has the database
-	standby   *postgres // of sql; nil if it has none
+	sql       *postgres       // that has the database
+	standby   *postgres       // of sql; nil if it has none
+	adapt     func(*exec.Cmd) // changes the commands of Holdfast's processes unless nil
 
 	ingresses, workers []*node
 	// How the processes reach their stores.
@@ -241,6 +242,9 @@ func (w *world) node(role string, i int, temporal, database *link, environ []str
 		c.Env = append(w.environment(temporal.address(), w.databaseURL(database)),
 			"HOLDFAST_INGRESS_ADDR="+public, "HOLDFAST_OPERATOR_ADDR="+private)
 		c.Env = append(c.Env, n.environ...)
+		if w.adapt != nil {
+			w.adapt(c)
+		}
 		return c
 	}}
 	return n

@@ -127,8 +127,8 @@ type Database struct {
 
 // Temporal configures the connection to Temporal, with Temporal's own variables. The others (TLS, API key, …) are listed below.
 type Temporal struct {
-	// Address is host and port of the frontend service. If it is empty, `holdfast dev` starts its own server, and other roles use
-	// 127.0.0.1:7233.
+	// Address is host and port of the frontend service. Calls are spread over all addresses that the host's name has. If it is
+	// empty, `holdfast dev` starts its own server, and other roles use 127.0.0.1:7233.
 	Address string `env:"TEMPORAL_ADDRESS" example:"temporal.internal:7233"`
 	// Namespace is the namespace of the workflows. It must exist. Its retention limits how long you can read and reset finished
 	// runs.

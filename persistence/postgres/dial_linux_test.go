@@ -2,15 +2,20 @@ package postgres
 
 import (
 	"net"
+	"os"
+	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
-// The kernel ends a connection whose peer acknowledges nothing, and probes an idle one.
-func TestADeadPeerIsNoticed(t *testing.T) {
+// The kernel is asked to end a connection whose peer acknowledges nothing, and to probe an idle one.
+func TestConnectionsHaveTheirLimits(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -33,4 +38,59 @@ func TestADeadPeerIsNoticed(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, option[2], value, name)
 	}
+}
+
+// When all packets are lost, a connection ends on time, whether data wait for the peer or it is idle.
+func TestADeadPeerIsNoticed(t *testing.T) {
+	t.Parallel()
+	enterOwnNetwork(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	ended := map[string]chan error{}
+	conns := map[string]net.Conn{}
+	for _, kind := range []string{"with data", "idle"} {
+		conns[kind], err = newDialer().DialContext(t.Context(), "tcp", listener.Addr().String())
+		require.NoError(t, err)
+		defer conns[kind].Close()
+		peer, err := listener.Accept()
+		require.NoError(t, err)
+		defer peer.Close()
+	}
+
+	execute(t, "nft", "add table ip lost; add chain ip lost in { type filter hook input priority 0; policy drop; }")
+	began := time.Now()
+	_, err = conns["with data"].Write([]byte("SELECT 1"))
+	require.NoError(t, err)
+	for kind, conn := range conns {
+		require.NoError(t, conn.SetReadDeadline(began.Add(2*deadAfter)))
+		ended[kind] = make(chan error, 1)
+		go func() {
+			_, err := conn.Read(make([]byte, 1))
+			t.Logf("%s: ended after %s: %v", kind, time.Since(began).Round(time.Second/10), err)
+			ended[kind] <- err
+		}()
+	}
+	for kind, end := range ended {
+		assert.ErrorIs(t, <-end, syscall.ETIMEDOUT, kind)
+	}
+}
+
+// enterOwnNetwork moves the goroutine's thread into a new network namespace, whose packets can be dropped.
+func enterOwnNetwork(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("nft"); err != nil || os.Geteuid() != 0 {
+		t.Skip("only root can drop packets, with nft")
+	}
+	runtime.LockOSThread() // the thread ends with the test
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skipf("no network namespace: %v", err)
+	}
+	execute(t, "ip", "link", "set", "lo", "up")
+}
+
+func execute(t *testing.T, program string, args ...string) {
+	t.Helper()
+	out, err := exec.Command(program, args...).CombinedOutput()
+	require.NoError(t, err, string(out))
 }
