@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -46,8 +44,7 @@ var asynchronousFailover = scenario{
 		w.decided.missing = had - held
 		require.Positive(w.t, w.decided.missing, "the standby lacks nothing")
 
-		w.sql.kill()
-		require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+		w.sql.destroy(w.t)
 		w.sleep(w.some(time.Second, outage))
 		w.promote()
 		w.awaitCount(settle, 1, healedBySweep)
@@ -92,9 +89,7 @@ func (w *world) decide() {
 // countOnStandby returns the number from a query of the standby.
 func (w *world) countOnStandby(query string, args ...any) int {
 	w.t.Helper()
-	of := *w
-	of.sql = w.standby
-	n, err := of.count(query, args...)
+	n, err := w.on(w.standby).count(query, args...)
 	require.NoError(w.t, err)
 	return n
 }
@@ -102,9 +97,7 @@ func (w *world) countOnStandby(query string, args ...any) int {
 // awaitOnStandby waits until the standby has received what a query counts.
 func (w *world) awaitOnStandby(least int, query string, args ...any) {
 	w.t.Helper()
-	of := *w
-	of.sql = w.standby
-	of.awaitCount(settle, least, query, args...)
+	w.on(w.standby).awaitCount(settle, least, query, args...)
 }
 
 // requireDecisionsKept asserts that nothing undid a lost decision unasked.
@@ -135,9 +128,5 @@ func (w *world) requireHealed() {
 	alerts, err := w.count("SELECT count(*) FROM error_log WHERE error_code = 'store_set_back'")
 	require.NoError(w.t, err)
 	require.Positive(w.t, alerts)
-	w.receiver.mu.Lock()
-	defer w.receiver.mu.Unlock()
-	for id, webhookIDs := range w.receiver.ids {
-		require.Len(w.t, webhookIDs, 1, "webhook-ids of event %s", id)
-	}
+	w.receiver.requireOneID()
 }

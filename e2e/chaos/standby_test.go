@@ -46,8 +46,7 @@ var failoverFaults = []scenario{
 	// The primary's machine is gone, with its disk. The processes find the new primary in their connection string.
 	{id: "F70", name: "primary_lost_with_its_disk", replicated: true, twice: true, fault: func(w *world) {
 		w.sleep(w.some(time.Second, 3*time.Second))
-		w.sql.kill()
-		require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+		w.sql.destroy(w.t)
 		w.sleep(w.some(time.Second, outage))
 		w.promote()
 		w.sleep(outage)
@@ -62,13 +61,13 @@ var failoverFaults = []scenario{
 	{
 		id: "F72", name: "primary_lost_events_in_both_stores", replicated: true, environ: []string{"HOLDFAST_INGRESS_ACK=stored"},
 		fault: func(w *world) {
-			w.sql.kill()
-			require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+			w.sql.destroy(w.t)
 			w.sleep(w.some(time.Second, outage))
 			w.promote()
 		},
 	},
 	asynchronousFailover,
+	twoPrimaries,
 }
 
 // requireSynchronous waits until commits wait for the standby.
@@ -78,9 +77,13 @@ func (w *world) requireSynchronous() {
 
 // databaseURL returns the database's URL for the processes over a link. With a standby it has both hosts.
 func (w *world) databaseURL(l *link) string {
-	hosts, which := l.address(), ""
 	if w.standby != nil {
-		hosts, which = hosts+","+hostOf(w.standby.url(w.name)), "&target_session_attrs=read-write"
+		return w.urlOf(l.address()+","+hostOf(w.standby.url(w.name))) + "&target_session_attrs=read-write"
 	}
-	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable%s", roleName, rolePassword, hosts, w.name, which)
+	return w.urlOf(l.address())
+}
+
+// urlOf returns the database's URL for the processes on some hosts.
+func (w *world) urlOf(hosts string) string {
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", roleName, rolePassword, hosts, w.name)
 }

@@ -305,6 +305,13 @@ func (w *world) some(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.rng.Int64N(int64(high-low)))
 }
 
+// on returns the world with another database server, for queries.
+func (w *world) on(p *postgres) *world {
+	of := *w
+	of.sql = p
+	return &of
+}
+
 // count returns the number from a query, read directly.
 func (w *world) count(query string, args ...any) (n int, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)

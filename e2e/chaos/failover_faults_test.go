@@ -1,0 +1,76 @@
+package chaos
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The primary loses the connection to its synchronous standby, which is promoted while the old primary still accepts
+// connections, so two servers accept writes. On the old one, an operator cancels each commit's wait for the standby: it then has
+// events that the new one lacks. One ingress and one worker use the old primary, the others the new one.
+//
+// While the ingresses can't reach Temporal, so that only a database can accept events, the old primary must acknowledge none.
+var twoPrimaries = scenario{
+	id: "F81", name: "two_writable_primaries", replicated: true, twice: true,
+	fault: func(w *world) {
+		old := w.sql
+		w.standby.set(w.t, map[string]string{"primary_conninfo": "''"})
+		cancelled := w.cancelWaits(old, w.some(time.Second, 3*time.Second))
+		w.promote()
+		for _, n := range []*node{w.ingresses[1], w.workers[1]} {
+			n.kill()
+			n.environ = append(n.environ, "DATABASE_URL="+w.urlOf(hostOf(w.sql.url(w.name))))
+			n.start(w.t)
+		}
+		cancelled += w.cancelWaits(old, outage)
+
+		w.ingressTemporal.cut()
+		split := time.Now()
+		cancelled += w.cancelWaits(old, outage)
+		w.requireOnlyNewAcknowledges(split)
+		w.ingressTemporal.heal(w.t)
+		w.logDifference(old, cancelled)
+		old.destroy(w.t)
+		w.sleep(outage)
+	},
+	after: func(w *world) { w.receiver.requireOneID() },
+}
+
+// cancelWaits cancels for a while each commit's wait for the standby, and counts them.
+func (w *world) cancelWaits(old *postgres, d time.Duration) (cancelled int) {
+	for until := time.Now().Add(d); time.Now().Before(until); w.sleep(200 * time.Millisecond) {
+		n, err := w.on(old).count("SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		require.NoError(w.t, err)
+		cancelled += n
+	}
+	return cancelled
+}
+
+// requireOnlyNewAcknowledges asserts that only the ingress on the new primary has acknowledged events since a moment.
+func (w *world) requireOnlyNewAcknowledges(split time.Time) {
+	w.t.Helper()
+	old, promoted := w.load.acknowledgedBy(w.ingresses[0].ingress, split), w.load.acknowledgedBy(w.ingresses[1].ingress, split)
+	w.t.Logf("in %s without Temporal, the old primary acknowledged %d requests and the new one %d",
+		time.Since(split).Round(time.Second), old, promoted)
+	require.Zero(w.t, old, "acknowledged by the old primary")
+	require.Positive(w.t, promoted, "acknowledged by the new primary")
+}
+
+// logDifference asserts that the old primary has events that the new one lacks: otherwise the scenario shows nothing.
+func (w *world) logDifference(old *postgres, cancelled int) {
+	w.t.Helper()
+	const stored = "SELECT workflow_id FROM events UNION SELECT workflow_id FROM dead_letters UNION SELECT workflow_id FROM inbox"
+	before, err := w.on(old).workflowsOf(stored)
+	require.NoError(w.t, err)
+	now, err := w.workflowsOf(stored)
+	require.NoError(w.t, err)
+	only := 0
+	for id := range before {
+		if !now[id] {
+			only++
+		}
+	}
+	w.t.Logf("%d commits on the old primary were cancelled; it has %d events that the new one lacks", cancelled, only)
+	require.Positive(w.t, only)
+}
