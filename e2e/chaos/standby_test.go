@@ -1,9 +1,9 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,23 +17,38 @@ const standbyName = "chaos_standby"
 // replicatedDatabase returns a primary and its standby, in separate directories.
 func replicatedDatabase(t testing.TB, asynchronous bool) (primary, standby *postgres) {
 	t.Helper()
-	dir, err := stacktest.TempDir("chaos-replicated")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	primary, err = startPostgres(t.Context(), filepath.Join(dir, "primary"), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { primary.kill() })
+	primary = separatePostgres(t, "chaos-primary")
 	require.NoError(t, prepareTemplate(t.Context(), primary))
-
-	copied := filepath.Join(dir, "standby")
-	require.NoError(t, stacktest.CopyPrimary(t.Context(), primary.server, primary.options.Dir, copied, standbyName))
-	standby, err = startPostgres(t.Context(), copied, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { standby.kill() })
+	standby = primary.newStandby(t)
 	if !asynchronous {
 		primary.set(t, map[string]string{"synchronous_standby_names": standbyName})
 	}
 	return primary, standby
+}
+
+// separatePostgres starts a server that ends with the test.
+func separatePostgres(t testing.TB, name string) *postgres {
+	t.Helper()
+	dir, err := stacktest.TempDir(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p, err := startPostgres(t.Context(), dir, nil)
+	require.NoError(t, err)
+	t.Cleanup(p.kill)
+	return p
+}
+
+// newStandby starts a standby, which streams from then on.
+func (p *postgres) newStandby(t testing.TB) *postgres {
+	t.Helper()
+	dir, err := stacktest.TempDir(standbyName)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, stacktest.CopyPrimary(t.Context(), p.server, p.options.Dir, dir, standbyName))
+	standby, err := startPostgres(t.Context(), dir, nil)
+	require.NoError(t, err)
+	t.Cleanup(standby.kill)
+	return standby
 }
 
 // promote makes the standby the world's database.
@@ -70,9 +85,18 @@ var failoverFaults = []scenario{
 	twoPrimaries,
 }
 
-// requireSynchronous waits until commits wait for the standby.
-func (w *world) requireSynchronous() {
-	w.awaitCount(time.Minute, 1, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")
+// awaitSynchronous waits until commits wait for the standby.
+func (p *postgres) awaitSynchronous(t testing.TB) {
+	t.Helper()
+	c := p.connect(t, "postgres")
+	eventually(t, time.Minute, "the standby is synchronous", func() error {
+		var n int
+		err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
+		if err == nil && n == 0 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
 }
 
 // databaseURL returns the database's URL for the processes over a link. With a standby it has both hosts.

@@ -88,7 +88,7 @@ func newWorld(t testing.TB, s *scenario) *world {
 	}
 	w.makeDatabase()
 	if s.replicated && !s.asynchronous {
-		w.requireSynchronous()
+		w.sql.awaitSynchronous(w.t)
 	}
 	w.makeLinks()
 	w.makeNamespace()
