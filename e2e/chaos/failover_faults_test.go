@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -73,4 +74,46 @@ func (w *world) logDifference(old *postgres, cancelled int) {
 	}
 	w.t.Logf("%d commits on the old primary were cancelled; it has %d events that the new one lacks", cancelled, only)
 	require.Positive(w.t, only)
+}
+
+// The next release's migration is building an index when the primary is lost with its disk. The standby has the migration's
+// first file and an index that isn't valid; on it, the same command finishes the migration. Events arrive all the time.
+var promotionDuringMigration = scenario{
+	id: "F82", name: "standby_promoted_during_migration", replicated: true, twice: true, code: nextSchema,
+	fault: func(w *world) {
+		const (
+			unfinished = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
+			version    = "SELECT max(version_id) FROM goose_db_version WHERE is_applied"
+		)
+		w.lock("events", "ROW EXCLUSIVE") // the build waits for it
+		var broken error
+		migrating := make(chan struct{})
+		go func() {
+			defer close(migrating)
+			_, broken = w.runBinary(nextSchema.path, "migrate")
+		}()
+		w.awaitCount(time.Minute, 1, unfinished)
+		w.awaitOnStandby(1, unfinished)
+		w.sleep(w.some(time.Second, 3*time.Second))
+		w.sql.destroy(w.t)
+		<-migrating
+		require.Error(w.t, broken, "the migration can't finish on a primary that is gone")
+		w.sleep(w.some(time.Second, outage))
+		w.promote()
+		found, err := w.count(version)
+		require.NoError(w.t, err)
+		require.Equal(w.t, 9001, found, "the version that the standby has")
+
+		eventually(w.t, 2*time.Minute, "the migration is finished", func() error { // Temporal may be too busy for its schedules
+			out, err := w.runBinary(nextSchema.path, "migrate")
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			return err
+		})
+		found, err = w.count(version)
+		require.NoError(w.t, err)
+		require.Equal(w.t, 9003, found)
+		w.sleep(outage)
+	},
 }

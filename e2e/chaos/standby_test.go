@@ -83,6 +83,7 @@ var failoverFaults = []scenario{
 	},
 	asynchronousFailover,
 	twoPrimaries,
+	promotionDuringMigration,
 }
 
 // awaitSynchronous waits until commits wait for the standby.

@@ -207,10 +207,13 @@ func (w *world) migrate() {
 }
 
 // run runs a command of the binary as the owner of the database.
-func (w *world) run(args ...string) (string, error) {
+func (w *world) run(args ...string) (string, error) { return w.runBinary(holdfast, args...) }
+
+// runBinary runs a command of a variant of the binary as the owner of the database.
+func (w *world) runBinary(binary string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, holdfast, args...)
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = w.environment(w.address, w.sql.url(w.name))
 	out, err := command.CombinedOutput()
 	return string(out), err
