@@ -117,3 +117,22 @@ var promotionDuringMigration = scenario{
 		w.sleep(outage)
 	},
 }
+
+// The primary behind a PgBouncer is lost with its disk. The processes have only PgBouncer's address, whose configuration is
+// reloaded once the standby is promoted.
+var failoverBehindPooler = scenario{
+	id: "F83", name: "primary_behind_pgbouncer_lost", replicated: true, pooled: true, twice: true,
+	fault: func(w *world) {
+		w.sleep(w.some(time.Second, 3*time.Second))
+		w.sql.destroy(w.t)
+		w.sleep(w.some(time.Second, outage))
+		w.promote()
+		before, err := w.count(processed)
+		require.NoError(w.t, err)
+		reloaded := time.Now()
+		w.configurePooler()
+		w.awaitCount(settle, before+1, processed)
+		w.t.Logf("the first event was processed %s after PgBouncer's reload", time.Since(reloaded).Round(time.Second/10))
+		w.sleep(outage)
+	},
+}

@@ -35,6 +35,8 @@ type scenario struct {
 	replicated bool
 	// asynchronous means that commits don't wait for that standby.
 	asynchronous bool
+	// pooled puts a PgBouncer in front of Holdfast's database.
+	pooled bool
 	// after makes checks that only this scenario needs.
 	after func(*world)
 	// code is compiled before the load begins.

@@ -84,6 +84,7 @@ var failoverFaults = []scenario{
 	asynchronousFailover,
 	twoPrimaries,
 	promotionDuringMigration,
+	failoverBehindPooler,
 }
 
 // awaitSynchronous waits until commits wait for the standby.
@@ -100,12 +101,16 @@ func (p *postgres) awaitSynchronous(t testing.TB) {
 	})
 }
 
-// databaseURL returns the database's URL for the processes over a link. With a standby it has both hosts.
+// databaseURL returns the database's URL for the processes over a link. With a standby and without a pooler it has both hosts.
 func (w *world) databaseURL(l *link) string {
-	if w.standby != nil {
+	switch {
+	case w.pooler != nil:
+		return w.urlOf(l.address()) + "&default_query_exec_mode=cache_describe"
+	case w.standby != nil:
 		return w.urlOf(l.address()+","+hostOf(w.standby.url(w.name))) + "&target_session_attrs=read-write"
+	default:
+		return w.urlOf(l.address())
 	}
-	return w.urlOf(l.address())
 }
 
 // urlOf returns the database's URL for the processes on some hosts.

@@ -36,6 +36,7 @@ type world struct {
 	namespace string
 	sql       *postgres // that has the database
 	standby   *postgres // of sql; nil if it has none
+	pooler    *pooler   // in front of sql; nil if there is none
 
 	ingresses, workers []*node
 	// How the processes reach their stores.
@@ -87,6 +88,9 @@ func newWorld(t testing.TB, s *scenario) *world {
 		w.sql, w.standby = replicatedDatabase(t, s.asynchronous)
 	}
 	w.makeDatabase()
+	if s.pooled {
+		w.pool()
+	}
 	if s.replicated && !s.asynchronous {
 		w.sql.awaitSynchronous(w.t)
 	}
@@ -140,6 +144,10 @@ func (w *world) makeDatabase() {
 }
 
 func (w *world) makeLinks() {
+	database := hostOf(w.sql.url(w.name))
+	if w.pooler != nil {
+		database = w.pooler.address()
+	}
 	for _, l := range []struct {
 		link     **link
 		name     string
@@ -147,8 +155,8 @@ func (w *world) makeLinks() {
 	}{
 		{&w.ingressTemporal, "ingress-to-temporal", w.address},
 		{&w.workerTemporal, "worker-to-temporal", w.address},
-		{&w.ingressDatabase, "ingress-to-database", hostOf(w.sql.url(w.name))},
-		{&w.workerDatabase, "worker-to-database", hostOf(w.sql.url(w.name))},
+		{&w.ingressDatabase, "ingress-to-database", database},
+		{&w.workerDatabase, "worker-to-database", database},
 	} {
 		made, err := newLink(l.name, l.upstream)
 		require.NoError(w.t, err)
