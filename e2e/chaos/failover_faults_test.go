@@ -136,3 +136,30 @@ var failoverBehindPooler = scenario{
 		w.sleep(outage)
 	},
 }
+
+// The primaries of Holdfast and of Temporal are lost at once with their disks. Both have synchronous standbys.
+func bothFailOver() scenario {
+	var standby *postgres // of Temporal's database
+	return scenario{
+		id: "F85", name: "both_databases_fail_over", replicated: true, twice: true,
+		prepare: func(w *world) {
+			memory := separatePostgres(w.t, "chaos-memory")
+			w.stack = w.withTemporal(w.t, memory)
+			standby = memory.newStandby(w.t)
+			memory.set(w.t, map[string]string{"synchronous_standby_names": standbyName})
+			memory.awaitSynchronous(w.t)
+		},
+		fault: func(w *world) {
+			w.sleep(w.some(time.Second, 3*time.Second))
+			w.sql.destroy(w.t)
+			w.memory.destroy(w.t)
+			w.sleep(w.some(time.Second, outage))
+			w.promote()
+			standby.exec(w.t, "postgres", "SELECT pg_promote()")
+			w.memory = standby
+			w.store.move(w.t, hostOf(standby.url("postgres")))
+			w.temporal.awaitReady(w.t)
+			w.sleep(outage)
+		},
+	}
+}

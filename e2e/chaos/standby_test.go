@@ -85,6 +85,7 @@ var failoverFaults = []scenario{
 	twoPrimaries,
 	promotionDuringMigration,
 	failoverBehindPooler,
+	bothFailOver(),
 }
 
 // awaitSynchronous waits until commits wait for the standby.
