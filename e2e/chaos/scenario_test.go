@@ -51,7 +51,7 @@ type scenario struct {
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults, powerFaults, bitRotFaults)
+	failoverFaults, restoreFaults, powerFaults, bitRotFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {
