@@ -61,10 +61,9 @@ func (w *world) requireOnlyNewAcknowledges(split time.Time) {
 // logDifference asserts that the old primary has events that the new one lacks: otherwise the scenario shows nothing.
 func (w *world) logDifference(old *postgres, cancelled int) {
 	w.t.Helper()
-	const stored = "SELECT workflow_id FROM events UNION SELECT workflow_id FROM dead_letters UNION SELECT workflow_id FROM inbox"
-	before, err := w.on(old).workflowsOf(stored)
+	before, err := w.on(old).workflowsOf(storedWorkflows)
 	require.NoError(w.t, err)
-	now, err := w.workflowsOf(stored)
+	now, err := w.workflowsOf(storedWorkflows)
 	require.NoError(w.t, err)
 	only := 0
 	for id := range before {

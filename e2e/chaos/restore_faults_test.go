@@ -9,7 +9,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-var restoreFaults = []scenario{restoredToAMoment()}
+var restoreFaults = []scenario{
+	restoredToAMoment(),
+	bothRestored("both_restored_database_to_earlier_moment", true),
+	bothRestored("both_restored_temporal_to_earlier_moment", false),
+}
 
 // payloadKey encrypts the payloads in Temporal.
 var payloadKey = "chaos:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
@@ -91,4 +95,59 @@ func (w *world) requireEncrypted() {
 			return
 		}
 	}
+}
+
+// Both databases are restored, to different moments: row by row, one of them to the earlier one. Everything is stopped meanwhile.
+// Events acknowledged after both moments are lost, unless their providers send them again; what either store has is processed.
+func bothRestored(name string, databaseIsEarlier bool) scenario {
+	var database, memory archived
+	var later time.Time
+	return scenario{
+		id: "F86", name: name, buries: true, environ: []string{"HOLDFAST_INGRESS_ACK=stored"},
+		prepare: func(w *world) {
+			database, memory = archivedDatabase(w), archivedPostgres(w.t)
+			w.stack = w.withTemporal(w.t, memory.postgres)
+		},
+		fault: func(w *world) {
+			w.awaitCount(settle, 1, marked)
+			database.backUp(w.t)
+			memory.backUp(w.t)
+			w.sleep(w.some(time.Second, 3*time.Second))
+			earlier := database.now(w.t)
+			w.awaitSweeps(2)
+			w.lock("entities", "EXCLUSIVE") // so that events are stored and unfinished
+			w.sleep(w.some(2*time.Second, 4*time.Second))
+			later = database.now(w.t)
+			w.sleep(w.some(2*time.Second, 4*time.Second))
+
+			w.each(w.nodes(), (*node).kill)
+			w.temporal.kill()
+			database.end(w.t)
+			memory.end(w.t)
+			store := "Temporal"
+			if databaseIsEarlier {
+				w.sql, w.memory, store = database.restore(w.t, earlier), memory.restore(w.t, later), "PostgreSQL"
+			} else {
+				w.sql, w.memory = database.restore(w.t, later), memory.restore(w.t, earlier)
+			}
+			w.moveDatabase()
+			w.store.move(w.t, hostOf(w.memory.url("postgres")))
+			w.temporal.start(w.t)
+			w.rewind()
+			w.each(w.nodes(), func(n *node) { n.launch(w.t) })
+			w.awaitCount(settle, 1, healedBySweep+" AND detail->>'store' = $1", store)
+		},
+		after: func(w *world) {
+			w.requireKept(later)
+			w.receiver.requireOneID()
+		},
+	}
+}
+
+// awaitSweeps waits for this many sweeps to end.
+func (w *world) awaitSweeps(more int) {
+	w.t.Helper()
+	counter, err := w.count("SELECT counter FROM sweep_marks")
+	require.NoError(w.t, err)
+	w.awaitCount(settle, 1, "SELECT count(*) FROM sweep_marks WHERE counter >= $1", counter+more)
 }

@@ -45,6 +45,7 @@ type world struct {
 	load     *load
 	receiver *receiver // of all events
 	decided  decided
+	rewound  rewound
 }
 
 // node is a process of Holdfast.
