@@ -130,3 +130,26 @@ func TestAnOlderTemporalHealsItself(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND error_code = 'no_run'"))
 	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM redrives WHERE started_by = 'holdfast sweep'")
 }
+
+// The database was set back to before it stored an event, and the event's run is at a later step: it stores the event again under
+// its ID, and processes it.
+func TestARunStoresAgainWhatTheDatabaseHasLost(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve")
+	release := i.lock(t, "entities")
+	workflowID := i.awaitWaiting(t, n, someEvent())
+	i.awaitCount(t, time.Minute, 1, persistedEvents)
+	n.kill()
+	release()
+	var eventID string
+	i.query(t, "SELECT id::text FROM events", nil, &eventID)
+	i.exec(t, "DELETE FROM idempotency_keys")
+	i.exec(t, "DELETE FROM events")
+
+	i.start(t, "serve")
+	i.awaitCount(t, 30*time.Second, 1, processedEvents+" AND id = $1", eventID)
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
+	i.replay(t, "persisted_again", workflowID)
+}

@@ -35,6 +35,9 @@ const (
 	CodeCanceled   = "canceled"
 )
 
+// CodeNotPersisted is the code of a step that needs the event's row where there is none.
+const CodeNotPersisted = "not_persisted"
+
 // CodeTerminatedByTemporal is the code if Temporal terminated the run, for instance because its history was too large.
 const CodeTerminatedByTemporal = "terminated_by_temporal"
 

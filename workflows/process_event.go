@@ -68,35 +68,47 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	if parsed, failed = parse(ctx, in); failed != nil {
 		return result, parsed, failed
 	}
+	stored, failed := store(ctx, in, parsed, result, true)
+	if failed != nil && lacksRow(ctx, failed.Code) {
+		stored, failed = store(ctx, in, parsed, result, false)
+	}
+	return stored, parsed, failed
+}
 
+// store persists a parsed event and upserts its entities. With persistsAgain it ends as soon as the upsert finds that the
+// database was set back to before the persist step.
+func store(
+	ctx workflow.Context, in *input, parsed event.Parsed, result ProcessResult, persistsAgain bool,
+) (ProcessResult, *event.Failure) {
 	var persisted event.Persisted
 	persist := step{name: event.StepPersist, policy: parsed.Policy, eventID: in.receipt.ID}
-	if failed = persist.run(ctx, &persisted, in.persist(parsed)); failed != nil {
-		return result, parsed, failed
+	if failed := persist.run(ctx, &persisted, in.persist(parsed)); failed != nil {
+		return result, failed
 	}
 	if persisted.Decision != nil {
-		return result.decided(persisted.Decision), parsed, nil
+		return result.decided(persisted.Decision), nil
 	}
 	if persisted.Duplicate {
 		result.Outcome, result.Owner = event.OutcomeDuplicate, persisted.Owner
 		result.rescues = persisted.OwnerWaits && persisted.Conflict == nil && !parsed.RejectRedelivery
-		return result, parsed, nil
+		return result, nil
 	}
 	if parsed.Outcome == event.OutcomeIgnored {
 		result.Outcome = event.OutcomeIgnored
-		return result, parsed, nil
+		return result, nil
 	}
 	if persisted.Processed {
 		showUpsert(ctx, in, persisted)
-		return result, parsed, nil
+		return result, nil
 	}
 
-	upsert := step{name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID}
+	upsert := step{name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID, persistsAgain: persistsAgain}
 	var upserted activities.Upserted
-	if failed = upsert.run(ctx, &upserted, in.upsert(parsed)); failed == nil && upserted.Decision != nil {
+	failed := upsert.run(ctx, &upserted, in.upsert(parsed))
+	if failed == nil && upserted.Decision != nil {
 		result = result.decided(upserted.Decision)
 	}
-	return result, parsed, failed
+	return result, failed
 }
 
 // showUpsert adds the upsert step to the history if the persist step has already upserted the entities. It only makes the

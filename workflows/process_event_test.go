@@ -266,6 +266,17 @@ func TestProcessEvent_usesUpThePolicy(t *testing.T) {
 	}
 }
 
+// The database was set back to before the persist step:
+//   - the event is persisted again, at once and once
+//   - after that it is a failure like any other
+func TestProcessEvent_persistsAgainWhatTheDatabaseHasLost(t *testing.T) {
+	errGone := &event.Error{Class: event.ClassFailed, Code: event.CodeNotPersisted, Text: "the event has no row"}
+	process(t, &scriptedStore{upsert: []error{errGone}}, customerUpdated,
+		outcome{result: event.OutcomeProcessed, persists: 2, upserts: 2})
+	process(t, &scriptedStore{upsert: []error{errGone, errGone, errGone, errGone}}, customerUpdated,
+		outcome{errorType: workflows.ErrorDeadLettered, persists: 2, upserts: 4, deadLetters: 1})
+}
+
 // Trouble of both kinds, mixed:
 //   - what is transient between two failures is retried and not counted
 func TestProcessEvent_countsOnlyFailures(t *testing.T) {

@@ -23,6 +23,8 @@ type step struct {
 	summary string // summary of the local activity; default: name
 	policy  event.Policy
 	eventID string
+	// persistsAgain ends the step at once if the event has no row.
+	persistsAgain bool
 }
 
 // run executes the step until it succeeds or its policy is exhausted; nil means success.
@@ -37,7 +39,7 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 		if ctx.Err() != nil {
 			return s.canceled(ctx, err, counted)
 		}
-		if class.IsFinal() || counted >= s.policy.Attempts {
+		if class.IsFinal() || counted >= s.policy.Attempts || s.persistsAgain && lacksRow(ctx, codeOf(err)) {
 			return s.failure(ctx, err, counted)
 		}
 		if class == event.ClassFailed {
@@ -52,6 +54,11 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 		}
 	}
 	return nil
+}
+
+// lacksRow reports whether a step has failed with a code because the database no longer has the event's row.
+func lacksRow(ctx workflow.Context, code string) bool {
+	return code == event.CodeNotPersisted && hasChange(ctx, versionPersistAgain)
 }
 
 // canceled returns the failure of a step after an operator canceled the run, regardless of the last error.

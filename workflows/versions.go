@@ -53,6 +53,10 @@ const versionSweepUnfinished = "sweep-unfinished"
 // versionCompareMarks: a sweep compares its marks in the two stores, and restores what one of them lacks after it was set back.
 const versionCompareMarks = "compare-marks"
 
+// versionPersistAgain: a run whose upsert step finds no row, since the database was set back to before its persist step, persists
+// the event again; before, it retried the upsert step until its dead letter.
+const versionPersistAgain = "persist-again"
+
 // versionFailAsOwner: a run that fails before finding that its key belongs to an event with an open dead letter fails as that
 // event, also in its memo; before, it opened its own dead letter.
 const versionFailAsOwner = "fail-as-dead-owner"

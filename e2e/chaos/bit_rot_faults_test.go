@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"holdfast/internal/devstack/stacktest"
 )
 
 // bitRotFaults flip bits in the files of Holdfast's database, which has checksums.
@@ -32,12 +30,7 @@ var bitRotFaults = []scenario{
 
 // ownDatabase starts a separate database server for the world.
 func ownDatabase(w *world) {
-	dir, err := stacktest.TempDir("chaos-own")
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w.sql, err = startPostgres(w.t.Context(), dir, nil)
-	require.NoError(w.t, err)
-	w.t.Cleanup(w.sql.kill)
+	w.sql = separatePostgres(w.t, "chaos-own")
 	require.NoError(w.t, prepareTemplate(w.t.Context(), w.sql))
 }
 

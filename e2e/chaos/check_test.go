@@ -81,7 +81,7 @@ func (w *world) checkLedger(r *result) {
 	w.t.Helper()
 	l, err := ledger.ReadFile(w.load.path)
 	require.NoError(w.t, err)
-	report := w.verify(l)
+	report := w.verify(w.rewound.undo(l))
 	r.checked = true
 	r.total, r.lost, r.duplicated = report.Acknowledged, report.Finding(ledger.Lost).Count, report.Finding(ledger.Duplicated).Count
 	r.recovered, r.dead = report.Finding(ledger.Recovered).Count, report.Dead

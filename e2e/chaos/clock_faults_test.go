@@ -36,11 +36,10 @@ func (w *world) failOverTo(difference string) {
 	for _, name := range []string{"FAKETIME", "LD_PRELOAD"} {
 		require.NoError(w.t, os.Unsetenv(name)) // only for the standby
 	}
-	w.requireSynchronous()
+	w.sql.awaitSynchronous(w.t)
 
 	w.sleep(outage)
-	w.sql.kill()
-	require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+	w.sql.destroy(w.t)
 	w.promote()
 	var ahead float64
 	require.NoError(w.t, w.sql.connect(w.t, w.name).QueryRow(w.t.Context(), "SELECT extract(epoch FROM now() - $1)::float8",

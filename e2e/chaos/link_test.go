@@ -60,6 +60,14 @@ func (l *link) heal(t testing.TB) {
 	}
 }
 
+// move closes all connections and leads new ones to another server.
+func (l *link) move(t testing.TB, upstream string) {
+	t.Helper()
+	l.proxy.Stop()
+	l.proxy.Upstream = upstream
+	require.NoError(t, l.proxy.Start())
+}
+
 // through returns the URL of a server over the link.
 func (l *link) through(server string) string {
 	u, err := url.Parse(server)

@@ -42,6 +42,7 @@ type load struct {
 
 // try is one request with its answer.
 type try struct {
+	door   string
 	at     time.Time
 	took   time.Duration
 	status int
@@ -142,7 +143,7 @@ func (l *load) deliver(seq int64, m message, kind ledger.Kind, door string) int 
 	if err := l.ledger.Answered(seq, status, took); err != nil {
 		l.t.Error(err)
 	}
-	l.tries = append(l.tries, try{at: at, took: took, status: status, kind: kind, refused: refused})
+	l.tries = append(l.tries, try{door: door, at: at, took: took, status: status, kind: kind, refused: refused})
 	if ledger.OutcomeOf(status) == ledger.OutcomeOK {
 		l.acked[m.workflowID()] = true
 	}
@@ -228,6 +229,18 @@ func (l *load) between(from, to time.Time) (ok, unavailable, silent int, slowest
 		slowest = max(slowest, t.took)
 	}
 	return ok, unavailable, silent, slowest
+}
+
+// acknowledgedBy counts the requests to a door since a moment that were answered with 2xx.
+func (l *load) acknowledgedBy(door string, since time.Time) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.tries {
+		if t.door == door && t.at.After(since) && ledger.OutcomeOf(t.status) == ledger.OutcomeOK {
+			n++
+		}
+	}
+	return n
 }
 
 // cut counts the requests since a moment that connected but got no answer.

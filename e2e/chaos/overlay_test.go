@@ -58,6 +58,17 @@ var stepping = &variant{name: "stepping", edits: []edit{
 		},`},
 }}
 
+// nextSchema has three more migrations. The one in the middle has no transaction: it builds an index.
+var nextSchema = &variant{name: "next-schema", edits: []edit{
+	{File: "migrations/9001_before.sql", New: "-- +goose Up\nALTER TABLE dead_letters ADD COLUMN next_release text;\n"},
+	{File: "migrations/9002_index.sql", New: `-- +goose NO TRANSACTION
+-- +goose Up
+DROP INDEX CONCURRENTLY IF EXISTS next_release;
+CREATE INDEX CONCURRENTLY next_release ON events (type);
+`},
+	{File: "migrations/9003_after.sql", New: "-- +goose Up\nALTER TABLE entities ADD COLUMN next_release text;\n"},
+}}
+
 // perilous runs a statement with a chance of one in odds, before and after each step has committed.
 func perilous(name, library, what string, odds int) *variant {
 	peril := fmt.Sprintf("	if rand.IntN(%d) == 0 {\n		%s\n	}\n", odds, what)
@@ -91,7 +102,7 @@ var (
 // The edits of each variant apply to the current sources, and the result compiles.
 func TestVariantsCompile(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*variant{nextRelease, crashing, panicking, stepping} {
+	for _, v := range []*variant{nextRelease, nextSchema, crashing, panicking, stepping} {
 		require.NoError(t, program.Compile(t.Context(), root, t.TempDir(), v.edits...), v.name)
 	}
 }

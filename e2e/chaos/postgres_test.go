@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -63,6 +64,13 @@ func (p *postgres) kill() {
 		p.server.End(syscall.SIGKILL)
 		p.server = nil
 	}
+}
+
+// destroy kills it and deletes its data.
+func (p *postgres) destroy(t testing.TB) {
+	t.Helper()
+	p.kill()
+	require.NoError(t, os.RemoveAll(filepath.Join(p.options.Dir, "data")))
 }
 
 // abort stops it like pg_ctl stop -m immediate.

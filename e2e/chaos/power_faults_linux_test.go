@@ -162,8 +162,7 @@ func (w *world) lostWith(d powered) (lost int) {
 	if err := retry(time.Minute, func() error { return w.pingTemporal(w.t.Context()) }); err != nil {
 		w.t.Logf("Temporal doesn't start: %v", err)
 	}
-	stored, err := w.workflowsOf("SELECT workflow_id FROM events UNION SELECT workflow_id FROM dead_letters " +
-		"UNION SELECT workflow_id FROM inbox")
+	stored, err := w.workflowsOf(storedWorkflows)
 	if err != nil {
 		w.t.Logf("the database can't be read: %v", err)
 	}

@@ -123,3 +123,12 @@ func (r *receiver) requireNoForgery() {
 		r.t.Errorf("%d deliveries were not signed as the book says, such as %s", len(r.forged), r.forged[0])
 	}
 }
+
+// requireOneID asserts that each event came under one webhook-id, by which endpoints drop repeated deliveries.
+func (r *receiver) requireOneID() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, webhookIDs := range r.ids {
+		require.Len(r.t, webhookIDs, 1, "webhook-ids of event %s", id)
+	}
+}

@@ -35,6 +35,8 @@ type scenario struct {
 	replicated bool
 	// asynchronous means that commits don't wait for that standby.
 	asynchronous bool
+	// pooled puts a PgBouncer in front of Holdfast's database.
+	pooled bool
 	// after makes checks that only this scenario needs.
 	after func(*world)
 	// code is compiled before the load begins.
@@ -49,7 +51,7 @@ type scenario struct {
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults, clockFaults, powerFaults, bitRotFaults, networkFaults, clusterFaults)
+	failoverFaults, restoreFaults, clockFaults, powerFaults, bitRotFaults, networkFaults, clusterFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {

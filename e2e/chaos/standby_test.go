@@ -1,9 +1,9 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,23 +17,38 @@ const standbyName = "chaos_standby"
 // replicatedDatabase returns a primary and its standby, in separate directories.
 func replicatedDatabase(t testing.TB, asynchronous bool) (primary, standby *postgres) {
 	t.Helper()
-	dir, err := stacktest.TempDir("chaos-replicated")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	primary, err = startPostgres(t.Context(), filepath.Join(dir, "primary"), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { primary.kill() })
+	primary = separatePostgres(t, "chaos-primary")
 	require.NoError(t, prepareTemplate(t.Context(), primary))
-
-	copied := filepath.Join(dir, "standby")
-	require.NoError(t, stacktest.CopyPrimary(t.Context(), primary.server, primary.options.Dir, copied, standbyName))
-	standby, err = startPostgres(t.Context(), copied, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { standby.kill() })
+	standby = primary.newStandby(t)
 	if !asynchronous {
 		primary.set(t, map[string]string{"synchronous_standby_names": standbyName})
 	}
 	return primary, standby
+}
+
+// separatePostgres starts a server that ends with the test.
+func separatePostgres(t testing.TB, name string) *postgres {
+	t.Helper()
+	dir, err := stacktest.TempDir(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p, err := startPostgres(t.Context(), dir, nil)
+	require.NoError(t, err)
+	t.Cleanup(p.kill)
+	return p
+}
+
+// newStandby starts a standby, which streams from then on.
+func (p *postgres) newStandby(t testing.TB) *postgres {
+	t.Helper()
+	dir, err := stacktest.TempDir(standbyName)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, stacktest.CopyPrimary(t.Context(), p.server, p.options.Dir, dir, standbyName))
+	standby, err := startPostgres(t.Context(), dir, nil)
+	require.NoError(t, err)
+	t.Cleanup(standby.kill)
+	return standby
 }
 
 // promote makes the standby the world's database.
@@ -46,8 +61,7 @@ var failoverFaults = []scenario{
 	// The primary's machine is gone, with its disk. The processes find the new primary in their connection string.
 	{id: "F70", name: "primary_lost_with_its_disk", replicated: true, twice: true, fault: func(w *world) {
 		w.sleep(w.some(time.Second, 3*time.Second))
-		w.sql.kill()
-		require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+		w.sql.destroy(w.t)
 		w.sleep(w.some(time.Second, outage))
 		w.promote()
 		w.sleep(outage)
@@ -62,25 +76,45 @@ var failoverFaults = []scenario{
 	{
 		id: "F72", name: "primary_lost_events_in_both_stores", replicated: true, environ: []string{"HOLDFAST_INGRESS_ACK=stored"},
 		fault: func(w *world) {
-			w.sql.kill()
-			require.NoError(w.t, os.RemoveAll(filepath.Join(w.sql.options.Dir, "data")))
+			w.sql.destroy(w.t)
 			w.sleep(w.some(time.Second, outage))
 			w.promote()
 		},
 	},
 	asynchronousFailover,
+	twoPrimaries,
+	promotionDuringMigration,
+	failoverBehindPooler,
+	bothFailOver(),
 }
 
-// requireSynchronous waits until commits wait for the standby.
-func (w *world) requireSynchronous() {
-	w.awaitCount(time.Minute, 1, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")
+// awaitSynchronous waits until commits wait for the standby.
+func (p *postgres) awaitSynchronous(t testing.TB) {
+	t.Helper()
+	c := p.connect(t, "postgres")
+	eventually(t, time.Minute, "the standby is synchronous", func() error {
+		var n int
+		err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
+		if err == nil && n == 0 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
 }
 
-// databaseURL returns the database's URL for the processes over a link. With a standby it has both hosts.
+// databaseURL returns the database's URL for the processes over a link. With a standby and without a pooler it has both hosts.
 func (w *world) databaseURL(l *link) string {
-	hosts, which := l.address(), ""
-	if w.standby != nil {
-		hosts, which = hosts+","+hostOf(w.standby.url(w.name)), "&target_session_attrs=read-write"
+	switch {
+	case w.pooler != nil:
+		return w.urlOf(l.address()) + "&default_query_exec_mode=cache_describe"
+	case w.standby != nil:
+		return w.urlOf(l.address()+","+hostOf(w.standby.url(w.name))) + "&target_session_attrs=read-write"
+	default:
+		return w.urlOf(l.address())
 	}
-	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable%s", roleName, rolePassword, hosts, w.name, which)
+}
+
+// urlOf returns the database's URL for the processes on some hosts.
+func (w *world) urlOf(hosts string) string {
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", roleName, rolePassword, hosts, w.name)
 }

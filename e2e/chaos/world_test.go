@@ -36,6 +36,7 @@ type world struct {
 	namespace string
 	sql       *postgres       // that has the database
 	standby   *postgres       // of sql; nil if it has none
+	pooler    *pooler         // in front of sql; nil if there is none
 	adapt     func(*exec.Cmd) // changes the commands of Holdfast's processes unless nil
 
 	ingresses, workers []*node
@@ -45,6 +46,7 @@ type world struct {
 	load     *load
 	receiver *receiver // of all events
 	decided  decided
+	rewound  rewound
 }
 
 // node is a process of Holdfast.
@@ -88,8 +90,11 @@ func newWorld(t testing.TB, s *scenario) *world {
 		w.sql, w.standby = replicatedDatabase(t, s.asynchronous)
 	}
 	w.makeDatabase()
+	if s.pooled {
+		w.pool()
+	}
 	if s.replicated && !s.asynchronous {
-		w.requireSynchronous()
+		w.sql.awaitSynchronous(w.t)
 	}
 	w.makeLinks()
 	w.makeNamespace()
@@ -141,6 +146,10 @@ func (w *world) makeDatabase() {
 }
 
 func (w *world) makeLinks() {
+	database := hostOf(w.sql.url(w.name))
+	if w.pooler != nil {
+		database = w.pooler.address()
+	}
 	for _, l := range []struct {
 		link     **link
 		name     string
@@ -148,8 +157,8 @@ func (w *world) makeLinks() {
 	}{
 		{&w.ingressTemporal, "ingress-to-temporal", w.address},
 		{&w.workerTemporal, "worker-to-temporal", w.address},
-		{&w.ingressDatabase, "ingress-to-database", hostOf(w.sql.url(w.name))},
-		{&w.workerDatabase, "worker-to-database", hostOf(w.sql.url(w.name))},
+		{&w.ingressDatabase, "ingress-to-database", database},
+		{&w.workerDatabase, "worker-to-database", database},
 	} {
 		made, err := newLink(l.name, l.upstream)
 		require.NoError(w.t, err)
@@ -208,10 +217,13 @@ func (w *world) migrate() {
 }
 
 // run runs a command of the binary as the owner of the database.
-func (w *world) run(args ...string) (string, error) {
+func (w *world) run(args ...string) (string, error) { return w.runBinary(holdfast, args...) }
+
+// runBinary runs a command of a variant of the binary as the owner of the database.
+func (w *world) runBinary(binary string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, holdfast, args...)
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = w.environment(w.address, w.sql.url(w.name))
 	out, err := command.CombinedOutput()
 	return string(out), err
@@ -307,6 +319,13 @@ func (w *world) sleep(d time.Duration) { time.Sleep(d) }
 // some returns a random duration from low to below high.
 func (w *world) some(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.rng.Int64N(int64(high-low)))
+}
+
+// on returns the world with another database server, for queries.
+func (w *world) on(p *postgres) *world {
+	of := *w
+	of.sql = p
+	return &of
 }
 
 // count returns the number from a query, read directly.

@@ -113,23 +113,22 @@ func TestACopyStartsWhatTemporalHasLost(t *testing.T) {
 		c, table := newBoth(t)
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		clear(c.temporal.started)
 		d := NewDrain(table, c.temporal, nil, c.Breaker, time.Second)
-		d.round(t.Context())
-		require.Empty(t, c.temporal.all(), "it is not due")
-
 		elapse(copyPause(0))
-		d.round(t.Context())
-		require.Equal(t, started.EventID, c.temporal.all()[started.WorkflowID].ID)
-		require.Equal(t, 1, table.depth(), "it isn't stored yet")
-
-		elapse(copyPause(1))
 		c.temporal.processing = true
 		d.round(t.Context())
-		require.Equal(t, 1, table.depth(), "it still isn't")
+		require.Equal(t, 1, table.depth(), "it isn't stored yet")
 
-		elapse(copyPause(2))
+		clear(c.temporal.started)
 		c.temporal.processing = false
+		d.round(t.Context())
+		require.Empty(t, c.temporal.all(), "it is not due")
+		elapse(copyPause(1))
+		d.round(t.Context())
+		require.Equal(t, started.EventID, c.temporal.all()[started.WorkflowID].ID)
+		require.Equal(t, 1, table.depth(), "its new run can't have removed it")
+
+		elapse(minCopyPause)
 		d.round(t.Context())
 		require.Zero(t, table.depth())
 	})

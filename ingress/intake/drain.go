@@ -204,6 +204,9 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 	switch {
 	case err == nil && row.Lane == event.LaneCopy && (started.State == runs.StateAccepted || started.State == runs.StateProcessing):
 		s.Error, s.Retry = waitsToBeStored, copyPause(row.Attempts+1)
+		if started.State == runs.StateAccepted { // the new run can't remove the copy while its row is locked here
+			s.Retry = minCopyPause
+		}
 		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case err == nil:
 		s.Started = true

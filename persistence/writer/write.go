@@ -276,9 +276,10 @@ func (w *write) ownerWaits() bool {
 }
 
 var (
-	// errNotPersisted reports that there is no row to finish: Persist was not run, or another event owns the key.
+	// errNotPersisted reports that there is no row to finish: the database was set back to before Persist, or another event owns
+	// the key.
 	errNotPersisted = &event.Error{
-		Class: event.ClassFailed, Code: "not_persisted", Text: "the event has not been persisted",
+		Class: event.ClassFailed, Code: event.CodeNotPersisted, Text: "the event has not been persisted",
 	}
 	// errKeyVanished reports that the key was purged after it refused the claim and before its owner was read.
 	errKeyVanished = &event.Error{

@@ -6,14 +6,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// An Edit replaces a text that must occur once. File is its path below the root, with slashes.
+// An Edit replaces a text that must occur once, or adds a file if Old is empty. File is its path below the root, with slashes.
 type Edit struct{ File, Old, New string }
 
 // Build compiles cmd/holdfast below root to path, as make does, so that its packages come from Go's cache.
@@ -72,6 +74,9 @@ func writeOverlay(root, dir string, edits []Edit) (path string, err error) {
 
 func writeEdited(from, to string, e Edit) error {
 	raw, err := os.ReadFile(from)
+	if e.Old == "" && errors.Is(err, fs.ErrNotExist) {
+		return os.WriteFile(to, []byte(e.New), 0o600)
+	}
 	if err != nil {
 		return err
 	}
