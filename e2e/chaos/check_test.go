@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
@@ -163,4 +164,23 @@ func (w *world) checkLogs(s *scenario) {
 			w.t.Errorf("the log of %s has a payload or a secret in it", n.name)
 		}
 	}
+}
+
+// missing counts the acknowledged events that are neither in the database nor in progress.
+func (w *world) missing() (lost int) {
+	stored, err := w.workflowsOf(storedWorkflows)
+	if err != nil {
+		w.t.Logf("the database can't be read: %v", err)
+	}
+	c := w.client()
+	for id := range w.load.acked {
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		run, err := c.DescribeWorkflowExecution(ctx, id, "")
+		cancel()
+		progressing := err == nil && run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		if !stored[id] && !progressing {
+			lost++
+		}
+	}
+	return lost
 }

@@ -65,15 +65,37 @@ func clusterLosses() []scenario {
 			fault: func(w *world) {
 				w.each(w.workers, (*node).freeze) // the events are in Temporal only
 				w.load.awaitAccepted(time.Minute, warmUp)
-				w.memory.kill()
-				require.NoError(w.t, os.RemoveAll(filepath.Join(w.memory.options.Dir, "data")))
-				w.sleep(w.some(time.Second, outage))
-				standby.exec(w.t, "postgres", "SELECT pg_promote()")
-				w.memory = standby
-				w.t.Logf("promoted: starts go on after %s", c.awaitStarts(w.t, 1))
+				c.failOver(w, standby)
 				w.each(w.workers, (*node).thaw)
 				w.sleep(outage)
 			},
 		},
+		// The control: the standby lacks the events that only Temporal has.
+		{
+			id: "F89", name: "clusters_database_fails_over_to_a_stale_standby",
+			prepare: func(w *world) {
+				var memory *postgres
+				memory, standby = replicatedDatabase(w.t, true)
+				c = temporalCluster(w, memory, standby)
+			},
+			fault: func(w *world) {
+				w.each(w.workers, (*node).kill)
+				standby.set(w.t, map[string]string{"primary_conninfo": "''"})
+				w.load.awaitAccepted(time.Minute, warmUp)
+				w.load.stop()
+				c.failOver(w, standby)
+			},
+			loses: (*world).missing,
+		},
 	}
+}
+
+// failOver loses the primary of Temporal's database with its disk, and promotes the standby.
+func (c *cluster) failOver(w *world, standby *postgres) {
+	w.memory.kill()
+	require.NoError(w.t, os.RemoveAll(filepath.Join(w.memory.options.Dir, "data")))
+	w.sleep(w.some(time.Second, outage))
+	standby.exec(w.t, "postgres", "SELECT pg_promote()")
+	w.memory = standby
+	w.t.Logf("promoted: starts go on after %s", c.awaitStarts(w.t, 1))
 }

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-
 	"holdfast/internal/devstack/child"
 )
 
@@ -147,9 +145,9 @@ func powerLossWithoutFsync() []scenario {
 	}
 }
 
-// lostWith cuts the power of a database and everything that uses it, and counts the acknowledged events that are then neither in
-// the database nor in progress. A store that doesn't start has none.
-func (w *world) lostWith(d powered) (lost int) {
+// lostWith cuts the power of a database and everything that uses it, and counts what is then missing. A store that doesn't start
+// has nothing.
+func (w *world) lostWith(d powered) int {
 	d.disk.cut(w.rng)
 	w.each(w.nodes(), (*node).kill)
 	w.temporal.kill()
@@ -162,19 +160,5 @@ func (w *world) lostWith(d powered) (lost int) {
 	if err := retry(time.Minute, func() error { return w.pingTemporal(w.t.Context()) }); err != nil {
 		w.t.Logf("Temporal doesn't start: %v", err)
 	}
-	stored, err := w.workflowsOf(storedWorkflows)
-	if err != nil {
-		w.t.Logf("the database can't be read: %v", err)
-	}
-	c := w.client()
-	for id := range w.load.acked {
-		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
-		run, err := c.DescribeWorkflowExecution(ctx, id, "")
-		cancel()
-		progressing := err == nil && run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-		if !stored[id] && !progressing {
-			lost++
-		}
-	}
-	return lost
+	return w.missing()
 }
