@@ -142,10 +142,9 @@ func New(db *postgres.DB) *Store { return &Store{db: db} }
 // removeFromInbox compares both IDs, since another event of the same key may be in the inbox under the same workflow ID. No event
 // ID has two workflows, so the IDs needn't be compared as pairs. Locked rows are skipped: their transaction removes them.
 const removeFromInbox = `
-DELETE FROM inbox WHERE workflow_id IN (
-    SELECT workflow_id FROM inbox
-     WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])
-       FOR UPDATE SKIP LOCKED)
+DELETE FROM inbox WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM inbox
+        WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) FOR UPDATE SKIP LOCKED))
 RETURNING provider`
 
 // RemoveFromInbox removes the events with these IDs, each of the workflow at the same index, since they are committed elsewhere.
