@@ -42,14 +42,16 @@ UPDATE dead_letters AS d
 
 	exhaust = `
 UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
- WHERE id IN (SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
-               LIMIT $5 FOR UPDATE OF d SKIP LOCKED)`
+ WHERE id = ANY (ARRAY(
+       SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
+        LIMIT $5 FOR UPDATE OF d SKIP LOCKED))`
 
 	claimDue = `
 WITH claimed AS (
 UPDATE dead_letters SET redrive_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
- WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
-               ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
+ WHERE id = ANY (ARRAY(
+       SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
+        ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED))
 RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
 
 	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving' AND subscription_id = 0`

@@ -87,7 +87,9 @@ SELECT wanted.n, coalesce(e.status, ''),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
-  LEFT JOIN idempotency_keys AS held ON held.provider = wanted.provider AND held.key = wanted.key
+  LEFT JOIN LATERAL (
+       SELECT event_id, fingerprint, first_seen FROM idempotency_keys
+        WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS held ON true
   LEFT JOIN events AS owner ON owner.id = held.event_id
   LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
 
