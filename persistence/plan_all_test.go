@@ -132,7 +132,7 @@ func (n planNode) readsAll(indexes map[string]index, isLimited bool) bool {
 	switch n.Kind {
 	case "Limit":
 		isLimited = true
-	case "Sort", "Aggregate", "Hash", "WindowAgg", "ModifyTable":
+	case "Sort", "Aggregate", "Hash", "Materialize", "WindowAgg", "ModifyTable":
 		isLimited = false
 	case "Seq Scan":
 		if ourTables.MatchString(n.Table) {

@@ -35,10 +35,10 @@ const (
 	planDue = `
 UPDATE dead_letters AS d
    SET next_redrive_at = d.last_failed_at + make_interval(secs => due.base * 2 ^ d.auto_attempts * (0.8 + 0.4 * random()))
-  FROM (SELECT d.id, policy.base` + ofPolicy + ofItsClasses + `
+  FROM (SELECT d.ctid AS place, policy.base` + ofPolicy + ofItsClasses + `
            AND d.next_redrive_at IS NULL AND d.auto_attempts < policy.attempts
          LIMIT $5 FOR UPDATE OF d SKIP LOCKED) AS due
- WHERE d.id = due.id`
+ WHERE d.ctid = due.place`
 
 	exhaust = `
 UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL

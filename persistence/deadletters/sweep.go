@@ -108,7 +108,10 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 // StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes,
 // without their bodies. Those that should be delivered again and are not in the queue are reopened immediately.
 func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
-	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(releaseUnsent, redriveLease, n)
+	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
 	}
 	rows := s.db.Rows(ctx, selectStale, redriveLease, after, n)

@@ -45,6 +45,7 @@ func (s *Store) drainInbox(
 ) (int, error) {
 	var rows []waiting
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(claimInbox, string(lane), limit).Query(func(found pgx.Rows) (err error) {
 		rows, err = pgx.CollectRows(found, scanWaiting)
 		return err
@@ -154,6 +155,8 @@ func (s *Store) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []str
 	for i, id := range workflowIDs {
 		ids[i] = postgres.Clean(id)
 	}
-	providers, err = pgx.CollectRows(s.db.Rows(ctx, removeFromInbox, ids, eventIDs), pgx.RowTo[string])
-	return providers, postgres.Failure("remove events from the inbox", err)
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(removeFromInbox, ids, eventIDs).Query(postgres.Collect(&providers, pgx.RowTo[string]))
+	return providers, postgres.Failure("remove events from the inbox", s.db.SendOnly(ctx, b))
 }

@@ -284,6 +284,7 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	}
 	at := 0
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, delays, windows, fingerprints).
 		Query(func(found pgx.Rows) error {
 			var id pgtype.UUID

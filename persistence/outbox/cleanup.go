@@ -48,7 +48,7 @@ UPDATE dead_letters AS l
         CROSS JOIN LATERAL (
               SELECT id FROM dead_letters AS l
                WHERE l.subscription_id = deleted.id AND l.subscription_id > 0 AND l.state IN ('open', 'redriving', 'exhausted')
-               ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
+               LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
         LIMIT $1))`
 
 	selectRetention = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
