@@ -34,11 +34,13 @@ DO $$ DECLARE queue regclass; BEGIN
     END LOOP;
 END $$;
 UPDATE pg_class AS c SET relpages = t.relpages, reltuples = t.reltuples FROM counted AS t WHERE t.oid = c.oid`, fill: `
+SET LOCAL session_replication_role = replica; -- dead letters write no changes
 DO $$ DECLARE queue regclass; BEGIN
     FOR queue IN SELECT oid FROM queues WHERE oid = name LOOP
         EXECUTE format('INSERT INTO %s OVERRIDING SYSTEM VALUE TABLE %I', queue, 'all_of_' || queue);
     END LOOP;
-END $$`},
+END $$;
+SET LOCAL session_replication_role = origin`},
 }
 
 // workQueues are empty whenever everything is processed, so PostgreSQL analyzes them while they are empty again and again.
