@@ -38,6 +38,22 @@ func TestForgetTakesOutWhatIsNamed(t *testing.T) {
 	require.Equal(t, receipts[3], left[1].Receipt)
 }
 
+// Of two events of one workflow, each in its own dedupe window, only the named one is removed.
+func TestForgetLeavesTheOtherWindowOfAKey(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first := receipt()
+	first.DedupeWindow = event.Duration(15 * time.Minute)
+	second := sameKey(first, 20*time.Minute)
+	for _, r := range []event.Receipt{first, second} {
+		stored, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, body, false)
+		require.NoError(t, err)
+		require.True(t, stored)
+	}
+	require.Equal(t, []string{"acme"}, d.forget(first))
+	require.Equal(t, second.ID, value[string](d, `SELECT event_id::text FROM inbox`))
+}
+
 // Rows claimed by a drain are left to it, and the removal doesn't wait.
 func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
 	t.Parallel()

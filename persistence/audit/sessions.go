@@ -16,8 +16,8 @@ const (
 	openSession = `INSERT INTO sessions (id, token, fingerprint, expires_at) VALUES ($1, $2, $3, $4)`
 
 	makeRoomForSession = `
-DELETE FROM sessions WHERE id IN (
-       SELECT id FROM sessions WHERE token = $1 ORDER BY expires_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM sessions WHERE id = ANY (ARRAY(
+       SELECT id FROM sessions WHERE token = $1 ORDER BY expires_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED))`
 
 	selectSession = `
 SELECT id, token, fingerprint, expires_at FROM sessions WHERE id = $1 AND expires_at > clock_timestamp()`
@@ -26,8 +26,8 @@ SELECT id, token, fingerprint, expires_at FROM sessions WHERE id = $1 AND expire
 
 	// PurgeSessions removes up to $2 sessions that expired before $1.
 	PurgeSessions = `
-DELETE FROM sessions WHERE id IN (
-       SELECT id FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM sessions WHERE id = ANY (ARRAY(
+       SELECT id FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 
 // OpenSession stores a session, with the audit entry of the login.

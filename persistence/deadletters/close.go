@@ -25,9 +25,11 @@ const lockEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text,
 // lockQueued locks the delivery of a dead letter, if it is queued. Transactions that end deliveries lock them before their dead
 // letters; the reverse order would deadlock.
 const lockQueued = `
-SELECT FROM delivery_queue AS q
-  JOIN dead_letters AS l ON l.event_id = q.event_id AND l.subscription_id = q.subscription_id
- WHERE l.id = $1 FOR UPDATE OF q`
+SELECT FROM dead_letters AS l
+ CROSS JOIN LATERAL (
+       SELECT FROM delivery_queue AS q
+        WHERE q.event_id = l.event_id AND q.subscription_id = l.subscription_id FOR UPDATE) AS q
+ WHERE l.id = $1`
 
 // lockDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile waits.
 // isFree means that it is open or exhausted, or that its owner's lease (redriveLease) has ended.
@@ -49,12 +51,12 @@ UPDATE dead_letters
 
 	// CleanDeadLetters removes up to $3 that were resolved or discarded before $1, of one provider unless that is empty.
 	CleanDeadLetters = `
-DELETE FROM dead_letters WHERE id IN (
+DELETE FROM dead_letters WHERE id = ANY (ARRAY(
        SELECT id FROM dead_letters
         WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
           AND ($2 = '' OR provider = $2)
         ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $3
-          FOR UPDATE SKIP LOCKED)`
+          FOR UPDATE SKIP LOCKED))`
 
 	// Outdated reads up to $2 that were resolved or discarded before $1, and of those as many as begin within $3 bytes.
 	Outdated = deadLetterColumns + `, raw_body, unread_receipt, xmin::text FROM dead_letters
@@ -71,10 +73,12 @@ DELETE FROM dead_letters WHERE id IN (
 
 	// CleanOutdated removes the rows read before, unless they have changed since.
 	CleanOutdated = `
-DELETE FROM dead_letters WHERE id IN (
-       SELECT d.id FROM unnest($1::bigint[], $2::text[]) AS was (id, version) JOIN dead_letters AS d ON d.id = was.id
-        WHERE d.xmin::text = was.version AND d.state IN ('resolved', 'discarded')
-          FOR UPDATE OF d SKIP LOCKED)`
+DELETE FROM dead_letters WHERE id = ANY (ARRAY(
+       SELECT d.id FROM unnest($1::bigint[], $2::text[]) AS was (id, version)
+        CROSS JOIN LATERAL (
+              SELECT id FROM dead_letters AS d
+               WHERE d.id = was.id AND d.xmin::text = was.version AND d.state IN ('resolved', 'discarded')
+                 FOR UPDATE SKIP LOCKED) AS d))`
 )
 
 // ScanOutdated reads a row of Outdated.

@@ -22,9 +22,9 @@ import (
 // freeRevision selects the first unused revision of a key.
 const freeRevision = `
 SELECT n FROM generate_series(1, 1000) AS n
- WHERE NOT EXISTS (SELECT FROM dead_letters WHERE workflow_id = $1 || ':r' || n)
-   AND NOT EXISTS (SELECT FROM events WHERE workflow_id = $1 || ':r' || n)
-   AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n)
+ WHERE NOT EXISTS (SELECT FROM dead_letters WHERE workflow_id = $1 || ':r' || n OFFSET 0)
+   AND NOT EXISTS (SELECT FROM events WHERE workflow_id = $1 || ':r' || n OFFSET 0)
+   AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n OFFSET 0)
  ORDER BY n LIMIT 1`
 
 // The edited event gets the failure of its original, and has no failures of its own yet. It begins as redriving, owned by the

@@ -25,7 +25,9 @@ const (
 
 	selectKeys = `
 SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
-  FROM events AS e LEFT JOIN idempotency_keys AS k ON k.provider = e.provider AND k.key = e.key
+  FROM events AS e
+  LEFT JOIN LATERAL (
+       SELECT event_id FROM idempotency_keys WHERE provider = e.provider AND key = e.key OFFSET 0) AS k ON true
  WHERE e.id > $1::uuid AND e.id < $2::uuid AND e.status = 'processed'
  ORDER BY e.id LIMIT $3`
 )

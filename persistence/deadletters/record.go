@@ -52,6 +52,7 @@ UPDATE events SET status = 'dead', outcome = NULL
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) (err error) {
 	defer postgres.Annotate(&err, "record dead letter of event "+postgres.Clean(d.Receipt.ID))
 	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	claim.Queue(b)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {

@@ -35,21 +35,23 @@ const (
 	planDue = `
 UPDATE dead_letters AS d
    SET next_redrive_at = d.last_failed_at + make_interval(secs => due.base * 2 ^ d.auto_attempts * (0.8 + 0.4 * random()))
-  FROM (SELECT d.id, policy.base` + ofPolicy + ofItsClasses + `
+  FROM (SELECT d.ctid AS place, policy.base` + ofPolicy + ofItsClasses + `
            AND d.next_redrive_at IS NULL AND d.auto_attempts < policy.attempts
          LIMIT $5 FOR UPDATE OF d SKIP LOCKED) AS due
- WHERE d.id = due.id`
+ WHERE d.ctid = due.place`
 
 	exhaust = `
 UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
- WHERE id IN (SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
-               LIMIT $5 FOR UPDATE OF d SKIP LOCKED)`
+ WHERE id = ANY (ARRAY(
+       SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
+        LIMIT $5 FOR UPDATE OF d SKIP LOCKED))`
 
 	claimDue = `
 WITH claimed AS (
 UPDATE dead_letters SET redrive_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
- WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
-               ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
+ WHERE id = ANY (ARRAY(
+       SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
+        ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED))
 RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
 
 	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving' AND subscription_id = 0`

@@ -21,7 +21,7 @@ SELECT id FROM dead_letters
  WHERE id = ANY($2::bigint[]) AND state IN ('open', 'exhausted') ORDER BY id FOR UPDATE),
 claimed AS (
 UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
- WHERE id IN (SELECT id FROM mine) AND state IN ('open', 'exhausted')
+ WHERE id = ANY (ARRAY(SELECT id FROM mine)) AND state IN ('open', 'exhausted')
 RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
 
 	advanceRedrive = `UPDATE redrives SET cursor = $2, skipped = skipped + $3 WHERE id = $1`

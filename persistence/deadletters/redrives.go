@@ -40,9 +40,12 @@ UPDATE redrives AS r
 	// the redrive skips it.
 	isAwaited = `
        NOT EXISTS (
-           SELECT FROM delivery_queue AS q JOIN destination_states AS s ON s.destination_id = q.destination_id
-            WHERE q.event_id = dead_letters.event_id AND q.subscription_id = dead_letters.subscription_id
-              AND dead_letters.subscription_id > 0 AND s.state <> 'ready')`
+           SELECT FROM (
+                  SELECT destination_id FROM delivery_queue AS q
+                   WHERE q.event_id = dead_letters.event_id AND q.subscription_id = dead_letters.subscription_id
+                     AND dead_letters.subscription_id > 0 OFFSET 0) AS q
+             JOIN destination_states AS s ON s.destination_id = q.destination_id
+            WHERE s.state <> 'ready')`
 )
 
 // Redrives stores redrives, and claims the dead letters of their pages. It is safe for concurrent use.

@@ -44,9 +44,8 @@ RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed`
  WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
 
 	markStarted = `
-UPDATE dead_letters AS d SET redriving_run_id = s.run_id
-  FROM unnest($2::bigint[], $3::text[]) AS s (id, run_id)
- WHERE d.id = s.id AND d.redrive_id IS NOT DISTINCT FROM nullif($1, '') AND d.state = 'redriving'`
+UPDATE dead_letters SET redriving_run_id = ($3::text[])[array_position($2::bigint[], id)]
+ WHERE id = ANY ($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'`
 
 	release = `
 WITH given AS (

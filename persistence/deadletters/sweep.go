@@ -25,13 +25,14 @@ SELECT c.position
  WHERE e.status IS DISTINCT FROM 'processed'
    AND (e.id IS NOT NULL OR c.from_outside
         OR NOT EXISTS (SELECT FROM idempotency_keys AS k
-                        WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id)
+                        WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id OFFSET 0)
         OR EXISTS (SELECT FROM dead_letters
-                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')))
+                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')
+                   OFFSET 0))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
                     WHERE d.event_id = c.event_id AND d.subscription_id = 0
-                      AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at))
+                      AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at) OFFSET 0)
  ORDER BY c.position`
 
 	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
@@ -44,12 +45,12 @@ SELECT c.position
 	// delivery isn't there, the owner died before queueing it.
 	releaseUnsent = `
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
- WHERE id IN (
+ WHERE id = ANY (ARRAY(
        SELECT id FROM dead_letters AS d
         WHERE state = 'redriving' AND subscription_id > 0 AND redriving_since < clock_timestamp() - $1::interval
           AND NOT EXISTS (SELECT FROM delivery_queue AS q
-                           WHERE q.event_id = d.event_id AND q.subscription_id = d.subscription_id)
-        LIMIT $2 FOR UPDATE SKIP LOCKED)`
+                           WHERE q.event_id = d.event_id AND q.subscription_id = d.subscription_id OFFSET 0)
+        LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 	releaseStale = `
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
@@ -107,7 +108,10 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 // StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes,
 // without their bodies. Those that should be delivered again and are not in the queue are reopened immediately.
 func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
-	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(releaseUnsent, redriveLease, n)
+	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
 	}
 	rows := s.db.Rows(ctx, selectStale, redriveLease, after, n)

@@ -25,9 +25,10 @@ RETURNING counter, at`
 	// holdOpen leaves out events that are being processed again because their runs had processed them.
 	holdOpen = `
 UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
- WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.last_failed_at < $5
-                 AND d.error_code <> '` + operation.CodeLost + `'
-               LIMIT $6 FOR UPDATE OF d SKIP LOCKED)`
+ WHERE id = ANY (ARRAY(
+       SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.last_failed_at < $5
+          AND d.error_code <> '` + operation.CodeLost + `'
+        LIMIT $6 FOR UPDATE OF d SKIP LOCKED))`
 
 	// selectGone includes none that wait in the inbox: they are processed from there.
 	selectGone = `

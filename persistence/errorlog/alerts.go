@@ -31,9 +31,8 @@ SELECT id, phase, provider, error_class, error_code, count, coalesce(meta ->> 'w
   FROM error_log WHERE alert_pending ORDER BY id LIMIT $1`
 
 	markDeadLetters = `
-UPDATE dead_letters AS d SET notified_failures = reported.failures
-  FROM unnest($1::bigint[], $2::integer[]) AS reported (id, failures)
- WHERE d.id = reported.id AND d.notified_failures < reported.failures`
+UPDATE dead_letters SET notified_failures = ` + valueOfID + `
+ WHERE id = ANY ($1::bigint[]) AND notified_failures < ` + valueOfID
 
 	markEntries = `UPDATE error_log SET alert_pending = false WHERE id = ANY ($1)`
 
@@ -49,9 +48,11 @@ SELECT id, dead_letters, told_before, entries FROM notification_claims
  WHERE claimed_at < now() - $1::interval ORDER BY id`
 
 	unmarkDeadLetters = `
-UPDATE dead_letters AS d SET notified_failures = claim.told_before
-  FROM unnest($1::bigint[], $2::integer[]) AS claim (id, told_before)
- WHERE d.id = claim.id AND d.notified_failures > claim.told_before`
+UPDATE dead_letters SET notified_failures = ` + valueOfID + `
+ WHERE id = ANY ($1::bigint[]) AND notified_failures > ` + valueOfID
+
+	// valueOfID is the element of $2 at the index of the ID in $1.
+	valueOfID = `($2::integer[])[array_position($1::bigint[], id)]`
 
 	unmarkEntries = `UPDATE error_log SET alert_pending = true WHERE id = ANY ($1)`
 )

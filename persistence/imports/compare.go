@@ -25,7 +25,8 @@ SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status,
             ELSE EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = wanted.workflow_id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted')) END
   FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, id, n)
-  LEFT JOIN idempotency_keys AS k ON k.provider = wanted.provider AND k.key = wanted.key
+  LEFT JOIN LATERAL (
+       SELECT event_id FROM idempotency_keys WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS k ON true
  CROSS JOIN LATERAL (
        SELECT CASE WHEN EXISTS (SELECT FROM events WHERE events.id = wanted.id)
                      OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0)

@@ -45,6 +45,7 @@ func (s *Store) drainInbox(
 ) (int, error) {
 	var rows []waiting
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(claimInbox, string(lane), limit).Query(func(found pgx.Rows) (err error) {
 		rows, err = pgx.CollectRows(found, scanWaiting)
 		return err
@@ -142,10 +143,9 @@ func New(db *postgres.DB) *Store { return &Store{db: db} }
 // removeFromInbox compares both IDs, since another event of the same key may be in the inbox under the same workflow ID. No event
 // ID has two workflows, so the IDs needn't be compared as pairs. Locked rows are skipped: their transaction removes them.
 const removeFromInbox = `
-DELETE FROM inbox WHERE workflow_id IN (
-    SELECT workflow_id FROM inbox
-     WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])
-       FOR UPDATE SKIP LOCKED)
+DELETE FROM inbox WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM inbox
+        WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) FOR UPDATE SKIP LOCKED))
 RETURNING provider`
 
 // RemoveFromInbox removes the events with these IDs, each of the workflow at the same index, since they are committed elsewhere.
@@ -155,6 +155,8 @@ func (s *Store) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []str
 	for i, id := range workflowIDs {
 		ids[i] = postgres.Clean(id)
 	}
-	providers, err = pgx.CollectRows(s.db.Rows(ctx, removeFromInbox, ids, eventIDs), pgx.RowTo[string])
-	return providers, postgres.Failure("remove events from the inbox", err)
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(removeFromInbox, ids, eventIDs).Query(postgres.Collect(&providers, pgx.RowTo[string]))
+	return providers, postgres.Failure("remove events from the inbox", s.db.SendOnly(ctx, b))
 }

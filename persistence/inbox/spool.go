@@ -47,7 +47,9 @@ RETURNING event_id`
 const waitingOwners = `
 SELECT u.e, i.event_id::text, coalesce(i.fingerprint, '')
   FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS u(w, e, d)
-  JOIN inbox AS i ON i.workflow_id = u.w AND i.dedupe_from = u.d AND i.event_id <> u.e`
+ CROSS JOIN LATERAL (
+       SELECT event_id, fingerprint FROM inbox
+        WHERE workflow_id = u.w AND dedupe_from = u.d AND event_id <> u.e OFFSET 0) AS i`
 
 // InboxWriter commits events to the inbox. Concurrent callers share one statement and one commit; a single caller doesn't wait
 // for others. It is safe for concurrent use.
@@ -282,6 +284,7 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	}
 	at := 0
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, delays, windows, fingerprints).
 		Query(func(found pgx.Rows) error {
 			var id pgtype.UUID

@@ -41,15 +41,15 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'deleted', attempt
 UPDATE dead_letters AS l
    SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(),
        discarded_by = 'holdfast', discard_reason = 'its subscription was deleted'
- WHERE l.id IN (
+ WHERE l.id = ANY (ARRAY(
        SELECT l.id FROM (
               SELECT s.id FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
                WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS deleted
         CROSS JOIN LATERAL (
               SELECT id FROM dead_letters AS l
                WHERE l.subscription_id = deleted.id AND l.subscription_id > 0 AND l.state IN ('open', 'redriving', 'exhausted')
-               ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
-        LIMIT $1)`
+               LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
+        LIMIT $1))`
 
 	selectRetention = `SELECT id, settings FROM destinations WHERE deleted_at IS NULL`
 
@@ -70,9 +70,13 @@ WITH picked AS MATERIALIZED (
      DELETE FROM delivery_queue AS q USING picked AS p
       WHERE q.ctid = p.place RETURNING q.*
 ), waits AS (
-     UPDATE dead_letters AS l SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
-       FROM ended AS e
-      WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state = 'redriving'
+     UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
+      WHERE id = ANY (ARRAY(
+            SELECT l.id FROM ended AS e
+             CROSS JOIN LATERAL (
+                   SELECT id FROM dead_letters AS l
+                    WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state = 'redriving'
+                      FOR UPDATE) AS l))
 ), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts, generation, 0, NULL,
        queued_at

@@ -227,6 +227,7 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 	// The jobs are leased, even if recheck fails; Rearm then finds what was missed.
 	then := &pgx.Batch{}
 	if len(l.due) > 0 {
+		then.Queue(`SELECT ` + postgres.SettingsOfPlans)
 		then.Queue(recheck, l.ids(), l.recheckBelow())
 	}
 	if err := tx.CommitThen(ctx, last, then); err != nil {

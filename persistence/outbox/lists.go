@@ -52,14 +52,16 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 
 	// endedAlone leaves out ended deliveries that were sent again and are still open.
 	endedAlone = `
-   NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id)`
+   NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id OFFSET 0)`
 
-	deliveriesOf = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + ` WHERE q.event_id = $1::uuid
+	deliveriesOf = openColumns + ` FROM (SELECT * FROM delivery_queue WHERE event_id = $1::uuid OFFSET 0) AS q` +
+		namesOfQ + statesOfQ + lastOfQ + `
  UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + ` WHERE q.event_id = $1::uuid AND ` + endedAlone + `
  ORDER BY 2`
 
-	deliveryOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + `
- WHERE q.event_id = $1::uuid AND q.subscription_id = $2
+	deliveryOfKey = openColumns + `
+  FROM (SELECT * FROM delivery_queue WHERE event_id = $1::uuid AND subscription_id = $2 OFFSET 0) AS q` +
+		namesOfQ + statesOfQ + lastOfQ + `
  UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
 

@@ -92,13 +92,18 @@ WITH o AS MATERIALIZED (
             error_class = excluded.error_class, error_code = excluded.error_code, error_message = excluded.error_message,
             attempts = excluded.attempts, last_failed_at = excluded.last_failed_at
 ), rescued AS (
-     UPDATE dead_letters AS d
+     UPDATE dead_letters
         SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
             resolved_run_id = ''
-       FROM (SELECT event_id, subscription_id FROM ended WHERE status = 'delivered' AND generation > 0
-              UNION ALL
-             SELECT event_id, subscription_id FROM late) AS r
-      WHERE d.event_id = r.event_id AND d.subscription_id = r.subscription_id AND d.state IN ('open', 'redriving', 'exhausted')
+      WHERE id = ANY (ARRAY(
+            SELECT d.id
+              FROM (SELECT event_id, subscription_id FROM ended WHERE status = 'delivered' AND generation > 0
+                     UNION ALL
+                    SELECT event_id, subscription_id FROM late) AS r
+             CROSS JOIN LATERAL (
+                   SELECT id FROM dead_letters AS d
+                    WHERE d.event_id = r.event_id AND d.subscription_id = r.subscription_id
+                      AND d.state IN ('open', 'redriving', 'exhausted') FOR UPDATE) AS d))
 ), reported AS (
      SELECT event_id, subscription_id, status AS action, code FROM ended
       UNION ALL

@@ -23,6 +23,10 @@ const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 // SettingsOfPlans makes PostgreSQL plan each statement once per connection, and with indexes only: the statements find few rows
 // in tables of any size, and a plan from when a table was empty would later read all of it. JIT is off, because a sequential scan
 // would then appear so expensive that PostgreSQL would compile it each time, for much longer than it runs.
+//
+// If a table was empty when PostgreSQL analyzed it, it appears to have one row, however many it has by now, and a join would read
+// all of it for each row of the other side. So statements don't join queues: they find their rows by "= ANY (ARRAY(SELECT …))",
+// by ctid, or in a LATERAL or EXISTS with OFFSET 0, which PostgreSQL doesn't turn into a join.
 const SettingsOfPlans = `
        set_config('jit', 'off', true),
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),

@@ -35,7 +35,7 @@ const granted = `least(excluded.granted,
 
 // Purge removes up to $2 buckets that were full at $1.
 const Purge = `
-DELETE FROM rates WHERE name IN (SELECT name FROM rates WHERE full_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM rates WHERE name = ANY (ARRAY(SELECT name FROM rates WHERE full_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 // Store grants requests from shared rate limits. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }

@@ -20,9 +20,11 @@ const (
 	countReceived = `
 SELECT provider, count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid GROUP BY provider
  UNION ALL
-SELECT provider, count(DISTINCT event_id) FROM dead_letters AS d
- WHERE event_id >= $1::uuid AND event_id < $2::uuid AND subscription_id = 0
-   AND NOT EXISTS (SELECT FROM events WHERE id = d.event_id) GROUP BY provider`
+SELECT provider, count(DISTINCT event_id) FROM (
+       SELECT provider, event_id FROM dead_letters AS d
+        WHERE event_id >= $1::uuid AND event_id < $2::uuid AND subscription_id = 0
+          AND NOT EXISTS (SELECT FROM events WHERE id = d.event_id) OFFSET 0) AS dead
+ GROUP BY provider`
 
 	countRepeated = `
 SELECT coalesce(sum(times), 0)::bigint FROM event_duplicates WHERE event_id >= $1::uuid AND event_id < $2::uuid`

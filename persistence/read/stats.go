@@ -25,7 +25,7 @@ SELECT provider, state, error_class, error_code, count(*), min(first_failed_at)
 
 	countErrors = `
 SELECT phase, provider, error_class, error_code, sum(count)::bigint
-  FROM error_log WHERE at >= $1
+  FROM (SELECT phase, provider, error_class, error_code, count FROM error_log WHERE at >= $1 OFFSET 0) AS recent
  GROUP BY phase, provider, error_class, error_code ORDER BY sum(count) DESC, phase, provider, error_class, error_code
  LIMIT 100`
 )

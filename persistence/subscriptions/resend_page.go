@@ -39,7 +39,7 @@ SELECT ` + resentColumns + `
 	resendMissing = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
 SELECT id, $2, $3, true FROM unnest($1::uuid[]) AS wanted (id)
- WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2)
+ WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0)
     ON CONFLICT DO NOTHING`
 
 	resendAll = `
@@ -47,15 +47,20 @@ WITH queued AS (
      INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
      SELECT wanted.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0)
        FROM unnest($1::uuid[]) AS wanted (id)
-       LEFT JOIN deliveries AS d ON d.event_id = wanted.id AND d.subscription_id = $2
+       LEFT JOIN LATERAL (SELECT generation FROM deliveries
+                           WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
        LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
                            WHERE event_id = wanted.id AND subscription_id = $2) AS l ON true
          ON CONFLICT DO NOTHING
   RETURNING event_id
 ), waiting AS (
-     UPDATE dead_letters AS l SET ` + outbox.Claimed + `
-       FROM queued AS q
-      WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
+     UPDATE dead_letters SET ` + outbox.Claimed + `
+      WHERE id = ANY (ARRAY(
+            SELECT l.id FROM queued AS q
+             CROSS JOIN LATERAL (
+                   SELECT id FROM dead_letters AS l
+                    WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
+                      FOR UPDATE) AS l))
 )
 SELECT event_id FROM queued`
 

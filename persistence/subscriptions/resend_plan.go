@@ -28,8 +28,10 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
        count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'failed'),
        count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL)
   FROM unnest($1::uuid[]) AS wanted (id)
-  LEFT JOIN deliveries AS d ON d.event_id = wanted.id AND d.subscription_id = $2
-  LEFT JOIN delivery_queue AS q ON q.event_id = wanted.id AND q.subscription_id = $2`
+  LEFT JOIN LATERAL (
+       SELECT event_id, status FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
+  LEFT JOIN LATERAL (
+       SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true`
 )
 
 const maxPlanned = 10_000

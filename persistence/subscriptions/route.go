@@ -53,10 +53,11 @@ WITH taken AS MATERIALIZED (
   RETURNING destination_id
 ), rest AS (
      UPDATE delivery_fanouts AS f SET subscription_ids = t.subscription_ids[$1 + 1:]
-       FROM taken AS t WHERE f.event_id = t.event_id AND cardinality(t.subscription_ids) > $1
+       FROM taken AS t
+      WHERE f.event_id = (SELECT event_id FROM taken) AND cardinality(t.subscription_ids) > $1
 ), done AS (
      DELETE FROM delivery_fanouts AS f USING taken AS t
-      WHERE f.event_id = t.event_id AND cardinality(t.subscription_ids) <= $1
+      WHERE f.event_id = (SELECT event_id FROM taken) AND cardinality(t.subscription_ids) <= $1
 )
 SELECT (SELECT count(*) FROM taken) > 0, coalesce((SELECT array_agg(DISTINCT destination_id) FROM queued), '{}')`
 )

@@ -31,33 +31,37 @@ const purgeLinkRows = 20_000
 // Only events that are processed or discarded are removed, never those that still wait for an operator or a destination. Locked
 // events are left for later: the purge waits for no event's lock, and no transaction that holds one waits for the purge.
 const purgeEvents = `
-DELETE FROM events WHERE id IN (
+DELETE FROM events WHERE id = ANY (ARRAY(
        SELECT id FROM (
               SELECT id FROM events AS e
                WHERE e.id < $1::uuid AND e.id > $3::uuid AND ` + isOutdated + `$4::timestamptz
                ORDER BY e.id LIMIT $2
                  FOR UPDATE SKIP LOCKED) AS old
-        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0))))
 RETURNING id::text`
 
 // purgeReadEvents removes only rows that were read, and have not changed since.
 const purgeReadEvents = `
-DELETE FROM events WHERE id IN (
+DELETE FROM events WHERE id = ANY (ARRAY(
        SELECT id FROM (
               SELECT e.id FROM unnest($2::uuid[], $3::text[]) AS was (id, version) JOIN events AS e ON e.id = was.id
                WHERE e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `$4::timestamptz
                  FOR UPDATE OF e SKIP LOCKED) AS old
-        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0))))
 RETURNING id::text`
 
 // isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that
-// run, a reset could bring the event back.
+// run, a reset could bring the event back. The order makes PostgreSQL look the event up by the primary key of the queue: its
+// other index has the event, too, but not first.
 const isOutdated = `e.status IN ('processed', 'dead')
-                 AND NOT EXISTS (SELECT FROM dead_letters AS d
-                                  WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')
+                 AND NOT EXISTS (SELECT FROM (
+                                        SELECT state, subscription_id FROM dead_letters WHERE event_id = e.id OFFSET 0) AS d
+                                  WHERE d.state IN ('open', 'redriving', 'exhausted')
                                     AND (e.status = 'dead' OR d.subscription_id > 0))
-                 AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id)
-                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM (
+                                        SELECT event_id FROM delivery_queue WHERE event_id >= e.id ORDER BY event_id LIMIT 1) AS q
+                                  WHERE q.event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id OFFSET 0)
                  AND coalesce(greatest(e.processed_at, e.rerun_at), '-infinity') < `
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
@@ -129,16 +133,15 @@ const (
 
 const (
 	purgeErrors = `
-DELETE FROM error_log WHERE id IN (
-       SELECT id FROM error_log WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM error_log WHERE id = ANY (ARRAY(
+       SELECT id FROM error_log WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 	purgeAudit = `
-DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at, id LIMIT $2)`
+DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log WHERE at < $1 ORDER BY at, id LIMIT $2))`
 
 	purgeKeys = `
-DELETE FROM idempotency_keys WHERE (provider, key) IN (
-       SELECT provider, key FROM idempotency_keys WHERE expires_at < $1
-        ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM idempotency_keys WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 	purgeContents = `
 DELETE FROM event_contents WHERE ctid = ANY (ARRAY (

@@ -15,17 +15,18 @@ const (
 	// claimRows skips rows locked by another batch. The index on arrival serves and bounds it.
 	claimRows = `
 SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
-       EXISTS (SELECT FROM dead_letters AS d
-                WHERE d.workflow_id = i.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
+       EXISTS (SELECT FROM (SELECT subscription_id, state FROM dead_letters WHERE workflow_id = i.workflow_id OFFSET 0) AS d
+                WHERE d.subscription_id = 0 AND d.state ` + waits + `)
   FROM inbox AS i
  WHERE i.lane = 'bulk'
  ORDER BY i.seq
  LIMIT $1
    FOR UPDATE OF i SKIP LOCKED`
 
+	// lockClaimed names the other lanes, so that no plan reads the whole bulk lane.
 	lockClaimed = `
 SELECT event_id::text FROM inbox
- WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[]) AND lane = 'bulk' FOR UPDATE SKIP LOCKED`
+ WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[]) AND lane NOT IN ('overflow', 'copy') FOR UPDATE SKIP LOCKED`
 
 	deleteClaimed = `DELETE FROM inbox WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
 

@@ -31,10 +31,10 @@ SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
 
 	// PurgeDuplicates removes up to $2 counts older than $1 whose events are gone.
 	PurgeDuplicates = `
-DELETE FROM event_duplicates WHERE event_id IN (
+DELETE FROM event_duplicates WHERE event_id = ANY (ARRAY(
        SELECT d.event_id FROM event_duplicates AS d
         WHERE d.event_id < $1::uuid AND NOT EXISTS (SELECT FROM events AS e WHERE e.id = d.event_id)
-        ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+        ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 
 // counted is how many duplicates of an event arrived since the last write.
@@ -95,8 +95,8 @@ VALUES ($1, $2, $3, $4, $5::uuid, $6, $7, $8::timestamptz, $8::timestamptz, $9::
 
 	// PurgeConflicts removes up to $2 conflicts last seen before $1.
 	PurgeConflicts = `
-DELETE FROM conflicts WHERE id IN (
-       SELECT id FROM conflicts WHERE last_seen < $1 ORDER BY last_seen LIMIT $2 FOR UPDATE SKIP LOCKED)`
+DELETE FROM conflicts WHERE id = ANY (ARRAY(
+       SELECT id FROM conflicts WHERE last_seen < $1 ORDER BY last_seen LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 
 // RecordConflict stores a conflict, or increments the count of its kind. The same conflict is counted once.

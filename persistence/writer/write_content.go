@@ -38,13 +38,15 @@ SELECT wanted.n,
                   ORDER BY c.received_at, c.event_id LIMIT 1), ''),
        (SELECT count(*) FROM (
                SELECT FROM event_contents AS c
-                WHERE c.provider = wanted.provider AND c.content = wanted.content AND c.event_id <> wanted.id
-                  AND c.received_at BETWEEN wanted.received - interval '1 day' AND wanted.received + interval '1 day'
+                WHERE (c.provider, c.content, c.received_at)
+                      BETWEEN (wanted.provider, wanted.content, wanted.received - interval '1 day')
+                          AND (wanted.provider, wanted.content, wanted.received + interval '1 day')
+                  AND c.event_id <> wanted.id
                 LIMIT wanted.flood) AS of_a_day),
        EXISTS (SELECT FROM dead_letters
                 WHERE event_id = wanted.id AND subscription_id = 0 AND state = 'redriving'
                   AND error_class IN ('in_doubt', 'conflict')),
-       EXISTS (SELECT FROM event_contents WHERE event_id = wanted.id)
+       EXISTS (SELECT FROM event_contents WHERE event_id = wanted.id OFFSET 0)
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::integer[]) WITH ORDINALITY
        AS wanted (id, provider, content, received, flood, n)`
 
@@ -68,7 +70,8 @@ INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, f
 SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at, nullif(claim.fingerprint, '')
   FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
        AS claim (provider, key, event_id, seen, fingerprint, earlier_key, earlier_fingerprint)
-  JOIN idempotency_keys AS held ON held.provider = claim.provider AND held.key = claim.earlier_key
+ CROSS JOIN LATERAL (
+       SELECT * FROM idempotency_keys WHERE provider = claim.provider AND key = claim.earlier_key OFFSET 0) AS held
  WHERE held.fingerprint = claim.earlier_fingerprint AND held.event_id <> claim.event_id
    AND (held.expires_at IS NULL OR held.expires_at > claim.seen)
 ON CONFLICT DO NOTHING`

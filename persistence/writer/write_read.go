@@ -77,19 +77,26 @@ SELECT event_id::text, false FROM claimed UNION ALL SELECT event_id::text, true 
 
 	selectEvents = `
 SELECT wanted.n, coalesce(e.status, ''),
-       EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0 AND state ` + waits + `),
+       EXISTS (` + isDeadOf + `wanted.id` + isWaiting + `),
        coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
        coalesce(owner.workflow_id, ''),
        held.event_id <> wanted.id IS TRUE
-           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND subscription_id = 0 AND state ` + waits + `),
+           AND EXISTS (` + isDeadOf + `held.event_id` + isWaiting + `),
        coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
        coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
-  LEFT JOIN idempotency_keys AS held ON held.provider = wanted.provider AND held.key = wanted.key
+  LEFT JOIN LATERAL (
+       SELECT event_id, fingerprint, first_seen FROM idempotency_keys
+        WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS held ON true
   LEFT JOIN events AS owner ON owner.id = held.event_id
   LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
+
+	// These select the dead letter of an event that waits. The states are compared afterwards: if PostgreSQL assumes an empty table,
+	// it would read all that wait.
+	isDeadOf  = `SELECT FROM (SELECT subscription_id, state FROM dead_letters WHERE event_id = `
+	isWaiting = ` OFFSET 0) AS d WHERE subscription_id = 0 AND state ` + waits
 
 	// waits is the SQL condition for an open dead letter, which may also be redriving or exhausted.
 	waits = `IN ('open', 'redriving', 'exhausted')`

@@ -57,11 +57,10 @@ UPDATE events AS e
 
 	// resolveDeadLetters resolves dead letters, however the events were rescued.
 	resolveDeadLetters = `
-UPDATE dead_letters AS d
+UPDATE dead_letters
    SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
-       resolved_run_id = rescued.run_id
-  FROM unnest($1::uuid[], $2::text[]) AS rescued (event_id, run_id)
- WHERE d.event_id = rescued.event_id AND d.subscription_id = 0 AND d.state ` + waits
+       resolved_run_id = ($2::text[])[array_position($1::uuid[], event_id)]
+ WHERE event_id = ANY ($1::uuid[]) AND subscription_id = 0 AND state ` + waits
 )
 
 // eventRow holds the columns of an event that must be encoded.
@@ -113,12 +112,13 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	}
 }
 
-// removeCopies leaves the copies that a drain has locked: it removes them itself.
+// removeCopies leaves the copies that a drain has locked: it removes them itself. It names the other lanes, so that no plan reads
+// all copies by the index of lanes.
 const removeCopies = `
-DELETE FROM inbox WHERE (workflow_id, dedupe_from) IN (
-    SELECT workflow_id, dedupe_from FROM inbox
-     WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) AND lane = 'copy'
-       FOR UPDATE SKIP LOCKED)`
+DELETE FROM inbox WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM inbox
+        WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) AND lane NOT IN ('bulk', 'overflow')
+          FOR UPDATE SKIP LOCKED))`
 
 // QueueRemovalOfCopies removes the copies of events that are stored, or dead letters, with the transaction.
 func QueueRemovalOfCopies(b *pgx.Batch, receipts ...event.Receipt) {
