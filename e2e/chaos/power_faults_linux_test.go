@@ -109,13 +109,6 @@ func (w *world) cutPower(databases ...powered) {
 	}
 }
 
-// each does something with some of the processes.
-func (w *world) each(nodes []*node, do func(*node)) {
-	for _, n := range nodes {
-		do(n)
-	}
-}
-
 // powerLossWithoutFsync are the controls: databases that don't sync lose events.
 func powerLossWithoutFsync() []scenario {
 	var database, memory powered

@@ -126,6 +126,13 @@ func newWorld(t testing.TB, s *scenario) *world {
 
 func (w *world) nodes() []*node { return append(append([]*node{}, w.workers...), w.ingresses...) }
 
+// each does something with some of the processes.
+func (w *world) each(nodes []*node, do func(*node)) {
+	for _, n := range nodes {
+		do(n)
+	}
+}
+
 // makeDatabase copies the template. The processes use a role that owns nothing, as in production.
 func (w *world) makeDatabase() {
 	w.sql.exec(w.t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", w.name, template),
