@@ -42,6 +42,10 @@ var readsEmptied = map[string]string{
 	"outbox.deliveriesOf": "for the page of an event",
 	"outbox.expungeOpen":  "once, for an event that is expunged",
 	"outbox.statusesOf":   "for a page of events",
+
+	"upkeep.outdatedEvents":  "once for each batch of a purge",
+	"upkeep.purgeEvents":     "once for each batch of a purge",
+	"upkeep.purgeReadEvents": "once for each batch of a purge",
 }
 
 // askedAllTheTime lists statements without an argument that must use an index as well.
