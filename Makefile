@@ -100,7 +100,7 @@ CUTS ?= 3
 REPORT ?=
 
 .PHONY: chaos
-chaos: server ## Make every fault while events come in, and check that none is lost (half an hour; SCENARIO=, SEED=, CUTS=)
+chaos: server ## Make every fault while events come in, and check that none is lost (an hour; SCENARIO=, SEED=, CUTS=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -cuts $(CUTS) -report '$(abspath $(REPORT))'
 
 .PHONY: drill
