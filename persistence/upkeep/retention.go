@@ -51,8 +51,8 @@ DELETE FROM events WHERE id = ANY (ARRAY(
 RETURNING id::text`
 
 // isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that
-// run, a reset could bring the event back. These are joins, although a queue that was analyzed while it was empty is then read for
-// each batch: without them PostgreSQL expects so few events that it sorts all outdated ones for each batch.
+// run, a reset could bring the event back. These are joins, although each batch then reads all of a queue that was analyzed while
+// it was empty: without them PostgreSQL expects so few events that it sorts all outdated ones for each batch.
 const isOutdated = `e.status IN ('processed', 'dead')
                  AND NOT EXISTS (SELECT FROM dead_letters AS d
                                   WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')
