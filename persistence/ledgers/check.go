@@ -127,8 +127,8 @@ func (c *LedgerCheck) Close() {
 }
 
 // Unfinished returns how many of the acknowledged events are neither finished (processed, and gone from the inbox) nor open dead
-// letters. The dead letter of an event that a sweep has restored doesn't count: the event runs again. Without load it is 0, unless
-// something is broken, which Report then names.
+// letters. The dead letter of an event that a sweep has restored doesn't count: the event runs again. Without load it is 0,
+// unless something is broken, which Report then names.
 func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
 	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
 		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)
