@@ -248,6 +248,11 @@ var Table = []Rule{
 			"persistence/operations persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/recoveries",
+		Why:       "missed events are kept here until they are started; whoever reads the list and starts them has no SQL",
+		Ours:      list("event event/operation event/oversight persistence/audit persistence/operations persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
 			"persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
@@ -284,8 +289,8 @@ var Table = []Rule{
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
 		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/entities " +
 			"persistence/errorlog persistence/imports persistence/inbox persistence/ledgers persistence/outbox " +
-			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/subscriptions " +
-			"persistence/upkeep persistence/writer"),
+			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
+			"persistence/subscriptions persistence/upkeep persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
 		Never:     neverInSQL},
 	{Package: "migrations", Why: "numbered SQL must run the same in ten years, so it doesn't depend on code that changes",
