@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"golang.org/x/oauth2"
@@ -28,8 +29,12 @@ func (t *tokens) of(r recovery.Token) (string, error) {
 	}
 	const what = "the token for the API"
 	var answer *oauth2.RetrieveError // whose text repeats the answer
-	if !errors.As(err, &answer) || answer.Response == nil {
+	var request *url.Error
+	switch {
+	case errors.As(err, &request):
 		return "", unanswered(what, err)
+	case !errors.As(err, &answer) || answer.Response == nil:
+		return "", recovery.Errorf(recovery.KindUnreadable, "%s: the answer has none", what)
 	}
 	status := answer.Response.StatusCode
 	kind, text := recovery.KindUnauthorized, "%s: %d, the client or its secret is refused"
