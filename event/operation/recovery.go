@@ -173,3 +173,14 @@ type RecoveryStart struct {
 	// Problem is the reason for the latest failure.
 	Problem string
 }
+
+// ListError is why a page of a list couldn't be read. Its text has neither a credential nor anything of the answer.
+type ListError struct {
+	Text string
+	// IsTemporary: the page may be readable later. Otherwise an operator must do something about it.
+	IsTemporary bool
+	// RetryAfter is how long the provider asks to wait; 0 if it doesn't.
+	RetryAfter time.Duration
+}
+
+func (e *ListError) Error() string { return e.Text }

@@ -152,6 +152,9 @@ var Table = []Rule{
 		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
 		Libraries: withOtel("go.temporal.io/sdk/activity"),
 		Never:     neverStore},
+	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
+		Ours:  list("activities event event/operation providers providers/definition providers/recovery providers/recovery/client"),
+		Never: neverStore},
 	{Package: "operator/redrive", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
@@ -395,10 +398,11 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
+		Ours: list("activities activities/eventlist activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
 			"event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
-			"migrations operator operator/access operator/api persistence providers providers/lint workflows/runs workflows"),
+			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
+			"workflows/runs workflows"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
