@@ -83,7 +83,7 @@ func TestARecoveryKnowsEveryEventThatIsHere(t *testing.T) {
 	require.Equal(t, []operation.MissedEvent{{WorkflowID: "acme:missed", Type: "thing.changed", At: noon.Add(-5 * time.Minute)}}, r.Examples)
 }
 
-// Types that have never arrived aren't wanted by whoever has chosen which types the provider sends.
+// Types that have never arrived aren't wanted: the provider's settings leave them out.
 func TestTypesThatNeverArrivedAreUnwanted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -157,7 +157,7 @@ func TestMissedEventsLeaveOldestFirst(t *testing.T) {
 	require.Equal(t, noon, mark.Watermark)
 }
 
-// A watermark says that everything before it is here, so it doesn't move over a time that nobody has read, and a dry run doesn't
+// A watermark says that everything before it is here, so it doesn't move over a time that wasn't read, and a dry run doesn't
 // move it at all.
 func TestAWatermarkMovesOverNoGap(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestAWatermarkMovesOverNoGap(t *testing.T) {
 	require.Equal(t, noon.Add(20*time.Minute), watermark("next", false, -5, 20))
 }
 
-// Keys that were stored under a shorter window expire earlier, so a longer window switches recovery on anew.
+// Keys that were stored under a shorter window expire earlier, so a longer window switches recovery on again.
 func TestALongerWindowSwitchesRecoveryOnAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t)

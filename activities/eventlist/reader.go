@@ -54,7 +54,7 @@ func (r *Reader) Begin(provider, target string, since, until time.Time) (json.Ra
 	return json.Marshal(walk)
 }
 
-// unreadableTries is how often a page is read whose answer was cut off, or isn't what the definition says.
+// unreadableTries is how often a page is read whose answer is incomplete, or not what the definition says.
 const unreadableTries = 3
 
 // Page reads the page at the position of a recovery, at the rate of the provider's API. The error is an *operation.ListError, or

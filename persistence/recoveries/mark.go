@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// switchOn starts anew when the dedupe window gets longer: keys that were stored under a shorter one expire earlier, and a walk
+	// switchOn starts again when the dedupe window gets longer: keys that were stored under a shorter one expire earlier, and a walk
 	// that goes back further would process their events twice. No window (null) is the longest.
 	switchOn = `
 INSERT INTO recovery_marks AS m (provider, target, dedupe)

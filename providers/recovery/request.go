@@ -66,7 +66,7 @@ func (l *List) hostOf(secret func(string) string) (string, error) {
 	switch {
 	case !ok:
 		return "", Errorf(KindUnconfigured, "the host of the API isn't known: set %s", strings.Join(l.host.secrets(), ", "))
-	case !hostPattern.MatchString(host):
+	case !configuredPattern.MatchString(host):
 		return "", Errorf(KindUnconfigured, "the host of the API isn't a host name in lower case: correct %s",
 			strings.Join(l.host.secrets(), ", "))
 	}

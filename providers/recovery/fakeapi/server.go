@@ -20,6 +20,8 @@ type Event struct {
 	Type string
 	// Time is when it happened. Listed later than its neighbors, it has an old time.
 	Time time.Time
+	// Object is the ID of the object that the event is about; "" for the style's own.
+	Object string
 }
 
 // Fault is what goes wrong with one request.

@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -55,7 +56,7 @@ func stripe() Style {
 		item: func(e Event) map[string]any {
 			return map[string]any{
 				"id": e.ID, "object": "event", "api_version": "2024-06-20", "created": e.Time.Unix(), "type": e.Type, "livemode": false,
-				"pending_webhooks": 0, "data": map[string]any{"object": map[string]any{"id": "cus_1", "object": "customer"}},
+				"pending_webhooks": 0, "data": map[string]any{"object": map[string]any{"id": cmp.Or(e.Object, "cus_1"), "object": "customer"}},
 			}
 		},
 		answer: func(_ http.ResponseWriter, r *http.Request, items []any, next string) any {
