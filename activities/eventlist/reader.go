@@ -29,11 +29,15 @@ type Reader struct {
 	Rates  Rates
 }
 
-// Describe returns what the definition says about a provider's list.
+// Describe returns what the definition says about a provider's list. The error is an event.Error of class rejected if there is no
+// list, or no credential for it.
 func (r *Reader) Describe(provider string) (operation.EventList, error) {
 	p, list, err := providers.ListOf(r.Lookup, provider)
 	if err != nil {
 		return operation.EventList{}, err
+	}
+	if err := r.Client.Check(list); err != nil {
+		return operation.EventList{}, event.Rejectf("not_configured", "%s", err.Error())
 	}
 	return operation.EventList{
 		Reach: time.Duration(list.Reach), Overlap: time.Duration(list.Overlap), Settle: time.Duration(list.Settle),

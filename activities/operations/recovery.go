@@ -13,7 +13,7 @@ import (
 
 // EventLists reads providers' lists of events.
 type EventLists interface {
-	// Describe returns what the definition says about a list.
+	// Describe returns what the definition says about a list; an error if there is none, or no credential for it.
 	Describe(provider string) (operation.EventList, error)
 	// Begin returns the position before the first page of a window.
 	Begin(provider, target string, since, until time.Time) (json.RawMessage, error)

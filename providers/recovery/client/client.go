@@ -61,6 +61,12 @@ func (c *Client) Page(ctx context.Context, l *recovery.List, w recovery.Walk) (r
 	return l.Read(w, answer)
 }
 
+// Check returns the error of a list whose host or credential isn't configured; it sends nothing. The error is a *recovery.Error.
+func (c *Client) Check(l *recovery.List) error {
+	_, err := l.Request(recovery.Walk{}, c.secret)
+	return err
+}
+
 func (c *Client) secret(name string) string {
 	for _, one := range c.secrets(name) {
 		return strings.TrimSpace(one)
