@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"holdfast/providers/auth"
 )
 
 // listed is a definition with a list of events; tests change one thing about it.
@@ -35,7 +33,7 @@ samples:
 func recoverFindings(t *testing.T, text string) (found []string) {
 	t.Helper()
 	dir := writeDefinitions(t, map[string]string{"acme.yaml": text})
-	checked, err := CheckPath(filepath.Join(dir, "acme.yaml"), auth.Secrets(secretsOf(secretOfTests)))
+	checked, err := CheckPath(filepath.Join(dir, "acme.yaml"), secretsOf(secretOfTests))
 	require.NoError(t, err)
 	for _, f := range checked.Problems() {
 		found = append(found, f.String())

@@ -76,7 +76,7 @@ func (s *Server) begin() (events []Event, f Fault) {
 
 // ServeHTTP answers the request for a page, or for a token.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.style.tokenPath != "" && r.URL.Path == s.style.tokenPath {
+	if s.style.oauthPath != "" && r.URL.Path == s.style.oauthPath {
 		serveToken(w, r)
 		return
 	}

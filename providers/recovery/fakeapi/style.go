@@ -12,8 +12,8 @@ import (
 // Style is the form of one provider's list.
 type Style struct {
 	method, path string
-	// tokenPath is the path of the token endpoint; "" for none.
-	tokenPath string
+	// oauthPath is the path of the token endpoint; "" for none.
+	oauthPath string
 	allows    func(r *http.Request) bool
 	// limit, cursor, from and to are the names of the parameters.
 	limit, cursor, from, to string
@@ -109,7 +109,7 @@ func paddle() Style {
 // own.
 func paypal() Style {
 	return Style{
-		method: "GET", path: "/v1/notifications/webhooks-events", tokenPath: "/v1/oauth2/token", allows: hasBearer,
+		method: "GET", path: "/v1/notifications/webhooks-events", oauthPath: "/v1/oauth2/token", allows: hasBearer,
 		limit: "page_size", defaultLimit: 10, maxLimit: 300, cursor: "offset", from: "start_time", to: "end_time",
 		isOffset: true, isNewestFirst: true,
 		item: func(e Event) map[string]any {
