@@ -102,8 +102,8 @@ func listInWords(p *Provider) string {
 	if list == nil {
 		return ""
 	}
-	return fmt.Sprintf(" List of events: %s, %s back, with `%s`.", list, strings.TrimPrefix(windowOf(int64(list.Reach)), "for "),
-		strings.Join(list.SecretNames(), "`, `"))
+	names := "`" + strings.Join(list.SecretNames(), "`, `") + "`"
+	return fmt.Sprintf(" List of events: %s, %s back, with %s.", list, strings.TrimPrefix(windowOf(int64(list.Reach)), "for "), names)
 }
 
 func linked(text string) string {

@@ -44,8 +44,8 @@ func (l *linter) checkRecoveredKey(at string, k *definition.Key) {
 	}
 	isHash := func(part definition.Part) bool { return part.Expr == "body_sha256" }
 	if k.Certainty == guessed || slices.ContainsFunc(k.Parts, isHash) {
-		l.add(at+"key", RuleRecover, "has the hash of the body, which is another one in the provider's list: an event that has arrived "+
-			"would be processed again. Use an ID that both have, or remove `recover`")
+		l.add(at+"key", RuleRecover, "has the hash of the body, which is another one in the provider's list: an event that has "+
+			"arrived would be processed again. Use an ID that both have, or remove `recover`")
 	}
 }
 
@@ -114,6 +114,6 @@ func (l *linter) checkRecoveredSample(name string) {
 		}
 		return
 	}
-	l.add(field, RuleRecover, "has the key %s, and the webhook %s: an event that has arrived would be processed again. Make `body` of "+
-		"`recover` look like the webhook's", recovered[0].Key, arrived[0].Key)
+	l.add(field, RuleRecover, "has the key %s, and the webhook %s: an event that has arrived would be processed again. Make `body` "+
+		"of `recover` look like the webhook's", recovered[0].Key, arrived[0].Key)
 }

@@ -12,6 +12,9 @@
 //     duplicates: a purged key doesn't come back when the window is widened.
 //   - Split the request of each item with Provider.SplitStored. Skip an event whose KeyFrom isn't event.KeyFromEvent: a hash
 //     of a body from a list isn't that of the webhook, so that the event would be processed twice.
+//   - Skip events of types that Types doesn't have; without Types, those of types that haven't arrived by webhook.
+//   - Expect an event twice: a list that pages by offset moves when an event is added. Both have one key.
+//   - An event younger than Retrying may still arrive. It isn't missed yet.
 //   - Store no fingerprint of a recovered event: the text of the item differs from that of the webhook.
 //   - Keep the rate, for all processes together. Wait for Error.RetryAfter if it is set.
 //

@@ -44,7 +44,7 @@ func (n next) replacesQuery() bool { return (n.link || n.url != nil) && n.parame
 
 // of returns the cursor of the next page; "" at the end of the list.
 func (n next) of(ctx context.Context, a Answer, value any, cursor string) (string, *Error) {
-	address := ""
+	var address string
 	switch {
 	case n.link:
 		address = linkOf(a.Links)

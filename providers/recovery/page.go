@@ -63,7 +63,8 @@ func (l *List) Read(w Walk, a Answer) (Page, error) {
 		return Page{}, Errorf(KindUnreadable, "the answer has no list at recover.items")
 	}
 	if len(texts) > maxItems {
-		return Page{}, Errorf(KindUnreadable, "the answer has %d items, and %d are allowed: lower the size of a page", len(texts), maxItems)
+		return Page{}, Errorf(KindUnreadable, "the answer has %d items, and %d are allowed: lower the size of a page",
+			len(texts), maxItems)
 	}
 	cursor, failed := l.next.of(ctx, a, value, w.Cursor)
 	if failed != nil {

@@ -51,7 +51,8 @@ func (l *List) Request(w Walk, secret func(name string) string) (Request, error)
 	if err := l.authorize(&r, w, host, secret); err != nil {
 		return r, err
 	}
-	return r, l.addBody(&r, values)
+	err = l.addBody(&r, values)
+	return r, err
 }
 
 func (l *List) method() string {

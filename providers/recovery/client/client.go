@@ -151,7 +151,8 @@ func (c *Client) refused(what string, response *http.Response, secrets []string)
 		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may read events",
 			what, status, strings.Join(secrets, ", "))
 	case status == http.StatusTooManyRequests:
-		e = recovery.Errorf(recovery.KindLimited, "%s: 429, the provider's rate limit is reached: lower api.rate if it happens often", what)
+		e = recovery.Errorf(recovery.KindLimited,
+			"%s: 429, the provider's rate limit is reached: lower api.rate if it happens often", what)
 	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout:
 		e = recovery.Errorf(recovery.KindUnavailable, "%s: %d, the provider failed", what, status)
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:

@@ -237,7 +237,9 @@ func TestACircleEnds(t *testing.T) {
 	for _, length := range []int{1, 2, 3, 7, 50} {
 		requests := 0
 		answer := func(w http.ResponseWriter, _ *http.Request) {
-			requests++
+			if requests++; requests > 1000 { // it would never end
+				w.WriteHeader(http.StatusGone)
+			}
 			_, _ = fmt.Fprintf(w, `{"has_more": true, "data": [{"id": "e%d", "created": %d}]}`, requests%length, start.Unix())
 		}
 		w := walker{provider: providerOf(t, "stripe"), client: client.New(serve(t, http.HandlerFunc(answer)), secrets)}
@@ -245,7 +247,11 @@ func TestACircleEnds(t *testing.T) {
 		require.Equal(t, recovery.KindRepeated, failureOf(t, err).Kind)
 		require.LessOrEqual(t, requests, 4*length+2)
 	}
+	requests := 0
 	answer := func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests > 1000 {
+			w.WriteHeader(http.StatusGone)
+		}
 		_, _ = fmt.Fprintf(w, `{"results": [{"id": "e1", "time": %q}]}`, start.Format(time.RFC3339))
 	}
 	w := walker{provider: providerOf(t, "offset"), client: client.New(serve(t, http.HandlerFunc(answer)), secrets)}

@@ -12,7 +12,7 @@ import (
 )
 
 // Credential is the only credential that the servers accept: as token, password, or client secret.
-const Credential = "fake-api-credential"
+const Credential = "fake-api-credential" //nolint:gosec // of a fake
 
 // Event is an event of a provider.
 type Event struct {
@@ -78,7 +78,7 @@ func (s *Server) begin() (events []Event, f Fault) {
 
 // ServeHTTP answers the request for a page, or for a token.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.style.token != "" && r.URL.Path == s.style.token {
+	if s.style.oauthPath != "" && r.URL.Path == s.style.oauthPath {
 		serveToken(w, r)
 		return
 	}
@@ -128,7 +128,10 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, events []Event, fa
 	for i, e := range page {
 		items[i] = s.style.item(e)
 	}
-	answer, _ := json.Marshal(s.style.answer(w, r, items, next)) // maps and texts always have JSON
+	answer, err := json.Marshal(s.style.answer(w, r, items, next))
+	if err != nil {
+		panic(err) // maps, lists, numbers and texts have JSON
+	}
 	w.Header().Set("content-type", "application/json")
 	switch {
 	case fault.IsTruncated:
@@ -238,6 +241,9 @@ func (s *Style) cursorAfter(page []Event, at int) string {
 // with returns the URL of a request with another parameter.
 func with(r *http.Request, name, value string) string {
 	u := url.URL{Scheme: "https", Host: r.Host, Path: r.URL.Path}
+	if r.TLS == nil {
+		u.Scheme = "http"
+	}
 	query := r.URL.Query()
 	query.Set(name, value)
 	u.RawQuery = query.Encode()

@@ -13,9 +13,9 @@ import (
 // Style is the form of one provider's list.
 type Style struct {
 	method, path string
-	// token is the path of the token endpoint; "" for none.
-	token  string
-	allows func(r *http.Request) bool
+	// oauthPath is the path of the token endpoint; "" for none.
+	oauthPath string
+	allows    func(r *http.Request) bool
 	// limit, cursor, from and to are the names of the parameters.
 	limit, cursor, from, to string
 	defaultLimit, maxLimit  int
@@ -110,7 +110,7 @@ func paddle() Style {
 // own.
 func paypal() Style {
 	return Style{
-		method: "GET", path: "/v1/notifications/webhooks-events", token: "/v1/oauth2/token", allows: hasBearer,
+		method: "GET", path: "/v1/notifications/webhooks-events", oauthPath: "/v1/oauth2/token", allows: hasBearer,
 		limit: "page_size", defaultLimit: 10, maxLimit: 300, cursor: "offset", from: "start_time", to: "end_time",
 		isOffset: true, isNewestFirst: true,
 		item: func(e Event) map[string]any {
