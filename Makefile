@@ -49,7 +49,9 @@ RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=40 -
 	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
-.PHONY: chart queries release-parts
+.PHONY: api-clients chart queries release-parts
+api-clients: ## Check with Stripe's and Paddle's own libraries that the fake APIs have the right form
+	go test -C tools/apiclients -count=1 ./... $(QUIETLY)
 chart: ## Render the Helm chart and check it without a cluster (seconds; the first time it builds Kubernetes' libraries, 2 minutes)
 	go test -C tools/deploy -count=1 ./... $(QUIETLY)
 queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
@@ -64,7 +66,7 @@ test-bench:
 	go test -C bench -count=1 ./... $(QUIETLY)
 
 .PHONY: test
-test: $(if $(filter ./...,$(PACKAGES)),chart queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(if $(filter ./...,$(PACKAGES)),api-clients chart queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about half an hour on 2 cores)"
 	@rm -f bin/test-*
 	@$(MAKE) --no-print-directory -k test-unraced test-raced; code=$$?; \

@@ -102,6 +102,9 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 			continue // its own workflow reports it
 		}
 		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
+		if e.Receipt.Via == event.ViaRecover {
+			continue // it arrived too late by days, which says nothing about the speed of workers
+		}
 		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}
 		if timers[k] == nil {
 			tags := map[string]string{"provider": k.provider, "event_type": k.eventType, "outcome": k.outcome}

@@ -56,7 +56,17 @@ type Receipt struct {
 	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
+	// Via is "recover" if the event came from the provider's list of events, and not in a request of the provider.
+	Via Via `json:"via,omitempty"`
+	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
+	Undelivered bool `json:"undelivered,omitempty"`
 }
+
+// Via is how an event came here; empty for a request of the provider.
+type Via string
+
+// ViaRecover marks events that a recovery has read from the provider's list.
+const ViaRecover Via = "recover"
 
 // EarlierKey is another key of an event. It identifies the same event only if the fingerprint matches, too.
 type EarlierKey struct {

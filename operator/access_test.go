@@ -49,6 +49,8 @@ func sample(path string) string {
 		return `{"name":"new","to":"crm","events":{"types":["a"]}}`
 	case path == "/destinations/:name", path == "/subscriptions/:name":
 		return `{"reason":"because"}`
+	case path == "/recoveries":
+		return `{"provider":"stripe"}`
 	case strings.HasSuffix(path, "/redrives"), strings.HasSuffix(path, "/rebuilds"):
 		return `{"all":true}`
 	default:

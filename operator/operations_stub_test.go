@@ -88,6 +88,15 @@ func someImport() operation.Import {
 	}
 }
 
+func someRecovery() operation.Recovery {
+	return operation.Recovery{
+		Base:     operation.Base{ID: "v1", Rate: 20, State: operation.Running, StartedBy: "ada", StartedAt: noon},
+		Provider: "stripe", Target: "acct_1", AskedSince: noon, Since: noon, Until: noon, Cut: operation.CutReach, Listed: 100, Known: 86,
+		Missed: 14, Retrying: 3, Recovered: 5, Problem: "503",
+		Examples: []operation.MissedEvent{{WorkflowID: "stripe:evt_1", Type: "customer.updated", At: noon}},
+	}
+}
+
 func someRebuild() operation.Rebuild {
 	return operation.Rebuild{
 		Base: operation.Base{ID: "b1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada"},

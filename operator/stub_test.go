@@ -291,7 +291,8 @@ func (s *stub) api() *api.API {
 	return &api.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s.redrives(),
 		Rebuilds: s.rebuilds(), Imports: stubOperations[operation.Import]{s, someImport()},
-		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
+		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
+		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
 		Outbound: &deliveryapi.API{
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},

@@ -42,10 +42,12 @@ func TestNoTableHoldsWhatWasExpunged(t *testing.T) {
 VALUES ($1, 1, gen_random_uuid(), now(), 0, false, '', '', 1, $2)`, r.ID, []byte(marker))
 	db.exec(`INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at, answer)
 VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now(), $2)`, r.ID, []byte(marker))
+	db.exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body) VALUES ('r', 'w', now(), $1, '', '', $2)`,
+		r.ID, []byte(marker))
 
 	before := db.tablesWith(marker)
 	require.Subset(t, before, []string{
-		"events", "event_entities", "entities", "entity_checkpoints", "dead_letters", "inbox", "import_rows", "error_log",
+		"events", "event_entities", "entities", "entity_checkpoints", "dead_letters", "inbox", "import_rows", "recovery_items", "error_log",
 	})
 	gone, err := db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 	require.NoError(t, err)

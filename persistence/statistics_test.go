@@ -44,7 +44,7 @@ SET LOCAL session_replication_role = origin`},
 }
 
 // workQueues are empty whenever everything is processed, so PostgreSQL analyzes them while they are empty again and again.
-var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "import_rows"}
+var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "import_rows", "recovery_items"}
 
 // queues are the tables that are empty at times in ordinary operation, with their indexes: the work queues, and tables whose rows
 // retention removes even if no event follows. Those are analyzed as empty once an installation stands still for as long as their

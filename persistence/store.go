@@ -18,6 +18,7 @@ import (
 	"holdfast/persistence/rates"
 	"holdfast/persistence/read"
 	"holdfast/persistence/rebuilds"
+	"holdfast/persistence/recoveries"
 	"holdfast/persistence/subscriptions"
 	"holdfast/persistence/upkeep"
 	"holdfast/persistence/writer"
@@ -68,6 +69,7 @@ type Store struct {
 	Rates         *rates.Store
 	Read          *read.Store
 	Rebuilds      *rebuilds.Store
+	Recoveries    *recoveries.Store
 	Redrives      *deadletters.Redrives
 	Resends       *subscriptions.Resends
 	Subscriptions *subscriptions.Store
@@ -93,8 +95,8 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	return &Store{
 		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w), Entities: e,
 		Errors: errorlog.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db), Ledgers: ledgers.New(db), Outbox: o,
-		Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Redrives: deadletters.NewRedrives(db),
-		Resends: subscriptions.NewResends(db, to), Subscriptions: to, Upkeep: upkeep.New(db, w, e), Writer: w,
+		Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
+		Redrives: deadletters.NewRedrives(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to, Upkeep: upkeep.New(db, w, e), Writer: w,
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
+	"holdfast/providers/recovery"
 )
 
 // Catalogue is a set of providers. It is immutable and safe for concurrent use.
@@ -146,6 +147,19 @@ func (c *Catalogue) SecretNames() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// APISecretNames returns the distinct names of the variables with which the providers' APIs are called, sorted.
+func (c *Catalogue) APISecretNames() []string {
+	var names []string
+	for _, e := range c.providers {
+		var p definition.Problems // reported when the definition is compiled
+		if list := recovery.New(&p, "", e.written.API, e.written.Recover); list != nil {
+			names = append(names, list.SecretNames()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // secretNames returns the names of the secrets of a definition's schemes and handshakes.

@@ -9,6 +9,7 @@ import (
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 	"holdfast/providers/mapping"
+	"holdfast/providers/recovery"
 )
 
 // compiler compiles one definition into a Provider and collects every error.
@@ -40,6 +41,10 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	p.batch = c.newBatch(d.Batch)
 	c.Item = itemPath(d.Batch)
 	c.compileEvents(p, d)
+	p.recovery = recovery.New(&c.Problems, p.paths[0].Template, d.API, d.Recover)
+	if d.API != nil {
+		p.apiRate = c.newRate("api.rate", d.API.Rate)
+	}
 	p.kept = c.ReceiptFields
 	c.compileLimits(p, d)
 	return p

@@ -78,8 +78,8 @@ func catalogueInWords(c *Catalogue) string {
 // writeEntry writes the section of one provider.
 func writeEntry(b *strings.Builder, p *Provider) {
 	d := p.Written()
-	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicates are recognized %s. Priority: %s.\n\n", p.Name(), p.Title(), keyInWords(d), windowInWords(p),
-		priorityInWords(d))
+	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicates are recognized %s. Priority: %s.%s\n\n", p.Name(), p.Title(), keyInWords(d),
+		windowInWords(p), priorityInWords(d), listInWords(p))
 	for _, source := range d.Sources {
 		for _, e := range definition.Evidences {
 			if text := e.Of(source); text != "" {
@@ -94,6 +94,16 @@ func writeEntry(b *strings.Builder, p *Provider) {
 	} {
 		fmt.Fprintf(b, "| %s | %s |\n", reason.of, strings.ReplaceAll(reason.text, "|", `\|`))
 	}
+}
+
+// listInWords describes the list of events, "" if there is none.
+func listInWords(p *Provider) string {
+	list := p.Recovery()
+	if list == nil {
+		return ""
+	}
+	names := "`" + strings.Join(list.SecretNames(), "`, `") + "`"
+	return fmt.Sprintf(" List of events: %s, %s back, with %s.", list, strings.TrimPrefix(windowOf(int64(list.Reach)), "for "), names)
 }
 
 func linked(text string) string {

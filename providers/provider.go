@@ -12,6 +12,7 @@ import (
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 	"holdfast/providers/mapping"
+	"holdfast/providers/recovery"
 )
 
 // Provider is one compiled definition. It is immutable and safe for concurrent use.
@@ -39,6 +40,8 @@ type Provider struct {
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample
+	recovery         *recovery.List // nil if the provider has no list of events
+	apiRate          *Rate
 	// file has the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
 	written *definition.Definition
@@ -144,6 +147,12 @@ func (p *Provider) SourceRate() *Rate { return p.sourceRate }
 
 // ClientRate limits the requests of one client address; nil for no limit.
 func (p *Provider) ClientRate() *Rate { return p.clientRate }
+
+// Recovery returns the provider's list of events, from which missed events can be recovered; nil if the definition has none.
+func (p *Provider) Recovery() *recovery.List { return p.recovery }
+
+// APIRate limits the requests of all processes to the provider's API; nil if the definition has none.
+func (p *Provider) APIRate() *Rate { return p.apiRate }
 
 // Policy returns the retry policy of an event type.
 func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }

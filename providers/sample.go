@@ -17,6 +17,7 @@ import (
 type sample struct {
 	body    *jq.Expression
 	headers map[string]string
+	item    *jq.Expression // nil if it isn't known how the provider's list has the event
 }
 
 func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]sample {
@@ -26,6 +27,7 @@ func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]samp
 		c.Required(field+".body", string(defs[eventType].Body))
 		samples[eventType] = sample{
 			body: c.NewExpression(field+".body", defs[eventType].Body), headers: defs[eventType].Headers,
+			item: c.NewExpression(field+".item", defs[eventType].Item),
 		}
 	}
 	return samples
@@ -115,10 +117,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
 			p.name, eventType, strings.Join(p.SampleTypes(), ", "))
 	}
-	in := jq.Input{Value: map[string]any{
-		"id": id, "entity": entity, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339),
-	}}
-	v, err := s.body.Once(in)
+	v, err := s.body.Once(sampleInput(id, entity, now))
 	if err != nil {
 		return nil, s.body.Failed(err)
 	}
@@ -129,4 +128,23 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 		return nil, s.body.Failed(err)
 	}
 	return r, nil
+}
+
+func sampleInput(id, entity string, now time.Time) jq.Input {
+	return jq.Input{Value: map[string]any{
+		"id": id, "entity": entity, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339),
+	}}
+}
+
+// SampleItem returns the event of Sample as it is in the provider's list of events; nil if the definition doesn't say.
+func (p *Provider) SampleItem(eventType, id string, now time.Time) ([]byte, error) {
+	x := p.samples[eventType].item
+	if x == nil {
+		return nil, nil
+	}
+	v, err := x.Once(sampleInput(id, defaultEntity, now))
+	if err != nil {
+		return nil, x.Failed(err)
+	}
+	return jq.Marshal(v, maxBodyLimit)
 }

@@ -23,6 +23,8 @@ const (
 	TypeRebuildEntities    = "RebuildEntities"
 	TypeResendDeliveries   = "ResendDeliveries"
 	TypeImportPages        = "ImportPages"
+	// TypeRecoverEvents reads a provider's list of events, and starts those that never arrived.
+	TypeRecoverEvents = "RecoverEvents"
 	// TypeDestinationFailing escalates the failure of a destination.
 	TypeDestinationFailing = "DestinationFailing"
 	// formerDestinationFailing is its name before November 2026: older runs have it, and older processes still start it. It can go
@@ -94,6 +96,7 @@ func Queue(p event.Priority) string {
 var operationTypes = map[operation.Kind]string{
 	operation.KindRedrive: TypeRedriveDeadLetters, operation.KindRebuild: TypeRebuildEntities,
 	operation.KindResend: TypeResendDeliveries, operation.KindImport: TypeImportPages,
+	operation.KindRecovery: TypeRecoverEvents,
 }
 
 // OperationType returns the workflow type of the operations of a kind.

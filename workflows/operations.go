@@ -42,6 +42,17 @@ func ImportPages(ctx workflow.Context, id string) (operation.Import, error) {
 		afterPageOf[operation.Import])
 }
 
+// RecoverEvents runs one recovery, page by page. A problem of the provider makes it wait.
+func RecoverEvents(ctx workflow.Context, id string) (operation.Recovery, error) {
+	return workThrough(ctx, pagedOperation{operation.KindRecovery, operate.RecoveryPage, operate.CancelRecovery}, id,
+		func(r operation.Recovery) afterPage {
+			if r.State == operation.Running && r.RetryAfter > 0 {
+				return afterPage{pause: time.Duration(r.RetryAfter)}
+			}
+			return afterPageOf(r)
+		})
+}
+
 // pagedOperation is an operation that works in pages. Its row in the database has its state; a signal only shortens the wait for
 // a change. So the workflow can be terminated and started again at any moment.
 type pagedOperation struct {

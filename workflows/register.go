@@ -22,6 +22,7 @@ var registered = map[string]struct {
 	TypeRebuildEntities:    {RebuildEntities, autoUpgrade},
 	TypeResendDeliveries:   {ResendDeliveries, autoUpgrade},
 	TypeImportPages:        {ImportPages, autoUpgrade},
+	TypeRecoverEvents:      {RecoverEvents, autoUpgrade},
 	TypeDestinationFailing: {WatchDestination, autoUpgrade},
 	TypeRedriveDue:         {RedriveDue, pinned},
 	TypeSweepRuns:          {SweepRuns, pinned},

@@ -34,6 +34,9 @@ func reportDeadLetter(ctx workflow.Context, r event.Receipt, f event.Failure) {
 
 func report(ctx workflow.Context, r event.Receipt, eventType, outcome string) time.Duration {
 	took := workflow.Now(ctx).Sub(r.ReceivedAt)
+	if r.Via == event.ViaRecover {
+		return took // of an event that arrived too late by days, nothing can be concluded about the speed of workers
+	}
 	tags := map[string]string{"provider": r.Provider, "event_type": eventType, "outcome": outcome}
 	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record(took)
 	return took

@@ -20,6 +20,9 @@ type Activities struct {
 	Rebuilds     ParsedStore[operation.Rebuild]
 	Resends      ResendStore
 	Imports      ParsedStore[operation.Import]
+	Recoveries   RecoveryStore
+	Lists        EventLists
+	Bulk         BulkLane
 	Destinations DestinationStore
 	Due          DueStore
 	Sweeps       SweepStore

@@ -19,6 +19,9 @@ type RunStarter interface {
 	// operation.RunExistsError means that the latest run of its workflow is open or has processed the event; an event.Error of
 	// class rejected, that Temporal refuses it.
 	Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error)
+	// Recover starts the run of an event that never arrived. isNew is false if another event has its key. An event.Error of class
+	// rejected means that Temporal refuses the event.
+	Recover(ctx context.Context, r event.Receipt, body []byte) (isNew bool, err error)
 	// LatestRun returns the latest run of a workflow; the zero value if there is none.
 	LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error)
 	// Wake makes the workflow of an operation read its row, and starts it if it isn't running.

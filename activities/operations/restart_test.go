@@ -18,6 +18,8 @@ import (
 
 // world stands in for Temporal and the store, so that a redrive can be killed between any two steps.
 type world struct {
+	RunStarter
+
 	mu     sync.Mutex
 	latest map[string]operation.LatestRun // by workflow ID
 	fails  map[string]error               // of a start, by workflow ID

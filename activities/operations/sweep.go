@@ -211,7 +211,7 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
-// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend and import has a workflow: it may have been
+// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend, import and recovery has a workflow: it may have been
 // terminated, or its start may have failed.
 func (a *Activities) SignalRedrives(ctx context.Context) (n int, err error) {
 	for _, of := range []struct {
@@ -222,6 +222,7 @@ func (a *Activities) SignalRedrives(ctx context.Context) (n int, err error) {
 		{operation.KindRebuild, a.Rebuilds.Active},
 		{operation.KindResend, a.Resends.Active},
 		{operation.KindImport, a.Imports.Active},
+		{operation.KindRecovery, a.Recoveries.Active},
 	} {
 		ids, err := of.active(ctx)
 		if err != nil {

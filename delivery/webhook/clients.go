@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -154,6 +155,12 @@ const (
 	idleTimeout      = time.Minute
 	pingAfter        = 15 * time.Second
 )
+
+// NewTransport returns a transport that connects to nothing but the public internet and the allowed networks. It follows no proxy of
+// the environment, and decompresses nothing.
+func NewTransport(allowed []netip.Prefix) http.RoundTripper {
+	return newHTTP(newDialer(guard{allowed: allowed}), nil).Transport
+}
 
 // newDialer only connects to addresses that the guard allows.
 func newDialer(g guard) *net.Dialer { return &net.Dialer{Timeout: connectTimeout, Control: g.control} }

@@ -15,17 +15,23 @@ type Kind string
 
 // The kinds of operations.
 const (
-	KindRedrive Kind = "redrive"
-	KindRebuild Kind = "rebuild"
-	KindResend  Kind = "resend"
-	KindImport  Kind = "import"
+	KindRedrive  Kind = "redrive"
+	KindRebuild  Kind = "rebuild"
+	KindResend   Kind = "resend"
+	KindImport   Kind = "import"
+	KindRecovery Kind = "recovery"
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{KindRedrive, KindRebuild, KindResend, KindImport} }
+func Kinds() []Kind { return []Kind{KindRedrive, KindRebuild, KindResend, KindImport, KindRecovery} }
 
-// Plural returns the plural: "redrives".
-func (k Kind) Plural() string { return string(k) + "s" }
+// Plural returns the plural: "redrives", or "recoveries".
+func (k Kind) Plural() string {
+	if stem, ok := strings.CutSuffix(string(k), "y"); ok {
+		return stem + "ies"
+	}
+	return string(k) + "s"
+}
 
 // Title returns the kind with a capital letter: "Redrive".
 func (k Kind) Title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
@@ -89,10 +95,11 @@ type Rates struct {
 }
 
 var rates = map[Kind]Rates{
-	KindRedrive: {0.01, 1000, 50, "runs"},
-	KindRebuild: {0.01, 10_000, 200, "events"},
-	KindResend:  {0.1, 10_000, 100, "deliveries"},
-	KindImport:  {0.01, 10_000, 500, "lines"},
+	KindRedrive:  {0.01, 1000, 50, "runs"},
+	KindRebuild:  {0.01, 10_000, 200, "events"},
+	KindResend:   {0.1, 10_000, 100, "deliveries"},
+	KindImport:   {0.01, 10_000, 500, "lines"},
+	KindRecovery: {0.01, 1000, 20, "events"},
 }
 
 // Rates returns the limits of the kind.

@@ -102,10 +102,20 @@ var Table = []Rule{
 	{Package: "providers/mapping", Why: "an event's meaning is a pure function of receipt, body and definition",
 		Ours:  list("event providers/definition providers/decode providers/jq providers/auth"),
 		Never: never(whyPure, "os", "net/http")},
+	{Package: "providers/recovery",
+		Why:   "which request reads a page, and what the page means, depends on the definition and the answer only",
+		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping"),
+		Never: never(whyPure, "os", "net/http")},
+	{Package: "providers/recovery/client", Why: "one page over HTTP, with the caller's transport and secrets",
+		Ours:      list("providers/auth providers/recovery"),
+		Libraries: list("golang.org/x/oauth2"),
+		Never:     never("secrets come from a function that the caller passes", "os")},
+	{Package: "providers/recovery/fakeapi",
+		Why: "lists of events for tests and `holdfast dev`, made from the providers' documentation, not from the definitions"},
 	{Package: "providers",
 		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
 		Ours: list("event event/operation providers/definition providers/decode providers/jq providers/auth " +
-			"providers/mapping"),
+			"providers/mapping providers/recovery"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "providers/lint", Why: "lint runs definitions through their public API, as users do",
 		Ours: list("event internal/word providers providers/definition providers/decode providers/jq providers/auth " +
@@ -142,6 +152,9 @@ var Table = []Rule{
 		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
 		Libraries: withOtel("go.temporal.io/sdk/activity"),
 		Never:     neverStore},
+	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
+		Ours:  list("activities event event/operation providers providers/definition providers/recovery providers/recovery/client"),
+		Never: neverStore},
 	{Package: "operator/redrive", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
@@ -248,6 +261,11 @@ var Table = []Rule{
 			"persistence/operations persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/recoveries",
+		Why:       "missed events are kept here until they are started; whoever reads the list and starts them has no SQL",
+		Ours:      list("event event/operation event/oversight persistence/audit persistence/operations persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
 			"persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
@@ -284,8 +302,8 @@ var Table = []Rule{
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
 		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/entities " +
 			"persistence/errorlog persistence/imports persistence/inbox persistence/ledgers persistence/outbox " +
-			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/subscriptions " +
-			"persistence/upkeep persistence/writer"),
+			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
+			"persistence/subscriptions persistence/upkeep persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
 		Never:     neverInSQL},
 	{Package: "migrations", Why: "numbered SQL must run the same in ten years, so it doesn't depend on code that changes",
@@ -380,10 +398,11 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
+		Ours: list("activities activities/eventlist activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
 			"event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
-			"migrations operator operator/access operator/api persistence providers providers/lint workflows/runs workflows"),
+			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
+			"workflows/runs workflows"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,9 @@ import (
 // in the same way.
 type Operations[T operation.Any] struct {
 	Kind operation.Kind
-	Of   func(*Tools) *redrive.Operations[T]
+	// Command is the command; "" for the name of the kind.
+	Command string
+	Of      func(*Tools) *redrive.Operations[T]
 	// Heading and Cells are the list's columns that are specific to the kind.
 	Heading []string
 	Cells   func(T) []string
@@ -42,9 +45,11 @@ func (o Operations[T]) Commands() []*cobra.Command {
 	}
 }
 
+func (o Operations[T]) name() string { return cmp.Or(o.Command, string(o.Kind)) }
+
 func (o Operations[T]) listCommand() *cobra.Command {
 	return Listing[T, string]{
-		Short: "List " + o.Kind.Plural() + ", newest first", Example: "  holdfast " + string(o.Kind) + " list", Limit: 20,
+		Short: "List " + o.Kind.Plural() + ", newest first", Example: "  holdfast " + o.name() + " list", Limit: 20,
 		Read: func(c *cobra.Command, t *Tools, limit int, _ *string) ([]T, error) {
 			return o.Of(t).Latest(c.Context(), limit)
 		},
@@ -95,7 +100,7 @@ func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Too
 	return WithJSON(&cobra.Command{
 		Use:     verb + " ID",
 		Short:   short,
-		Example: "  holdfast " + string(o.Kind) + " " + verb + " 20261122-161500-k3xq",
+		Example: "  holdfast " + o.name() + " " + verb + " 20261122-161500-k3xq",
 		RunE:    WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
 	})
 }
@@ -103,7 +108,7 @@ func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Too
 // unknown adds to an error where to find the IDs, if there is no such operation.
 func (o Operations[T]) unknown(id string, err error) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return NotFound("no %s %q: see `holdfast %s list`", o.Kind, id, o.Kind)
+		return NotFound("no %s %q: see `holdfast %s list`", o.Kind, id, o.name())
 	}
 	return err
 }
@@ -156,7 +161,7 @@ func (o Operations[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, er
 	for last := ""; ; {
 		now, err := o.Of(t).Read(c.Context(), id)
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(out, "\nthe %s continues: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
+			fmt.Fprintf(out, "\nthe %s continues: holdfast %s watch|pause|cancel %s\n", o.Kind, o.name(), id)
 			return seen, nil
 		}
 		if err != nil {

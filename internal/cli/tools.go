@@ -66,6 +66,18 @@ func (t *Tools) Rebuilds() *redrive.Rebuilds {
 	return redrive.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
 }
 
+// Recoveries returns the service for recoveries.
+func (t *Tools) Recoveries() *redrive.Recoveries {
+	return redrive.NewRecoveries(t.Store.Recoveries, t.starter(), func(provider string) error {
+		catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+		if err != nil {
+			return err
+		}
+		_, _, err = providers.ListOf(catalogue.Lookup, provider)
+		return err
+	})
+}
+
 // Imports returns the service for imports.
 func (t *Tools) Imports() *redrive.Imports { return redrive.NewImports(t.Store.Imports, t.starter()) }
 

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/internal/config"
@@ -27,7 +28,8 @@ func (d *doctor) examineProviders() {
 		d.found("providers", resultFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
 		return
 	}
-	err = errors.Join(d.cfg.CheckSecrets(catalogue.SecretNames()...), d.cfg.CheckHandlers(catalogue.HandlerNames()...))
+	names := slices.Concat(catalogue.SecretNames(), catalogue.APISecretNames())
+	err = errors.Join(d.cfg.CheckSecrets(names...), d.cfg.CheckHandlers(catalogue.HandlerNames()...))
 	if err != nil {
 		d.found("secrets", resultFail, err.Error(), "correct the variables, or the files that they name")
 	}

@@ -90,6 +90,9 @@ func (p *process) reload() {
 	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()),
 		"added", loaded.Added, "changed", loaded.Changed, "removed", loaded.Removed)
 	p.warnOfSecrets()
+	if p.roles.has(RoleWorker) {
+		p.switchRecoveryOn(context.Background())
+	}
 }
 
 func hasTerminal() bool {

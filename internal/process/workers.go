@@ -52,6 +52,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	classify := activities.NewInterceptor(p.errors)
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	p.warnOfRetention(ctx)
+	p.switchRecoveryOn(ctx)
 	steps, operate := p.activities(), p.operations()
 	purger, err := installation.NewPurger(p.cfg, p.store)
 	if err != nil {
@@ -118,6 +119,7 @@ func (p *process) operations() *operations.Activities {
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
 		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
 		Resends: p.store.Resends, Imports: p.store.Imports,
+		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Bulk: p.store.Inbox.NewInboxWriter(),
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
 		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Redrive.Rate,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,

@@ -29,7 +29,8 @@ type API struct {
 	Redrives    Redriver
 	Rebuilds    Rebuilder
 	// Imports are started from the command line, which reads the file.
-	Imports httpapi.Operations[operation.Import]
+	Imports    httpapi.Operations[operation.Import]
+	Recoveries httpapi.Operations[operation.Recovery]
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -162,6 +163,7 @@ func (a *API) Routes() []httpapi.Route {
 	add(a.Redrives != nil, a.redriveRoutes)
 	add(a.Rebuilds != nil, a.rebuildRoutes)
 	add(a.Imports != nil, func() []httpapi.Route { return httpapi.OperationRoutes(operation.KindImport, a.Imports) })
+	add(a.Recoveries != nil, a.recoveryRoutes)
 	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
 	add(a.Outbound != nil, a.Outbound.Routes)
 	add(a.Payloads != nil, a.payloadRoutes)

@@ -28,8 +28,8 @@ func operationPath(kind, id string) string { return operationsPath + "/" + kind 
 type operationView struct {
 	operation.Base
 
-	// Kind is "redrives", "rebuilds", "resends" or "imports".
-	Kind, About string
+	// Kind is "redrives", "rebuilds", "resends", "imports" or "recoveries", and Noun its singular.
+	Kind, Noun, About string
 	// Percent is the progress, 0 to 100.
 	Percent  int
 	Filter   []frame.Fact
@@ -107,6 +107,9 @@ func (c *Console) operationKinds() (all []operationKind) {
 	if c.API.Imports != nil {
 		all = append(all, kindOf(operation.KindImport, c.API.Imports, ofImport))
 	}
+	if c.API.Recoveries != nil {
+		all = append(all, kindOf(operation.KindRecovery, c.API.Recoveries, ofRecovery))
+	}
 	return all
 }
 
@@ -135,7 +138,7 @@ func kindOf[T operation.Any](
 
 // viewOf converts the fields that all kinds of operations have.
 func viewOf(kind operation.Kind, o operation.Any) operationView {
-	return operationView{Base: o.Common(), Kind: kind.Plural(), Percent: percent(o.Share())}
+	return operationView{Base: o.Common(), Kind: kind.Plural(), Noun: string(kind), Percent: percent(o.Share())}
 }
 
 // percent rounds down, without the rounding error of 0.29*100.
@@ -204,6 +207,26 @@ func ofImport(i operation.Import) operationView {
 	return o
 }
 
+func ofRecovery(r operation.Recovery) operationView {
+	o := viewOf(operation.KindRecovery, r)
+	o.About = "events of " + r.Provider + " that never arrived"
+	if r.DryRun {
+		o.About += " (a dry run changes nothing)"
+	}
+	o.Filter = []frame.Fact{{"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)}}
+	for _, fact := range []frame.Fact{{"target", r.Target}, {"begins late because of", string(r.Cut)}, {"problem", r.Problem}} {
+		if fact.Value() != "" {
+			o.Filter = append(o.Filter, fact)
+		}
+	}
+	o.Counts = []frame.Fact{
+		count("Listed", r.Listed), count("Known", r.Known), count("Unwanted", r.Unwanted), count("Unsafe", r.Unsafe),
+		count("Missed", r.Missed), count("Provider may still deliver", r.Retrying), count("Recovered", r.Recovered),
+		count("Arrived meanwhile", r.Arrived), count("Failed", r.Failed),
+	}
+	return o
+}
+
 // maxOperations is how many operations of each kind a page shows.
 const maxOperations = 20
 
@@ -256,7 +279,7 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 }
 
 // nameOf returns an operation's title: "Redrive 20261122-…".
-func nameOf(o operationView) string { return titleOf(strings.TrimSuffix(o.Kind, "s")) + " " + o.ID }
+func nameOf(o operationView) string { return titleOf(o.Noun) + " " + o.ID }
 
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 

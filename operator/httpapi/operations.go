@@ -34,7 +34,7 @@ func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []
 	list := func(c *fiber.Ctx) error { return sendLatest(c, all) }
 	show := func(c *fiber.Ctx) error { return SendOperation(c, all.Read) }
 	return []Route{
-		Get("list"+title+"s", path, "The latest "+kind.Plural()+", newest first", list).
+		Get("list"+operation.Kind(kind.Plural()).Title(), path, "The latest "+kind.Plural()+", newest first", list).
 			With(LimitParameter).Returns(fiber.StatusOK, List[T]{}),
 		Get("show"+title, path+"/:id", "One "+noun+" and its progress", show).
 			With(id).Returns(fiber.StatusOK, one),

@@ -7,6 +7,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // RedriveStore stores redrives and plans them.
@@ -86,4 +87,23 @@ type Imports = Operations[operation.Import]
 // NewImports returns Imports on a store.
 func NewImports(s Store[operation.Import], runs Waker) *Imports {
 	return &Imports{s, operation.KindImport, runs}
+}
+
+// Recoveries manages recoveries.
+type Recoveries struct {
+	Operations[operation.Recovery]
+	check func(provider string) error
+}
+
+// NewRecoveries returns Recoveries on a store. check returns an error if a provider has no list of events.
+func NewRecoveries(s Store[operation.Recovery], runs Waker, check func(provider string) error) *Recoveries {
+	return &Recoveries{Operations[operation.Recovery]{s, operation.KindRecovery, runs}, check}
+}
+
+// Start stores a recovery with an ID and a rate, and starts its workflow.
+func (r *Recoveries) Start(ctx context.Context, wanted operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
+	if err := r.check(wanted.Provider); err != nil {
+		return operation.Recovery{}, err
+	}
+	return r.Operations.Start(ctx, wanted, by)
 }

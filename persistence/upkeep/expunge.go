@@ -53,6 +53,7 @@ SELECT w.id, max(known.id::text)
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
 	expungeContents    = `DELETE FROM event_contents WHERE event_id = $1::uuid`
 	expungeImported    = `DELETE FROM import_rows WHERE event_id = $1::uuid`
+	expungeMissed      = `DELETE FROM recovery_items WHERE event_id = $1::uuid`
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 )
 
@@ -244,6 +245,7 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
 	b.Queue(expungeContents, e.EventID)
 	b.Queue(expungeImported, e.EventID).Exec(postgres.CountInto(&e.ImportLines))
+	b.Queue(expungeMissed, e.EventID)
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))

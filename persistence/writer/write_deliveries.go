@@ -43,10 +43,10 @@ func (w *write) event(body []byte) subscriptions.Event {
 }
 
 // createsDeliveries reports whether this transaction makes the event processed for the first time. Retries, resets, redeliveries,
-// imports and new parses of processed events create no deliveries.
+// imports, new parses of processed events, and recoveries that say so create no deliveries.
 func (w *write) createsDeliveries() bool {
-	return w.owns() && w.finishes() && !w.isRebuild && w.imported == "" && w.found.status != event.StatusProcessed &&
-		w.Outcome == event.OutcomeProcessed
+	return w.owns() && w.finishes() && !w.isRebuild && w.imported == "" && !w.receipt.Undelivered &&
+		w.found.status != event.StatusProcessed && w.Outcome == event.OutcomeProcessed
 }
 
 // route sets the subscriptions of events that create deliveries, as of the transaction's reads or later.

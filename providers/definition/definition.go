@@ -54,6 +54,8 @@ type Definition struct {
 	Replies    Replies    `yaml:"replies"`
 	Questions  []Question `yaml:"questions"`
 	Redact     []JQ       `yaml:"redact"`
+	API        *API       `yaml:"api"`
+	Recover    *Recover   `yaml:"recover"`
 	// Samples have an event of each type, for `holdfast send` and for tests.
 	Samples map[string]Sample `yaml:"samples"`
 }
@@ -63,6 +65,8 @@ type Definition struct {
 type Sample struct {
 	Body    JQ                `yaml:"body"`
 	Headers map[string]string `yaml:"headers"`
+	// Item generates the same event as it is in the provider's list of events. Its input is that of Body.
+	Item JQ `yaml:"item"`
 }
 
 // JQ is the source of an expression.

@@ -94,6 +94,11 @@ func (p *Problems) fill(field string, tree any, to reflect.Value) {
 			v.Expr = JQ(s)
 			return
 		}
+	case *Next:
+		if s, ok := tree.(string); ok {
+			v.Cursor = JQ(s)
+			return
+		}
 	case *IDs:
 		if s, ok := tree.(string); ok {
 			*v = IDs{JQ(s)}

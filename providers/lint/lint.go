@@ -49,6 +49,7 @@ const (
 	RuleShortWindow Rule = "short-window"
 	RuleReplay      Rule = "replay"
 	RuleCounter     Rule = "retry-counter"
+	RuleRecover     Rule = "recover"
 )
 
 // String returns "file:line:column: field: message [rule]", after "advice: " for advice.
@@ -114,5 +115,6 @@ func findingsOf(p *providers.Provider) []Finding {
 	l.checkSamples()
 	l.checkEvidence()
 	l.checkKeys()
+	l.checkRecover()
 	return l.found
 }

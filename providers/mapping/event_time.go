@@ -59,7 +59,7 @@ func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt t
 		}
 		s, _ := jq.Text(v)
 		for _, unit := range rule.units {
-			at, ok := parseTime(s, unit)
+			at, ok := ParseTime(s, unit)
 			if ok && at.Year() >= earliestYear && at.Before(receivedAt.Add(maxFutureSkew)) {
 				return at.UTC().Truncate(timePrecision), true, nil
 			}
@@ -82,7 +82,8 @@ func occurredElse(r event.Receipt) (at time.Time, isMissing bool) {
 	return at.UTC().Truncate(timePrecision), isMissing
 }
 
-func parseTime(s, unit string) (time.Time, bool) {
+// ParseTime parses a time that is written in one of the units of a definition.
+func ParseTime(s, unit string) (time.Time, bool) {
 	switch unit {
 	case "unix_s":
 		return parseUnix(s, time.Second)

@@ -69,7 +69,11 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 		Replays:  &redrive.Replays{DeadLetters: store.ReplayView(), Runs: s.Starter},
 		Redrives: redrive.NewRedrives(store.Redrives, s.Starter),
 		Rebuilds: redrive.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
-		Imports:  redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
+		Recoveries: redrive.NewRecoveries(store.Recoveries, s.Starter, func(provider string) error {
+			_, _, err := providers.ListOf(s.Catalogue.Lookup, provider)
+			return err
+		}),
+		Imports: redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec

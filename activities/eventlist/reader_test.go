@@ -1,0 +1,197 @@
+package eventlist_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/activities/eventlist"
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/providers"
+	"holdfast/providers/recovery/client"
+	"holdfast/providers/recovery/fakeapi"
+)
+
+// bulk is Stripe with a type in the bulk lane, one that is refused, and one whose keys expire early.
+const bulk = `
+name: bulk
+extends: stripe
+api:
+  host: api.bulk.example.com
+  headers: {authorization: "Bearer {BULK_API_KEY}"}
+  rate: {requests: 5, per: 1s}
+recover: {types: ["customer.*", brief.*]}
+overrides:
+  - {types: ["customer.*"], lane: bulk, priority: normal}
+  - {types: ["brief.*"], dedupe: 1h}
+`
+
+// rates grants every second claim.
+type rates struct {
+	claims []event.RateClaim
+}
+
+func (r *rates) TakeRates(_ context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
+	r.claims = append(r.claims, claims...)
+	if len(r.claims)%2 == 1 {
+		return []event.RateGrant{{Wait: time.Millisecond}}, nil
+	}
+	return []event.RateGrant{{Granted: 1}}, nil
+}
+
+// newReader reads the list of a fake Stripe, whatever the host is. Its credential is configured if key is.
+func newReader(t *testing.T, fake http.Handler, key string) (*eventlist.Reader, *rates) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bulk.yaml"), []byte(bulk), 0o600))
+	catalogue, err := providers.Load(dir)
+	require.NoError(t, err)
+	server := httptest.NewTLSServer(fake)
+	t.Cleanup(server.Close)
+	transport := server.Client().Transport.(*http.Transport).Clone()
+	transport.TLSClientConfig.ServerName = "example.com" // that of the server's certificate
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	secrets := func(string) []string {
+		if key == "" {
+			return nil
+		}
+		return []string{key}
+	}
+	limits := &rates{}
+	return &eventlist.Reader{Lookup: catalogue.Lookup, Client: client.New(transport, secrets), Rates: limits}, limits
+}
+
+// begin returns a recovery of the last day.
+func begin(t *testing.T, r *eventlist.Reader, provider string) operation.Recovery {
+	t.Helper()
+	since, until := time.Now().Add(-24*time.Hour), time.Now()
+	walk, err := r.Begin(provider, "", since, until)
+	require.NoError(t, err)
+	return operation.Recovery{
+		Base: operation.Base{ID: "r1"}, Provider: provider, Since: since, Until: until, Walk: walk, Undelivered: true,
+	}
+}
+
+// A missed event has the receipt that it would have had, without a fingerprint, and its time is that of the list.
+func TestAnItemBecomesTheEventOfItsWebhook(t *testing.T) {
+	t.Parallel()
+	fake := fakeapi.New(fakeapi.Styles()["stripe"])
+	at := time.Now().Add(-2 * time.Hour).Truncate(time.Second)
+	fake.Add(fakeapi.Event{ID: "evt_1", Type: "customer.updated", Time: at})
+	r, limits := newReader(t, fake, fakeapi.Credential)
+	page, err := r.Page(t.Context(), begin(t, r, "stripe"))
+	require.NoError(t, err)
+	require.Nil(t, page.Next)
+	require.EqualValues(t, 1, page.Listed)
+	require.Equal(t, []event.RateClaim{{Name: "api:stripe", Requests: 5, Per: time.Second, Want: 1}}, limits.claims[:1])
+	require.Len(t, limits.claims, 2, "the first one had to wait")
+
+	item := page.Items[0]
+	require.Equal(t, "stripe:evt_1", item.Receipt.WorkflowID())
+	require.Equal(t, operation.ImportedID("stripe", "evt_1", at.UTC()), item.Receipt.ID)
+	require.Equal(t, at.UTC(), item.Receipt.ReceivedAt)
+	require.Equal(t, event.ViaRecover, item.Receipt.Via)
+	require.True(t, item.Receipt.Undelivered)
+	require.True(t, item.Receipt.Certain)
+	require.Empty(t, item.Receipt.Fingerprint)
+	require.True(t, item.Retrying, "Stripe tries for three days")
+	require.False(t, item.AnyType)
+	var body struct{ ID string }
+	require.NoError(t, json.Unmarshal(item.Body, &body))
+	require.Equal(t, "evt_1", body.ID)
+}
+
+// Types that the definition doesn't name are unwanted. An event whose key may have expired is unsafe, unless an operator accepts
+// duplicates.
+func TestOnlyEventsThatCanBeRecognizedAreItems(t *testing.T) {
+	t.Parallel()
+	fake := fakeapi.New(fakeapi.Styles()["stripe"])
+	old, recent := time.Now().Add(-2*time.Hour), time.Now().Add(-30*time.Minute)
+	fake.Add(fakeapi.Event{ID: "a", Type: "customer.updated", Time: old}, fakeapi.Event{ID: "b", Type: "other", Time: old},
+		fakeapi.Event{ID: "c", Type: "brief.old", Time: old}, fakeapi.Event{ID: "d", Type: "brief.new", Time: recent})
+	r, _ := newReader(t, fake, fakeapi.Credential)
+	of := begin(t, r, "bulk")
+	page, err := r.Page(t.Context(), of)
+	require.NoError(t, err)
+	require.Equal(t, []int64{4, 1, 1}, []int64{page.Listed, page.Unwanted, page.Unsafe})
+	require.Equal(t, []string{"d", "a"}, []string{page.Items[0].Receipt.Key, page.Items[1].Receipt.Key})
+	require.True(t, page.Items[0].AnyType)
+	require.Equal(t, []event.Lane{"", event.LaneBulk}, []event.Lane{page.Items[0].Lane, page.Items[1].Lane})
+
+	of.AcceptDuplicates = true
+	page, err = r.Page(t.Context(), of)
+	require.NoError(t, err)
+	require.Zero(t, page.Unsafe)
+	require.Len(t, page.Items, 3)
+}
+
+// Without a credential nothing is read, and the error names the variable.
+func TestAListNeedsACredential(t *testing.T) {
+	t.Parallel()
+	fake := fakeapi.New(fakeapi.Styles()["stripe"])
+	r, _ := newReader(t, fake, "")
+	_, err := r.Describe("stripe")
+	require.ErrorContains(t, err, "STRIPE_API_KEY")
+	require.Equal(t, event.ClassRejected, event.ClassOf(err))
+	_, err = r.Describe("adyen")
+	require.Equal(t, "no_list", event.CodeOf(err))
+	_, err = r.Describe("nobody")
+	require.Equal(t, "unknown_provider", event.CodeOf(err))
+	require.Zero(t, fake.Requests())
+
+	r, _ = newReader(t, fake, fakeapi.Credential)
+	list, err := r.Describe("stripe")
+	require.NoError(t, err)
+	require.Equal(t, operation.EventList{
+		Reach: 30 * 24 * time.Hour, Overlap: time.Hour, Settle: 5 * time.Minute, Dedupe: event.Duration(31 * 24 * time.Hour),
+	}, list)
+}
+
+// A problem of the provider is temporary. An incomplete answer is read again immediately, up to three times.
+func TestProblemsOfAListAreTemporaryOrNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault    func(n int) fakeapi.Fault
+		want     *operation.ListError
+		requests int
+	}{
+		"limited": {
+			func(int) fakeapi.Fault { return fakeapi.Fault{Status: http.StatusTooManyRequests, RetryAfter: "90"} },
+			&operation.ListError{IsTemporary: true, RetryAfter: 90 * time.Second}, 1,
+		},
+		"failing":      {func(int) fakeapi.Fault { return fakeapi.Fault{Status: 503} }, &operation.ListError{IsTemporary: true}, 1},
+		"unauthorized": {func(int) fakeapi.Fault { return fakeapi.Fault{Status: 401} }, &operation.ListError{}, 1},
+		"cut off once": {func(n int) fakeapi.Fault { return fakeapi.Fault{IsTruncated: n == 1} }, nil, 2},
+		"never whole":  {func(int) fakeapi.Fault { return fakeapi.Fault{IsTruncated: true} }, &operation.ListError{}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := fakeapi.New(fakeapi.Styles()["stripe"])
+			fake.Fault = c.fault
+			r, _ := newReader(t, fake, fakeapi.Credential)
+			_, err := r.Page(t.Context(), begin(t, r, "stripe"))
+			require.Equal(t, c.requests, fake.Requests())
+			if c.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			var failed *operation.ListError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, c.want.IsTemporary, failed.IsTemporary)
+			require.Equal(t, c.want.RetryAfter, failed.RetryAfter)
+			require.NotContains(t, failed.Text, fakeapi.Credential)
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+)
+
+// EventLists reads providers' lists of events.
+type EventLists interface {
+	// Describe returns what the definition says about a list; an error if there is none, or no credential for it.
+	Describe(provider string) (operation.EventList, error)
+	// Begin returns the position before the first page of a window.
+	Begin(provider, target string, since, until time.Time) (json.RawMessage, error)
+	// Page reads the page at a recovery's position, at the rate of the provider's API. An *operation.ListError means that the page
+	// can't be read.
+	Page(ctx context.Context, of operation.Recovery) (operation.RecoveryPage, error)
+}
+
+// RecoveryStore stores recoveries and the missed events that they have found.
+type RecoveryStore interface {
+	OperationStore[operation.Recovery]
+	RecoveryWalk
+	RecoveryStarts
+}
+
+// RecoveryWalk stores what a recovery has read.
+type RecoveryWalk interface {
+	// Mark switches recovery of a list on, and returns what is known about the list.
+	Mark(ctx context.Context, provider, target string, dedupe event.Duration) (operation.RecoveryMark, error)
+	// Begin sets the window, and the position before the first page; nil if there is nothing to read.
+	Begin(ctx context.Context, id string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage) (
+		operation.Recovery, error)
+	// AddPage stages the missed events of a page, and moves the position behind it.
+	AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error)
+	// Fail stores why a recovery can't go on, and pauses it if an operator must do something.
+	Fail(ctx context.Context, id, problem string, pause bool) (operation.Recovery, error)
+}
+
+// RecoveryStarts stores what has become of missed events.
+type RecoveryStarts interface {
+	// Next returns missed events to start, oldest first.
+	Next(ctx context.Context, id string, n int) ([]operation.RecoveryItem, error)
+	// Settle counts what has become of missed events, and removes them.
+	Settle(ctx context.Context, id string, items []operation.RecoveryItem, became operation.RecoveryStart) (operation.Recovery, error)
+	// Finish completes a recovery that has read its list and started everything.
+	Finish(ctx context.Context, id string) (operation.Recovery, error)
+	// Drop removes the missed events of a recovery that has ended.
+	Drop(ctx context.Context, id string) error
+}
+
+// BulkLane commits events to the bulk lane.
+type BulkLane interface {
+	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (stored bool, err error)
+}
+
+const (
+	// recoveryChunk is how many missed events are started between two commits. They are held in memory with their bodies.
+	recoveryChunk = 10
+	// unavailableFor is the pause after a problem of the provider that asks for none.
+	unavailableFor = 30 * time.Second
+)
+
+// RecoveryPage reads a list, or starts missed events, for some seconds, unless the recovery is paused or has ended. It can be killed
+// at any moment and run again: a page that is read again adds nothing, and an event that is started again finds its own run.
+func (a *Activities) RecoveryPage(ctx context.Context, id string) (operation.Recovery, error) {
+	r, err := a.Recoveries.Read(ctx, id)
+	for slice := newTimeSlice(ctx); err == nil && r.State == operation.Running && r.RetryAfter == 0 && !slice.over(); {
+		switch {
+		case r.Since.IsZero():
+			r, err = a.beginRecovery(ctx, r)
+		case !r.HasReadList():
+			r, err = a.readList(ctx, r)
+		case r.DryRun:
+			r, err = a.Recoveries.Finish(ctx, id)
+		default:
+			r, err = a.startMissed(ctx, r)
+		}
+		if err == nil && r.State == operation.Completed {
+			logRecovery(ctx, r)
+		}
+	}
+	if err == nil && r.State == operation.Canceled {
+		err = a.Recoveries.Drop(ctx, id)
+	}
+	return r, err
+}
+
+// beginRecovery sets the window of a recovery, once.
+func (a *Activities) beginRecovery(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
+	list, err := a.Lists.Describe(r.Provider)
+	if err != nil {
+		return a.Recoveries.Fail(ctx, r.ID, err.Error(), true)
+	}
+	mark, err := a.Recoveries.Mark(ctx, r.Provider, r.Target, list.Dedupe)
+	if err != nil {
+		return r, err
+	}
+	since, until, cut := r.Window(list, mark, time.Now())
+	if !since.Before(until) {
+		return a.Recoveries.Begin(ctx, r.ID, since, until, cut, nil)
+	}
+	walk, err := a.Lists.Begin(r.Provider, r.Target, since, until)
+	if err != nil {
+		return a.Recoveries.Fail(ctx, r.ID, err.Error(), true)
+	}
+	return a.Recoveries.Begin(ctx, r.ID, since, until, cut, walk)
+}
+
+// readList reads the next page. A problem of the provider makes the workflow wait; any other one pauses the recovery.
+func (a *Activities) readList(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
+	page, err := a.Lists.Page(ctx, r)
+	var failed *operation.ListError
+	if !errors.As(err, &failed) {
+		if err != nil {
+			return r, err
+		}
+		return a.Recoveries.AddPage(ctx, r, page)
+	}
+	slog.WarnContext(ctx, "recovery.blocked", "recovery_id", r.ID, "provider", r.Provider, "error", failed.Text,
+		"paused", !failed.IsTemporary)
+	r, err = a.Recoveries.Fail(ctx, r.ID, failed.Text, !failed.IsTemporary)
+	if failed.IsTemporary {
+		r.RetryAfter = event.Duration(max(failed.RetryAfter, unavailableFor))
+	}
+	return r, err
+}
+
+// startMissed starts the next missed events, oldest first, and completes the recovery after the last. An outage ends the attempt:
+// what was started is counted, and the rest stays for the next attempt.
+func (a *Activities) startMissed(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
+	items, err := a.Recoveries.Next(ctx, r.ID, min(max(int(r.Rate), 1), recoveryChunk))
+	if err != nil {
+		return r, err
+	}
+	if len(items) == 0 {
+		return a.Recoveries.Finish(ctx, r.ID)
+	}
+	pace := newPace(r.Rate)
+	var became operation.RecoveryStart
+	done := 0
+	for _, item := range items {
+		isNew, startErr := a.startItem(ctx, item)
+		switch {
+		case event.ClassOf(startErr) == event.ClassRejected && startErr != nil:
+			became.Failed, became.Problem = became.Failed+1, item.Receipt.WorkflowID()+": "+startErr.Error()
+		case startErr != nil:
+			err = startErr
+		case isNew:
+			became.Recovered++
+		default:
+			became.Arrived++
+		}
+		if err != nil {
+			break
+		}
+		done++
+		if err = pace.wait(ctx); err != nil {
+			break
+		}
+	}
+	settled, settleErr := a.Recoveries.Settle(context.WithoutCancel(ctx), r.ID, items[:done], became)
+	return settled, errors.Join(err, settleErr)
+}
+
+// startItem starts a missed event, or commits it to the bulk lane. isNew is false if another event has its key.
+func (a *Activities) startItem(ctx context.Context, item operation.RecoveryItem) (isNew bool, err error) {
+	if item.Lane == event.LaneBulk {
+		return a.Bulk.Spool(ctx, item.Lane, item.Receipt, item.Body, true)
+	}
+	return a.Starter.Recover(ctx, item.Receipt, item.Body)
+}
+
+// CancelRecovery ends a recovery.
+func (a *Activities) CancelRecovery(ctx context.Context, id string) error {
+	return a.Recoveries.Cancel(ctx, id)
+}
+
+func logRecovery(ctx context.Context, r operation.Recovery) {
+	slog.InfoContext(ctx, "recovery.ended", "recovery_id", r.ID, "outcome", string(r.State), "provider", r.Provider, "target", r.Target,
+		"dry_run", r.DryRun, "since", r.Since, "until", r.Until, "listed", r.Listed, "known", r.Known, "missed", r.Missed,
+		"recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed, "duration_ms", time.Since(r.StartedAt).Milliseconds())
+}

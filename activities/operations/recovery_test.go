@@ -1,0 +1,208 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+)
+
+// recoveryIn stands in for the store of one recovery, its list, and Temporal.
+type recoveryIn struct {
+	RecoveryStore
+	RunStarter
+
+	row      operation.Recovery
+	pages    []operation.RecoveryPage
+	fails    *operation.ListError
+	staged   []operation.RecoveryItem
+	starts   []string
+	startErr map[string]error
+	known    string // the key of an event that has arrived meanwhile
+}
+
+func (s *recoveryIn) Read(context.Context, string) (operation.Recovery, error) { return s.row, nil }
+
+func (s *recoveryIn) Mark(context.Context, string, string, event.Duration) (operation.RecoveryMark, error) {
+	return operation.RecoveryMark{SwitchedOn: time.Now().Add(-time.Hour)}, nil
+}
+
+func (s *recoveryIn) Begin(
+	_ context.Context, _ string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage,
+) (operation.Recovery, error) {
+	s.row.Since, s.row.Until, s.row.Cut, s.row.Walk = since, until, cut, walk
+	return s.row, nil
+}
+
+func (s *recoveryIn) AddPage(_ context.Context, _ operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error) {
+	s.staged = append(s.staged, p.Items...)
+	s.row.Walk, s.row.Missed = p.Next, s.row.Missed+int64(len(p.Items))
+	return s.row, nil
+}
+
+func (s *recoveryIn) Fail(_ context.Context, _, problem string, pause bool) (operation.Recovery, error) {
+	if s.row.Problem = problem; pause {
+		s.row.State = operation.Paused
+	}
+	return s.row, nil
+}
+
+func (s *recoveryIn) Next(_ context.Context, _ string, n int) ([]operation.RecoveryItem, error) {
+	slices.SortFunc(s.staged, func(a, b operation.RecoveryItem) int { return a.At.Compare(b.At) })
+	return s.staged[:min(n, len(s.staged))], nil
+}
+
+func (s *recoveryIn) Settle(
+	_ context.Context, _ string, items []operation.RecoveryItem, became operation.RecoveryStart,
+) (operation.Recovery, error) {
+	s.staged = s.staged[len(items):]
+	s.row.Recovered, s.row.Arrived, s.row.Failed = s.row.Recovered+became.Recovered, s.row.Arrived+became.Arrived, s.row.Failed+became.Failed
+	if became.Problem != "" {
+		s.row.Problem = became.Problem
+	}
+	return s.row, nil
+}
+
+func (s *recoveryIn) Finish(context.Context, string) (operation.Recovery, error) {
+	s.row.State = operation.Completed
+	return s.row, nil
+}
+
+func (s *recoveryIn) Recover(_ context.Context, r event.Receipt, _ []byte) (bool, error) {
+	if err := s.startErr[r.Key]; err != nil {
+		return false, err
+	}
+	s.starts = append(s.starts, r.Key)
+	return r.Key != s.known, nil
+}
+
+func (s *recoveryIn) Spool(_ context.Context, lane event.Lane, r event.Receipt, _ []byte, _ bool) (bool, error) {
+	s.starts = append(s.starts, string(lane)+" "+r.Key)
+	return true, nil
+}
+
+func (s *recoveryIn) Describe(provider string) (operation.EventList, error) {
+	if provider == "without" {
+		return operation.EventList{}, event.Rejectf("no_list", "without has no list")
+	}
+	return operation.EventList{Reach: 24 * time.Hour, Overlap: time.Hour}, nil
+}
+
+// lists has Begin of EventLists, a name that the store has as well.
+type lists struct{ *recoveryIn }
+
+func (lists) Begin(string, string, time.Time, time.Time) (json.RawMessage, error) {
+	return json.RawMessage(`1`), nil
+}
+
+func (l lists) Page(context.Context, operation.Recovery) (operation.RecoveryPage, error) {
+	if l.fails != nil {
+		return operation.RecoveryPage{}, l.fails
+	}
+	page := l.pages[0]
+	l.pages = l.pages[1:]
+	return page, nil
+}
+
+func (s *recoveryIn) run(t *testing.T) (r operation.Recovery, err error) {
+	t.Helper()
+	s.row.State, s.row.Rate, s.row.ID = operation.Running, 1000, "one"
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	all := &Activities{Recoveries: s, Lists: lists{s}, Starter: s, Bulk: s}
+	env.RegisterActivity(all.RecoveryPage)
+	encoded, err := env.ExecuteActivity(all.RecoveryPage, "one")
+	if err != nil {
+		return r, err
+	}
+	return r, encoded.Get(&r)
+}
+
+func listed(key string, minutes int) operation.RecoveryItem {
+	return operation.RecoveryItem{
+		Receipt: event.Receipt{Provider: "acme", Key: key}, At: time.Date(2026, 5, 4, 12, minutes, 0, 0, time.UTC),
+	}
+}
+
+// twoPages are those of a list that is newest first.
+func twoPages() []operation.RecoveryPage {
+	bulk := listed("b", 2)
+	bulk.Lane = event.LaneBulk
+	return []operation.RecoveryPage{
+		{Items: []operation.RecoveryItem{listed("d", 4), listed("c", 3)}, Next: json.RawMessage(`2`)},
+		{Items: []operation.RecoveryItem{bulk, listed("a", 1)}},
+	}
+}
+
+// The list is read to its end before anything is started, oldest first. An event that has arrived meanwhile isn't counted as
+// recovered, and one that can't be started is reported and doesn't block the others.
+func TestARecoveryStartsTheOldestFirst(t *testing.T) {
+	t.Parallel()
+	s := &recoveryIn{
+		pages: twoPages(), known: "a", startErr: map[string]error{"c": event.Rejectf("not_started", "too large")},
+	}
+	r, err := s.run(t)
+	require.NoError(t, err)
+	require.Equal(t, operation.Completed, r.State)
+	require.Equal(t, []string{"a", "bulk b", "d"}, s.starts)
+	require.Equal(t, []int64{4, 2, 1, 1}, []int64{r.Missed, r.Recovered, r.Arrived, r.Failed})
+	require.Equal(t, "acme:c: not_started: too large", r.Problem)
+}
+
+// A dry run starts nothing.
+func TestADryRunOfARecoveryStartsNothing(t *testing.T) {
+	t.Parallel()
+	s := &recoveryIn{pages: twoPages()}
+	s.row.DryRun = true
+	r, err := s.run(t)
+	require.NoError(t, err)
+	require.Equal(t, operation.Completed, r.State)
+	require.EqualValues(t, 4, r.Missed)
+	require.Empty(t, s.starts)
+}
+
+// While Temporal is down, what was started is counted, and the rest stays for the next attempt.
+func TestAnOutageKeepsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := &recoveryIn{pages: twoPages(), startErr: map[string]error{"c": errors.New("no Temporal")}}
+	_, err := s.run(t)
+	require.ErrorContains(t, err, "no Temporal")
+	require.EqualValues(t, 2, s.row.Recovered)
+	require.Len(t, s.staged, 2)
+	s.startErr = nil
+	r, err := s.run(t)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, r.Recovered)
+	require.Equal(t, []string{"a", "bulk b", "c", "d"}, s.starts)
+}
+
+// A problem of the provider makes the recovery wait, at least half a minute; any other one pauses it.
+func TestAProblemOfTheListPausesOrDelays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails    *operation.ListError
+		provider string
+		state    operation.State
+		wait     time.Duration
+	}{
+		"unavailable":   {&operation.ListError{Text: "503", IsTemporary: true}, "acme", operation.Running, 30 * time.Second},
+		"limited":       {&operation.ListError{Text: "429", IsTemporary: true, RetryAfter: time.Hour}, "acme", operation.Running, time.Hour},
+		"no credential": {&operation.ListError{Text: "set ACME_API_KEY"}, "acme", operation.Paused, 0},
+		"no list":       {nil, "without", operation.Paused, 0},
+	} {
+		s := &recoveryIn{fails: c.fails}
+		s.row.Provider = c.provider
+		r, err := s.run(t)
+		require.NoError(t, err, name)
+		require.Equal(t, c.state, r.State, name)
+		require.Equal(t, event.Duration(c.wait), r.RetryAfter, name)
+		require.NotEmpty(t, r.Problem, name)
+	}
+}

@@ -1,0 +1,186 @@
+package operation
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast/event"
+)
+
+// Recovery reads a provider's list of events, and processes those that never arrived, oldest first.
+type Recovery struct {
+	Base
+
+	Provider string `json:"provider"`
+	// Target is what the list is of, if the provider has several: a connected account, a board.
+	Target string `json:"target,omitempty"`
+	// DryRun: it counts without processing anything.
+	DryRun bool `json:"dry_run"`
+	// Undelivered: recovered events change entities and the change feed, but aren't sent to subscriptions.
+	Undelivered bool `json:"undelivered"`
+	// AcceptDuplicates: it goes back before recovery was switched on, where it can't recognize every event.
+	AcceptDuplicates bool `json:"accept_duplicates"`
+
+	// AskedSince is the start that was asked for; absent for the watermark.
+	AskedSince time.Time `json:"asked_since,omitzero"`
+	// Since and Until bound the times of the events, as the list has them; absent until the first page is read.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Cut is why it begins later than asked; absent if it doesn't.
+	Cut RecoveryCut `json:"cut,omitempty" jsonschema:"enum=reach,enum=switched_on"`
+
+	// Listed counts the events of the list in that time.
+	Listed int64 `json:"listed"`
+	// Known counts those that are here: processed, waiting, dead, discarded, replaced or expunged.
+	Known int64 `json:"known"`
+	// Unwanted counts those whose type has never arrived by webhook, or that the definition refuses.
+	Unwanted int64 `json:"unwanted"`
+	// Unsafe counts those that can't be recognized: they have no ID of their own, or their key may have expired.
+	Unsafe int64 `json:"unsafe"`
+	// Missed counts those that never arrived.
+	Missed int64 `json:"missed"`
+	// Retrying counts the missed events that the provider may still deliver. They are recovered like the others; a late delivery
+	// is a duplicate.
+	Retrying int64 `json:"retrying"`
+	// Recovered counts the missed events whose processing has started.
+	Recovered int64 `json:"recovered"`
+	// Arrived counts the missed events that have arrived in the meantime.
+	Arrived int64 `json:"arrived"`
+	// Failed counts the missed events that couldn't be started.
+	Failed int64 `json:"failed"`
+	// Examples names the first missed events that were found, up to 20.
+	Examples []MissedEvent `json:"examples,omitempty" jsonschema:"maxItems=20"`
+	// Problem is why it is paused or waits, or the latest reason for a failed event.
+	Problem string `json:"problem,omitempty"`
+	// RetryAfter is when it tries again after a problem of the provider.
+	RetryAfter event.Duration `json:"retry_after,omitempty"`
+
+	// Walk is the position in the list: opaque, nil before the first page and after the last.
+	Walk json.RawMessage `json:"-"`
+}
+
+// RecoveryCut is why a recovery begins later than asked.
+type RecoveryCut string
+
+// The reasons.
+const (
+	// CutReach: the provider's list doesn't go back further. What happened before can't be known.
+	CutReach RecoveryCut = "reach"
+	// CutSwitchedOn: recovery was switched on then, or the dedupe window extended.
+	CutSwitchedOn RecoveryCut = "switched_on"
+)
+
+// MissedEvent names an event that never arrived.
+type MissedEvent struct {
+	WorkflowID string    `json:"workflow_id"`
+	Type       string    `json:"type"`
+	At         time.Time `json:"at"`
+}
+
+// MaxExamples bounds Recovery.Examples.
+const MaxExamples = 20
+
+// HasReadList reports whether the list has been read to its end.
+func (r Recovery) HasReadList() bool { return !r.Since.IsZero() && r.Walk == nil }
+
+// Started counts the missed events that need nothing more.
+func (r Recovery) Started() int64 { return r.Recovered + r.Arrived + r.Failed }
+
+// Share returns the progress, from 0 to 1. While it reads the list, it isn't known how much is left.
+func (r Recovery) Share() float64 {
+	switch {
+	case r.State == Completed:
+		return 1
+	case !r.HasReadList() || r.Missed == 0:
+		return 0
+	}
+	return min(float64(r.Started())/float64(r.Missed), 1)
+}
+
+// EventList describes a provider's list of events.
+type EventList struct {
+	// Reach is how far back it goes, Overlap how much later than its time an event may appear in it, and Settle the age from which
+	// events are read.
+	Reach, Overlap, Settle time.Duration
+	// Dedupe is how long a redelivery is a duplicate; 0 means forever.
+	Dedupe event.Duration
+}
+
+// RecoveryMark is what is known about a list.
+type RecoveryMark struct {
+	// SwitchedOn is since when recovery is on, with at least the present dedupe window.
+	SwitchedOn time.Time
+	// Watermark is the time until which everything in the list is here; zero before the first recovery.
+	Watermark time.Time
+}
+
+// reachMargin is the time that a request may take: some providers refuse a filter that is older than their reach.
+const reachMargin = time.Minute
+
+// Window returns the time range of a recovery that begins now, and why it is shorter than asked. It is empty, with since not
+// before until, if there is nothing to read yet.
+func (r Recovery) Window(l EventList, m RecoveryMark, now time.Time) (since, until time.Time, cut RecoveryCut) {
+	until = now.Add(-l.Settle)
+	wanted := r.AskedSince
+	since = wanted
+	if wanted.IsZero() {
+		wanted = m.Watermark
+		if wanted.IsZero() {
+			wanted = m.SwitchedOn
+		}
+		since = wanted.Add(-l.Overlap)
+	}
+	later := func(floor time.Time, why RecoveryCut) {
+		if since.Before(floor) {
+			since = floor
+			if wanted.Before(floor) {
+				cut = why
+			}
+		}
+	}
+	if !r.AcceptDuplicates {
+		later(m.SwitchedOn, CutSwitchedOn)
+	}
+	later(now.Add(reachMargin-l.Reach), CutReach)
+	return since, until, cut
+}
+
+// RecoveryItem is an event of a list.
+type RecoveryItem struct {
+	Receipt event.Receipt
+	Lane    event.Lane // LaneBulk for the bulk lane
+	Body    []byte
+	// At is the time in the list.
+	At time.Time
+	// Retrying: the provider may still deliver it.
+	Retrying bool
+	// AnyType: it is recovered even if none of its type has ever arrived.
+	AnyType bool
+}
+
+// RecoveryPage is a page of a list.
+type RecoveryPage struct {
+	// Next is the position after the page; nil after the last.
+	Next json.RawMessage
+	// Listed, Unwanted and Unsafe count events of the page; Items are those that are neither unwanted nor unsafe.
+	Listed, Unwanted, Unsafe int64
+	Items                    []RecoveryItem
+}
+
+// RecoveryStart counts what has become of some missed events.
+type RecoveryStart struct {
+	Recovered, Arrived, Failed int64
+	// Problem is the reason for the latest failure.
+	Problem string
+}
+
+// ListError is why a page of a list couldn't be read. Its text has neither a credential nor anything of the answer.
+type ListError struct {
+	Text string
+	// IsTemporary: the page may be readable later. Otherwise an operator must do something about it.
+	IsTemporary bool
+	// RetryAfter is how long the provider asks to wait; 0 if it doesn't.
+	RetryAfter time.Duration
+}
+
+func (e *ListError) Error() string { return e.Text }

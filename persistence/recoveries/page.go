@@ -1,0 +1,162 @@
+package recoveries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event/operation"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// findKnown finds the events that are here in any form, and the types that have ever arrived. A discarded, replaced or expunged
+	// event has its key.
+	findKnown = `
+SELECT w.n,
+       EXISTS (SELECT FROM idempotency_keys AS k WHERE k.provider = $1 AND k.key = w.key OFFSET 0)
+       OR EXISTS (SELECT FROM events AS e WHERE e.workflow_id = w.id OFFSET 0)
+       OR EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = w.id OFFSET 0)
+       OR EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = w.id OFFSET 0),
+       EXISTS (SELECT FROM events AS e WHERE e.provider = $1 AND e.type = w.type OFFSET 0)
+  FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (id, key, type, n)`
+
+	// stageItems stages each missed event once, however often the list has it, and counts the new ones.
+	stageItems = `
+WITH staged AS (
+INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
+SELECT $1, workflow_id, at, event_id::uuid, lane, receipt, body
+  FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[], $7::bytea[])
+       AS i (workflow_id, at, event_id, lane, receipt, body)
+ON CONFLICT DO NOTHING
+RETURNING workflow_id)
+SELECT workflow_id FROM staged`
+
+	advanceRecovery = `
+UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwanted = unwanted + $5, unsafe = unsafe + $6,
+       missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = ''
+ WHERE id = $1`
+)
+
+// AddPage stages the missed events of a page, counts the others, and moves the position behind the page, in one transaction: if it
+// is killed before its commit it has done nothing. It does nothing if the recovery doesn't run, or isn't at the position before.
+func (s *Store) AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error) {
+	if err := s.addPage(ctx, before, p); err != nil {
+		return operation.Recovery{}, postgres.Failure("add page of recovery "+before.ID, err)
+	}
+	return s.Read(ctx, before.ID)
+}
+
+func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) error {
+	var now operation.Recovery
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	s.QueueLock(b, before.ID, func(row pgx.Row) (err error) {
+		now, err = scanRecovery(row)
+		return err
+	})
+	isKnown, hasType := make([]bool, len(p.Items)), make([]bool, len(p.Items))
+	queueKnown(b, before.Provider, p.Items, isKnown, hasType)
+	tx, err := s.DB.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if now.State != operation.Running || string(now.Walk) != string(before.Walk) {
+		return nil
+	}
+	adds := operation.Recovery{Listed: p.Listed, Unwanted: p.Unwanted, Unsafe: p.Unsafe, Examples: now.Examples}
+	var missed []operation.RecoveryItem
+	for i, item := range p.Items {
+		switch {
+		case isKnown[i]:
+			adds.Known++
+		case !hasType[i] && !item.AnyType:
+			adds.Unwanted++
+		default:
+			missed = append(missed, item)
+		}
+	}
+	staged, err := stage(ctx, tx, now, missed)
+	if err != nil {
+		return err
+	}
+	for _, item := range missed {
+		if staged[item.Receipt.WorkflowID()] {
+			countMissed(&adds, item)
+		}
+	}
+	b = &pgx.Batch{}
+	b.Queue(advanceRecovery, now.ID, textOf(p.Next), adds.Listed, adds.Known, adds.Unwanted, adds.Unsafe, adds.Missed, adds.Retrying,
+		postgres.JSON{Of: append([]operation.MissedEvent{}, adds.Examples...)})
+	return tx.Commit(ctx, b)
+}
+
+func countMissed(adds *operation.Recovery, item operation.RecoveryItem) {
+	adds.Missed++
+	if item.Retrying {
+		adds.Retrying++
+	}
+	if len(adds.Examples) < operation.MaxExamples {
+		adds.Examples = append(adds.Examples, operation.MissedEvent{
+			WorkflowID: item.Receipt.WorkflowID(), Type: postgres.Clean(item.Receipt.Type), At: item.At.UTC(),
+		})
+	}
+}
+
+func queueKnown(b *pgx.Batch, provider string, items []operation.RecoveryItem, isKnown, hasType []bool) {
+	if len(items) == 0 {
+		return
+	}
+	ids, keys, types := make([]string, len(items)), make([]string, len(items)), make([]string, len(items))
+	for i, item := range items {
+		ids[i], keys[i], types[i] = item.Receipt.WorkflowID(), item.Receipt.Key, postgres.Clean(item.Receipt.Type)
+	}
+	b.Queue(findKnown, provider, ids, keys, types).Query(func(rows pgx.Rows) error {
+		var n int
+		var known, ofType bool
+		_, err := pgx.ForEachRow(rows, []any{&n, &known, &ofType}, func() error {
+			isKnown[n-1], hasType[n-1] = known, ofType
+			return nil
+		})
+		return err
+	})
+}
+
+// stage stages missed events, and returns which of them are new. A dry run needs only their keys.
+func stage(
+	ctx context.Context, tx *postgres.Transaction, r operation.Recovery, missed []operation.RecoveryItem,
+) (staged map[string]bool, err error) {
+	staged = map[string]bool{}
+	if len(missed) == 0 {
+		return staged, nil
+	}
+	var ids, events, lanes []string
+	var times []time.Time
+	var receipts, bodies postgres.ByteaArray
+	for _, item := range missed {
+		var receipt, body []byte
+		if !r.DryRun {
+			if receipt, err = json.Marshal(item.Receipt); err != nil {
+				return nil, fmt.Errorf("encode receipt of %s: %w", item.Receipt.WorkflowID(), err)
+			}
+			body = item.Body
+		}
+		ids, events, lanes = append(ids, item.Receipt.WorkflowID()), append(events, item.Receipt.ID), append(lanes, string(item.Lane))
+		times = append(times, item.At)
+		receipts, bodies = append(receipts, postgres.Bytea(receipt)), append(bodies, postgres.Bytea(body))
+	}
+	b := &pgx.Batch{}
+	b.Queue(stageItems, r.ID, ids, times, events, lanes, receipts, bodies).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			staged[id] = true
+			return nil
+		})
+		return err
+	})
+	return staged, tx.Send(ctx, b)
+}

@@ -1,0 +1,151 @@
+package recoveries
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/operations"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertRecovery = `
+INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
+
+	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, asked_since, since, until, cut, walk, listed, known,
+       unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem`
+
+	// beginRecovery sets the window once: an activity that runs again keeps it.
+	beginRecovery = `
+UPDATE recoveries SET since = $2, until = $3, cut = $4, walk = $5, problem = ''
+ WHERE id = $1 AND since IS NULL AND state = 'running'`
+
+	failRecovery = `
+UPDATE recoveries SET problem = $2, state = CASE WHEN $3 THEN 'paused' ELSE state END WHERE id = $1 AND state = 'running'`
+
+	dropItems = `DELETE FROM recovery_items WHERE ctid = ANY (ARRAY(SELECT ctid FROM recovery_items WHERE recovery_id = $1 LIMIT $2))`
+
+	itemsPerDrop = 2000
+	// maxProblem and maxTarget are in bytes.
+	maxProblem = 500
+	maxTarget  = 500
+)
+
+// Store stores recoveries. It is safe for concurrent use.
+type Store struct {
+	operations.Table[operation.Recovery]
+}
+
+// New makes a Store.
+func New(db *postgres.DB) *Store {
+	return &Store{operations.Table[operation.Recovery]{
+		DB: db, Kind: operation.KindRecovery, Columns: recoveryColumns, Scan: scanRecovery,
+	}}
+}
+
+func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
+	var asked, since, until *time.Time
+	var walk *string
+	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &asked, &since, &until,
+		&r.Cut, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered, &r.Arrived, &r.Failed,
+		&r.Examples, &r.Problem)
+	r.AskedSince, r.Since, r.Until = timeOf(asked), timeOf(since), timeOf(until)
+	if walk != nil {
+		r.Walk = json.RawMessage(*walk)
+	}
+	return r, err
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func nullOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func textOf(walk json.RawMessage) *string {
+	if walk == nil {
+		return nil
+	}
+	text := string(walk)
+	return &text
+}
+
+// Create stores a recovery. It uses ID, Provider, Target, DryRun, Undelivered, AcceptDuplicates, AskedSince and Rate. While another
+// one of the same list has not ended it is refused with an event.Error of class rejected and code "recovery_runs".
+func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
+	provider, target := postgres.Clean(r.Provider), postgres.Clip(postgres.Clean(r.Target), maxTarget)
+	detail := map[string]any{
+		"provider": provider, "dry_run": r.DryRun, "undelivered": r.Undelivered, "accept_duplicates": r.AcceptDuplicates, "rate": r.Rate,
+	}
+	if target != "" {
+		detail["target"] = target
+	}
+	if !r.AskedSince.IsZero() {
+		detail["since"] = r.AskedSince.UTC()
+	}
+	created, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, audit.DetailOf(detail)), insertRecovery, r.ID, provider, target, r.DryRun,
+		r.Undelivered, r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name))
+	if err == nil && !created {
+		err = event.Rejectf("recovery_runs", "another recovery of this list has not ended: one works at a time")
+	}
+	if err != nil {
+		return operation.Recovery{}, postgres.Failure("create recovery", err)
+	}
+	return s.Read(ctx, r.ID)
+}
+
+// Begin sets the window of a recovery and its position in the list; a nil walk means that there is nothing to read. It does
+// nothing if the recovery has a window, or doesn't run.
+func (s *Store) Begin(
+	ctx context.Context, id string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage,
+) (operation.Recovery, error) {
+	if _, err := s.DB.Exec(ctx, beginRecovery, id, since, until, string(cut), textOf(walk)); err != nil {
+		return operation.Recovery{}, postgres.Failure("begin recovery "+id, err)
+	}
+	return s.Read(ctx, id)
+}
+
+// Fail stores why a running recovery can't go on, and pauses it if an operator must do something about it.
+func (s *Store) Fail(ctx context.Context, id, problem string, pause bool) (operation.Recovery, error) {
+	if _, err := s.DB.Exec(ctx, failRecovery, id, postgres.Clip(postgres.Clean(problem), maxProblem), pause); err != nil {
+		return operation.Recovery{}, postgres.Failure("fail recovery "+id, err)
+	}
+	return s.Read(ctx, id)
+}
+
+// Cancel ends a recovery whose workflow was canceled in Temporal, and removes its staged events, since no page will.
+func (s *Store) Cancel(ctx context.Context, id string) error {
+	if err := s.Table.Cancel(ctx, id); err != nil {
+		return err
+	}
+	return s.Drop(ctx, id)
+}
+
+// Drop removes the staged events of a recovery that has ended.
+func (s *Store) Drop(ctx context.Context, id string) error {
+	for dropped := int64(itemsPerDrop); dropped == itemsPerDrop; {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+		b.Queue(dropItems, postgres.Clean(id), itemsPerDrop).Exec(postgres.CountInto(&dropped))
+		if err := s.DB.SendOnly(ctx, b); err != nil {
+			return postgres.Failure("drop events of recovery "+postgres.Clean(id), err)
+		}
+	}
+	return nil
+}

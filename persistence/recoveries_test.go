@@ -1,0 +1,245 @@
+package persistence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/operation"
+)
+
+// recovery creates a recovery of the list of acme and gives it a window of an hour before noon.
+func (d *database) recovery(id string, change ...func(*operation.Recovery)) operation.Recovery {
+	d.t.Helper()
+	wanted := operation.Recovery{Base: operation.Base{ID: id, Rate: 50}, Provider: "acme"}
+	for _, c := range change {
+		c(&wanted)
+	}
+	_, err := d.Recoveries.Create(d.t.Context(), wanted, ada)
+	require.NoError(d.t, err)
+	_, err = d.Recoveries.Mark(d.t.Context(), "acme", wanted.Target, event.Duration(time.Hour))
+	require.NoError(d.t, err)
+	r, err := d.Recoveries.Begin(d.t.Context(), id, noon.Add(-time.Hour), noon, "", json.RawMessage(`{"page":1}`))
+	require.NoError(d.t, err)
+	require.False(d.t, r.HasReadList())
+	return r
+}
+
+// missing makes an item of the list.
+func missing(key string, minutes int) operation.RecoveryItem {
+	at := noon.Add(time.Duration(minutes) * time.Minute)
+	return operation.RecoveryItem{
+		Receipt: event.Receipt{
+			ID: operation.ImportedID("acme", key, at), Provider: "acme", Key: key, KeyFrom: event.KeyFromEvent, Type: "thing.changed",
+			ReceivedAt: at, Via: event.ViaRecover,
+		},
+		Body: []byte(key), At: at, AnyType: true,
+	}
+}
+
+func (d *database) addPage(r operation.Recovery, p operation.RecoveryPage) operation.Recovery {
+	d.t.Helper()
+	after, err := d.Recoveries.AddPage(d.t.Context(), r, p)
+	require.NoError(d.t, err)
+	return after
+}
+
+// An event is known in whichever form it is here, and whatever an operator has decided about it: it must not come back.
+func TestARecoveryKnowsEveryEventThatIsHere(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	of := func(key string) event.Receipt {
+		r := receipt()
+		r.Provider, r.Key = "acme", key
+		return r
+	}
+	processed, expunged, discarded, dead, waits := of("processed"), of("expunged"), of("discarded"), of("dead"), of("waits")
+	db.process(processed, parsed(patch("1", `{}`)))
+	db.process(expunged, parsed(patch("2", `{}`)))
+	_, err := db.Upkeep.Expunge(t.Context(), expunged.ID, 0, ada)
+	require.NoError(t, err)
+	db.record(died(dead, noon))
+	db.record(died(discarded, noon))
+	letter := db.deadLetterOf(discarded)
+	require.NoError(t, db.discardLetter(letter.ID))
+	db.exec(`DELETE FROM dead_letters WHERE id = $1`, letter.ID) // it was cleaned up
+	_, err = db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
+	require.NoError(t, err)
+
+	r := db.recovery("r1")
+	page := operation.RecoveryPage{Listed: 8, Unwanted: 1, Unsafe: 1}
+	for i, key := range []string{"processed", "expunged", "discarded", "dead", "waits", "missed"} {
+		page.Items = append(page.Items, missing(key, -i))
+	}
+	page.Items[5].Retrying = true
+	r = db.addPage(r, page)
+	require.True(t, r.HasReadList())
+	require.Equal(t, []int64{8, 5, 1, 1, 1, 1}, []int64{r.Listed, r.Known, r.Unwanted, r.Unsafe, r.Missed, r.Retrying})
+	require.Equal(t, []operation.MissedEvent{{WorkflowID: "acme:missed", Type: "thing.changed", At: noon.Add(-5 * time.Minute)}}, r.Examples)
+}
+
+// Types that have never arrived aren't wanted: the provider's settings leave them out.
+func TestTypesThatNeverArrivedAreUnwanted(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	arrived := receipt()
+	arrived.Provider, arrived.Key = "acme", "k"
+	p := parsed(patch("1", `{}`))
+	p.Type = "thing.changed"
+	db.process(arrived, p)
+	known, other, listed := missing("a", -1), missing("b", -2), missing("c", -3)
+	known.AnyType, other.AnyType = false, false
+	other.Receipt.Type, listed.Receipt.Type = "other", "other"
+	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 3, Items: []operation.RecoveryItem{known, other, listed}})
+	require.EqualValues(t, 1, r.Unwanted)
+	require.EqualValues(t, 2, r.Missed)
+}
+
+// Pages of a list that moves have an event twice, and an activity that was killed adds its page again: an event counts once.
+func TestAMissedEventCountsOnce(t *testing.T) {
+	t.Parallel()
+	for _, dryRun := range []bool{false, true} {
+		db := open(t)
+		first := db.recovery("r1", func(r *operation.Recovery) { r.DryRun = dryRun })
+		page := operation.RecoveryPage{Listed: 2, Items: []operation.RecoveryItem{missing("b", -1), missing("a", -2)}, Next: json.RawMessage(`{"page":2}`)}
+		second := db.addPage(first, page)
+		require.EqualValues(t, 2, second.Missed)
+		require.Equal(t, second, db.addPage(first, page), "the position has moved")
+		last := db.addPage(second, operation.RecoveryPage{Listed: 2, Items: []operation.RecoveryItem{missing("a", -2), missing("c", -30)}})
+		require.EqualValues(t, 3, last.Missed)
+		require.Len(t, last.Examples, 3)
+		bodies := value[string](db, `SELECT coalesce(string_agg(convert_from(body, 'UTF8'), ' ' ORDER BY at), '') FROM recovery_items`)
+		if dryRun {
+			require.Equal(t, "  ", bodies, "a dry run needs none")
+		} else {
+			require.Equal(t, "c a b", bodies)
+		}
+	}
+}
+
+// The missed events are started oldest first, and removed as they are counted. The last one completes the recovery, and its
+// watermark is the end of the window.
+func TestMissedEventsLeaveOldestFirst(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 3, Items: []operation.RecoveryItem{
+		missing("new", -1), missing("middle", -10), missing("old", -20),
+	}})
+	still, err := db.Recoveries.Finish(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, operation.Running, still.State)
+
+	items, err := db.Recoveries.Next(t.Context(), r.ID, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"old", "middle"}, []string{items[0].Receipt.Key, string(items[1].Body)})
+	require.Equal(t, event.ViaRecover, items[0].Receipt.Via)
+	for range 2 { // the second time is that of an attempt that was killed after its commit
+		r, err = db.Recoveries.Settle(t.Context(), r.ID, items, operation.RecoveryStart{Recovered: 1, Arrived: 1})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, r.Started())
+	}
+	require.InDelta(t, 2./3, r.Share(), 0.01)
+	items, err = db.Recoveries.Next(t.Context(), r.ID, 2)
+	require.NoError(t, err)
+	_, err = db.Recoveries.Settle(t.Context(), r.ID, items, operation.RecoveryStart{Failed: 1, Problem: "too large"})
+	require.NoError(t, err)
+	r, err = db.Recoveries.Finish(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, operation.Completed, r.State)
+	require.Equal(t, "too large", r.Problem)
+	mark, err := db.Recoveries.Mark(t.Context(), "acme", "", event.Duration(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, noon, mark.Watermark)
+}
+
+// A watermark says that everything before it is here, so it doesn't move over a time that wasn't read, and a dry run doesn't
+// move it at all.
+func TestAWatermarkMovesOverNoGap(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	watermark := func(id string, dryRun bool, since, until int) time.Time {
+		at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+		_, err := db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: id, Rate: 1}, Provider: "acme", DryRun: dryRun}, ada)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Mark(t.Context(), "acme", "", 0)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Begin(t.Context(), id, at(since), at(until), "", nil)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Finish(t.Context(), id)
+		require.NoError(t, err)
+		mark, err := db.Recoveries.Mark(t.Context(), "acme", "", 0)
+		require.NoError(t, err)
+		return mark.Watermark
+	}
+	require.Zero(t, watermark("dry", true, -60, 0))
+	require.Equal(t, noon, watermark("first", false, -60, 0), "recovery was switched on later")
+	require.Equal(t, noon, watermark("gap", false, 10, 20))
+	require.Equal(t, noon, watermark("earlier", false, -120, -60))
+	require.Equal(t, noon.Add(20*time.Minute), watermark("next", false, -5, 20))
+}
+
+// Keys that were stored under a shorter window expire earlier, so a longer window switches recovery on again.
+func TestALongerWindowSwitchesRecoveryOnAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var times []time.Time
+	for _, dedupe := range []time.Duration{time.Hour, time.Hour, time.Minute, time.Hour, 0, time.Hour, 0} {
+		require.NoError(t, db.Recoveries.SwitchOn(t.Context(), map[string]event.Duration{"acme": event.Duration(dedupe)}))
+		times = append(times, value[time.Time](db, `SELECT switched_on FROM recovery_marks`))
+	}
+	isNew := make([]bool, len(times))
+	for i := 1; i < len(times); i++ {
+		isNew[i] = times[i].After(times[i-1])
+	}
+	require.Equal(t, []bool{false, false, false, true, true, false, true}, isNew)
+}
+
+// One recovery of a list works at a time; it can be paused by a problem, resumed and canceled, and then nothing is left of it.
+func TestOneRecoveryOfAListWorksAtATime(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.recovery("r1")
+	db.recovery("r2", func(r *operation.Recovery) { r.Target = "acct_1" })
+	_, err := db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: "r3", Rate: 1}, Provider: "acme"}, ada)
+	require.Equal(t, "recovery_runs", event.CodeOf(err))
+
+	items := make([]operation.RecoveryItem, 30)
+	for i := range items {
+		items[i] = missing(fmt.Sprint("k", i), -i)
+	}
+	r = db.addPage(r, operation.RecoveryPage{Listed: 30, Items: items, Next: json.RawMessage(`{"page":2}`)})
+	require.Len(t, r.Examples, operation.MaxExamples)
+	r, err = db.Recoveries.Fail(t.Context(), "r1", "set ACME_API_KEY", true)
+	require.NoError(t, err)
+	require.Equal(t, operation.Paused, r.State)
+	require.Equal(t, "set ACME_API_KEY", r.Problem)
+	require.Equal(t, r, db.addPage(r, operation.RecoveryPage{Listed: 1}), "a paused one reads nothing")
+	r, err = db.Recoveries.Change(t.Context(), "r1", operation.Running, ada)
+	require.NoError(t, err)
+	r = db.addPage(r, operation.RecoveryPage{Listed: 1})
+	require.Empty(t, r.Problem)
+	require.NoError(t, db.Recoveries.Cancel(t.Context(), "r1"))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM recovery_items`))
+	_, err = db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: "r4", Rate: 1}, Provider: "acme"}, ada)
+	require.NoError(t, err)
+}
+
+// A recovered event that isn't to be delivered creates no delivery; any other one does.
+func TestRecoveredEventsAreDeliveredUnlessTheRecoverySaysNo(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.subscribe("all", delivery.Events{})
+	for _, undelivered := range []bool{true, false} {
+		r := receipt()
+		r.Via, r.Undelivered = event.ViaRecover, undelivered
+		before := value[int](db, `SELECT count(*) FROM delivery_queue`) + value[int](db, `SELECT count(*) FROM delivery_fanouts`)
+		db.process(r, parsed(patch("1", `{}`)))
+		after := value[int](db, `SELECT count(*) FROM delivery_queue`) + value[int](db, `SELECT count(*) FROM delivery_fanouts`)
+		require.Equal(t, undelivered, after == before)
+	}
+}

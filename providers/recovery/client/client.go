@@ -1,0 +1,178 @@
+// Package client reads pages of providers' lists of events over HTTPS.
+//
+// It must not choose when to read, nor at which rate: that is the caller's. It keeps nothing but bearer tokens.
+package client
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/recovery"
+)
+
+// pageTimeout is for one page, from the request to the last byte.
+const pageTimeout = 60 * time.Second
+
+// Client reads pages. It is safe for concurrent use.
+type Client struct {
+	http    *http.Client
+	secrets auth.Secrets
+	tokens  tokens
+	now     func() time.Time
+}
+
+// New returns a client. The transport must refuse internal addresses; the first secret of a name is used.
+func New(transport http.RoundTripper, secrets auth.Secrets) *Client {
+	c := &Client{
+		http: &http.Client{
+			Transport:     transport,
+			Timeout:       pageTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		secrets: secrets, now: time.Now,
+	}
+	c.tokens.http = c.http
+	return c
+}
+
+// Page reads the next page of a walk. The error is a *recovery.Error, or that of the context.
+func (c *Client) Page(ctx context.Context, l *recovery.List, w recovery.Walk) (recovery.Page, error) {
+	request, err := l.Request(w, c.secret)
+	if err != nil {
+		return recovery.Page{}, err
+	}
+	answer, err := c.do(ctx, l, request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return recovery.Page{}, fmt.Errorf("read a page: %w", ctx.Err())
+		}
+		return recovery.Page{}, err
+	}
+	return l.Read(w, answer)
+}
+
+// Check returns the error of a list whose host or credential isn't configured; it sends nothing. The error is a *recovery.Error.
+func (c *Client) Check(l *recovery.List) error {
+	_, err := l.Request(recovery.Walk{}, c.secret)
+	return err
+}
+
+func (c *Client) secret(name string) string {
+	for _, one := range c.secrets(name) {
+		return strings.TrimSpace(one)
+	}
+	return ""
+}
+
+func (c *Client) do(ctx context.Context, l *recovery.List, r recovery.Request) (recovery.Answer, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return recovery.Answer{}, recovery.Errorf(recovery.KindUnconfigured, "%s: the address isn't a URL", l)
+	}
+	for name, value := range r.Header {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("accept-encoding", "gzip") // so that the size is limited here, whatever the transport does
+	if r.User != "" {
+		request.SetBasicAuth(r.User, r.Password)
+	}
+	if r.Token != nil {
+		token, err := c.tokens.of(*r.Token)
+		if err != nil {
+			return recovery.Answer{}, err
+		}
+		request.Header.Set("authorization", "Bearer "+token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return recovery.Answer{}, unanswered(l.String(), err)
+	}
+	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
+	if response.StatusCode != http.StatusOK {
+		if r.Token != nil && response.StatusCode == http.StatusUnauthorized {
+			c.tokens.forget(*r.Token)
+		}
+		return recovery.Answer{}, c.refused(l.String(), response, l.SecretNames())
+	}
+	body, err := read(response)
+	if err != nil {
+		return recovery.Answer{}, unanswered(l.String(), err)
+	}
+	return recovery.Answer{Links: response.Header.Values("link"), Body: body}, nil
+}
+
+// read returns the body, and one byte more than recovery.MaxAnswer of a longer one.
+func read(response *http.Response) ([]byte, error) {
+	var body io.Reader = response.Body
+	switch encoding := response.Header.Get("content-encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, err
+		}
+		body = unzipped
+	default:
+		return nil, errors.New("the answer has an encoding that wasn't asked for")
+	}
+	return io.ReadAll(io.LimitReader(body, recovery.MaxAnswer+1))
+}
+
+// unanswered returns the error of a request without an answer, or with part of one. The URL, which an error of http.Client
+// repeats, is left out.
+func unanswered(what string, err error) *recovery.Error {
+	var address *url.Error
+	if errors.As(err, &address) {
+		err = address.Err
+	}
+	reason := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		reason = "no complete answer in time"
+	}
+	return recovery.Errorf(recovery.KindUnavailable, "%s: %s", what, reason).Because(err)
+}
+
+// refused returns the error of an answer with another status than 200.
+func (c *Client) refused(what string, response *http.Response, secrets []string) *recovery.Error {
+	status := response.StatusCode
+	var e *recovery.Error
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may read events",
+			what, status, strings.Join(secrets, ", "))
+	case status == http.StatusTooManyRequests:
+		e = recovery.Errorf(recovery.KindLimited,
+			"%s: 429, the provider's rate limit is reached: lower api.rate if it happens often", what)
+	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout:
+		e = recovery.Errorf(recovery.KindUnavailable, "%s: %d, the provider failed", what, status)
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
+		e = recovery.Errorf(recovery.KindRefused, "%s: %d, a redirect, which isn't followed: correct api.host", what, status)
+	default:
+		e = recovery.Errorf(recovery.KindRefused,
+			"%s: %d, the request is refused: its cursor may have expired, or the definition is wrong", what, status)
+	}
+	e.Status, e.RetryAfter = status, retryAfter(response.Header.Get("retry-after"), c.now())
+	return e
+}
+
+// retryAfter parses seconds or a date; 0 for neither.
+func retryAfter(text string, now time.Time) time.Duration {
+	const longest = 24 * time.Hour
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return min(time.Duration(min(seconds, int(longest/time.Second)))*time.Second, longest)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(0, at.Sub(now)), longest)
+	}
+	return 0
+}

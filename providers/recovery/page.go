@@ -1,0 +1,136 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
+)
+
+// The limits of a page.
+const (
+	// MaxAnswer is in bytes, decompressed.
+	MaxAnswer = 8 << 20
+	maxItems  = 1000
+)
+
+// Answer is the response to a Request, with status 200.
+type Answer struct {
+	// Links are the Link headers.
+	Links []string
+	// Body is decompressed.
+	Body []byte
+}
+
+// Page is a page of a list.
+type Page struct {
+	// Items are those within the window, in the order of the list.
+	Items []Item
+	// Listed is the number of items in the answer, including those outside the window.
+	Listed int
+	// Next is the walk after this page; nil if this was the last page.
+	Next *Walk
+}
+
+// Item is an event in a list.
+type Item struct {
+	// Time is the item's time in the list. The time of the event is that of its request, as usual.
+	Time time.Time
+	// Text is the item as the provider wrote it.
+	Text []byte
+	// Request is the webhook that the provider would have sent.
+	Request *auth.Request
+}
+
+// Read reads the answer to the request for a walk's next page. The error is a *Error.
+func (l *List) Read(w Walk, a Answer) (Page, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	defer cancel()
+	if len(a.Body) > MaxAnswer {
+		return Page{}, Errorf(KindUnreadable, "the answer is larger than %d bytes: lower the size of a page", MaxAnswer)
+	}
+	value, err := decode.JSON(a.Body)
+	if err != nil {
+		return Page{}, Errorf(KindUnreadable, "the answer isn't complete JSON")
+	}
+	list, ok := rawAt(a.Body, l.items)
+	var texts []json.RawMessage
+	if !ok || json.Unmarshal(list, &texts) != nil || texts == nil {
+		return Page{}, Errorf(KindUnreadable, "the answer has no list at recover.items")
+	}
+	if len(texts) > maxItems {
+		return Page{}, Errorf(KindUnreadable, "the answer has %d items, and %d are allowed: lower the size of a page",
+			len(texts), maxItems)
+	}
+	cursor, failed := l.next.of(ctx, a, value, w.Cursor)
+	if failed != nil {
+		return Page{}, failed
+	}
+	page, beyond, err := l.readItems(ctx, w, texts)
+	if err != nil {
+		return Page{}, err
+	}
+	if len(texts) == 0 {
+		list = nil
+	}
+	next, failed := w.after(cursor, list)
+	if failed != nil {
+		return Page{}, failed
+	}
+	if next.Beyond = beyond; cursor != "" && !l.isPast(next) {
+		page.Next = &next
+	}
+	return page, nil
+}
+
+// readItems returns the items of the window, and how many in a row are beyond it.
+func (l *List) readItems(ctx context.Context, w Walk, texts []json.RawMessage) (page Page, beyond int, err error) {
+	page.Listed, beyond = len(texts), w.Beyond
+	for _, text := range texts {
+		item, err := l.item(ctx, text)
+		if err != nil {
+			return Page{}, 0, err
+		}
+		if beyond++; !l.isBeyond(w, item.Time) {
+			beyond = 0
+		}
+		if !item.Time.Before(w.From) && item.Time.Before(w.To) {
+			page.Items = append(page.Items, item)
+		}
+	}
+	return page, beyond, nil
+}
+
+// Item reads one item of a list. The error is a *Error.
+func (l *List) Item(text []byte) (Item, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	defer cancel()
+	return l.item(ctx, text)
+}
+
+func (l *List) item(ctx context.Context, text []byte) (Item, error) {
+	value, err := decode.JSON(text)
+	if err != nil {
+		return Item{}, Errorf(KindUnreadable, "an item isn't JSON")
+	}
+	v, err := l.time.First(ctx, jq.Input{Value: map[string]any{"item": value}}, nil)
+	if err != nil {
+		return Item{}, Errorf(KindUnreadable, "%s", l.time.Failed(err).Error())
+	}
+	written, _ := jq.Text(v)
+	at, ok := mapping.ParseTime(written, l.unit)
+	if !ok {
+		return Item{}, Errorf(KindUnreadable, "an item has no time: recover.time.expr must return one in %s", l.unit)
+	}
+	body, ok := l.body.of(text)
+	if !ok {
+		return Item{}, Errorf(KindUnreadable, "an item lacks the part that recover.body names")
+	}
+	r := &auth.Request{Method: "POST", Path: l.webhook, Body: body}
+	r.SetHeader("content-type", "application/json")
+	return Item{Time: at.UTC(), Text: text, Request: r}, nil
+}

@@ -1,0 +1,92 @@
+package recovery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math/bits"
+	"time"
+)
+
+// Walk is a position in a list: the next page to read of a window. It is JSON, so that a walk can continue in another process.
+type Walk struct {
+	// From and To bound the times of the items: From is in the window, To isn't.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Target is what the list is of, if the provider has several: a board, an account.
+	Target string `json:"target,omitempty"`
+	// Cursor is "" for the first page.
+	Cursor string `json:"cursor,omitempty"`
+	// Pages is the number of pages that have been read.
+	Pages int `json:"pages"`
+	// Beyond counts the last items in a row that a list without a filter has beyond the far end of the window.
+	Beyond int `json:"beyond,omitempty"`
+	// Mark is the hash of an earlier cursor, and Last that of the items of the last page that had any: both detect a circle.
+	Mark string `json:"mark,omitempty"`
+	Last string `json:"last,omitempty"`
+}
+
+// Begin returns a walk through the window from (inclusive) to (exclusive).
+func (l *List) Begin(from, to time.Time, target string) (Walk, error) {
+	if !from.Before(to) {
+		return Walk{}, errors.New("the window is empty: it must begin before it ends")
+	}
+	if err := checkTarget(target); err != nil {
+		return Walk{}, err
+	}
+	if l.needsTarget() && target == "" {
+		return Walk{}, errors.New("the list needs a target, which its path names")
+	}
+	return Walk{From: from, To: to, Target: target}, nil
+}
+
+// needsTarget reports whether there is no list without a target. A header or a parameter is left out instead.
+func (l *List) needsTarget() bool { return l.path.uses(varTarget) }
+
+// enoughBeyond is how many items in a row must be beyond the window before a list without a filter counts as read. A single one
+// may have appeared late, and be older than its neighbors.
+const enoughBeyond = 100
+
+// isPast reports whether the rest of the list is beyond the window.
+func (l *List) isPast(w Walk) bool {
+	if w.Beyond < enoughBeyond {
+		return false
+	}
+	return l.Order == NewestFirst && !l.filtersFrom || l.Order == OldestFirst && !l.filtersTo
+}
+
+// isBeyond reports whether an item's time is beyond the end of the window that the walk goes to.
+func (l *List) isBeyond(w Walk, at time.Time) bool {
+	if l.Order == NewestFirst {
+		return at.Before(w.From)
+	}
+	return !at.Before(w.To)
+}
+
+var errCircle = Errorf(KindRepeated, "the list goes in circles: a page came again. Check next and the query of the definition")
+
+// after returns the walk after a page with these items and this cursor. A circle of cursors of any length is found by Brent's
+// algorithm, whose mark moves to the current cursor whenever the number of pages is a power of two.
+func (w Walk) after(cursor string, items []byte) (Walk, *Error) {
+	next := w
+	next.Pages++
+	if len(items) > 0 {
+		if next.Last = hashOf(items); next.Last == w.Last {
+			return Walk{}, errCircle
+		}
+	}
+	hash := hashOf([]byte(cursor))
+	if cursor != "" && (cursor == w.Cursor || hash == w.Mark) {
+		return Walk{}, errCircle
+	}
+	if bits.OnesCount(uint(next.Pages)) == 1 {
+		next.Mark = hash
+	}
+	next.Cursor = cursor
+	return next, nil
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
