@@ -186,5 +186,6 @@ func (a *Activities) CancelRecovery(ctx context.Context, id string) error {
 func logRecovery(ctx context.Context, r operation.Recovery) {
 	slog.InfoContext(ctx, "recovery.ended", "recovery_id", r.ID, "outcome", string(r.State), "provider", r.Provider,
 		"target", r.Target, "dry_run", r.DryRun, "since", r.Since, "until", r.Until, "listed", r.Listed, "known", r.Known,
-		"missed", r.Missed, "recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed, "duration_ms", time.Since(r.StartedAt).Milliseconds())
+		"missed", r.Missed, "recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed,
+		"duration_ms", time.Since(r.StartedAt).Milliseconds())
 }
