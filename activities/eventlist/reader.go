@@ -79,7 +79,9 @@ func (r *Reader) Page(ctx context.Context, of operation.Recovery) (operation.Rec
 	return itemsOf(p, list, of, page, time.Now())
 }
 
-func (r *Reader) read(ctx context.Context, p *providers.Provider, list *recovery.List, walk recovery.Walk) (recovery.Page, error) {
+func (r *Reader) read(
+	ctx context.Context, p *providers.Provider, list *recovery.List, walk recovery.Walk,
+) (recovery.Page, error) {
 	for try := 1; ; try++ {
 		if err := r.wait(ctx, p); err != nil {
 			return recovery.Page{}, err
@@ -167,8 +169,9 @@ func newItem(
 	at = at.UTC()
 	made := operation.RecoveryItem{
 		Receipt: event.Receipt{
-			ID: operation.ImportedID(p.Name(), item.Key, at), Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom,
-			DedupeWindow: item.DedupeWindow, Certain: item.Certain, Type: item.Type, Priority: item.Priority, ReceivedAt: at,
+			ID: operation.ImportedID(p.Name(), item.Key, at), Provider: p.Name(), Source: item.Source, Key: item.Key,
+			KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
+			Certain: item.Certain, Type: item.Type, Priority: item.Priority, ReceivedAt: at,
 			Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root, RequestID: "recovery/" + of.ID,
 			Via: event.ViaRecover, Undelivered: of.Undelivered,
 		},

@@ -47,7 +47,8 @@ type RecoveryStarts interface {
 	// Next returns missed events to start, oldest first.
 	Next(ctx context.Context, id string, n int) ([]operation.RecoveryItem, error)
 	// Settle counts what has become of missed events, and removes them.
-	Settle(ctx context.Context, id string, items []operation.RecoveryItem, became operation.RecoveryStart) (operation.Recovery, error)
+	Settle(ctx context.Context, id string, items []operation.RecoveryItem, became operation.RecoveryStart) (
+		operation.Recovery, error)
 	// Finish completes a recovery that has read its list and started everything.
 	Finish(ctx context.Context, id string) (operation.Recovery, error)
 	// Drop removes the missed events of a recovery that has ended.
@@ -66,8 +67,9 @@ const (
 	unavailableFor = 30 * time.Second
 )
 
-// RecoveryPage reads a list, or starts missed events, for some seconds, unless the recovery is paused or has ended. It can be killed
-// at any moment and run again: a page that is read again adds nothing, and an event that is started again finds its own run.
+// RecoveryPage reads a list, or starts missed events, for some seconds, unless the recovery is paused or has ended. It can be
+// killed at any moment and run again: a page that is read again adds nothing, and an event that is started again finds its own
+// run.
 func (a *Activities) RecoveryPage(ctx context.Context, id string) (operation.Recovery, error) {
 	r, err := a.Recoveries.Read(ctx, id)
 	for slice := newTimeSlice(ctx); err == nil && r.State == operation.Running && r.RetryAfter == 0 && !slice.over(); {
@@ -182,7 +184,8 @@ func (a *Activities) CancelRecovery(ctx context.Context, id string) error {
 }
 
 func logRecovery(ctx context.Context, r operation.Recovery) {
-	slog.InfoContext(ctx, "recovery.ended", "recovery_id", r.ID, "outcome", string(r.State), "provider", r.Provider, "target", r.Target,
-		"dry_run", r.DryRun, "since", r.Since, "until", r.Until, "listed", r.Listed, "known", r.Known, "missed", r.Missed,
-		"recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed, "duration_ms", time.Since(r.StartedAt).Milliseconds())
+	slog.InfoContext(ctx, "recovery.ended", "recovery_id", r.ID, "outcome", string(r.State), "provider", r.Provider,
+		"target", r.Target, "dry_run", r.DryRun, "since", r.Since, "until", r.Until, "listed", r.Listed, "known", r.Known,
+		"missed", r.Missed, "recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed,
+		"duration_ms", time.Since(r.StartedAt).Milliseconds())
 }

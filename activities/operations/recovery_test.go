@@ -122,7 +122,8 @@ func (s *recoveryIn) run(t *testing.T) (r operation.Recovery, err error) {
 	if err != nil {
 		return r, err
 	}
-	return r, encoded.Get(&r)
+	err = encoded.Get(&r)
+	return r, err
 }
 
 func listed(key string, minutes int) operation.RecoveryItem {

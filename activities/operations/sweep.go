@@ -211,8 +211,8 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
-// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend, import and recovery has a workflow: it may have been
-// terminated, or its start may have failed.
+// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend, import and recovery has a workflow: it may have
+// been terminated, or its start may have failed.
 func (a *Activities) SignalRedrives(ctx context.Context) (n int, err error) {
 	for _, of := range []struct {
 		kind   operation.Kind

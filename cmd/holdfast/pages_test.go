@@ -50,6 +50,9 @@ func TestPagesNameCommandsThatAreThere(t *testing.T) {
 					break
 				}
 				below, _, err := c.Find([]string{w})
+				if (err != nil || below.Name() != w) && strings.Contains(c.Use, " ") {
+					break // an argument, as in recover PROVIDER
+				}
 				if err != nil || below.Name() != w {
 					assert.Fail(t, "no such command", "%s: holdfast %s: %s", name, line, w)
 					break

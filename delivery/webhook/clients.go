@@ -156,8 +156,8 @@ const (
 	pingAfter        = 15 * time.Second
 )
 
-// NewTransport returns a transport that connects to nothing but the public internet and the allowed networks. It follows no proxy of
-// the environment, and decompresses nothing.
+// NewTransport returns a transport that connects to nothing but the public internet and the allowed networks. It follows no
+// proxy of the environment, and decompresses nothing.
 func NewTransport(allowed []netip.Prefix) http.RoundTripper {
 	return newHTTP(newDialer(guard{allowed: allowed}), nil).Transport
 }

@@ -18,8 +18,8 @@ func (p *process) eventLists() *eventlist.Reader {
 	return &eventlist.Reader{Lookup: p.catalogue.Lookup, Client: client.New(transport, secrets), Rates: p.store.Rates}
 }
 
-// switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the credentials
-// for it are configured. An error is logged only, since the first recovery of a list records the same.
+// switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the
+// credentials for it are configured. An error is logged only, since the first recovery of a list records the same.
 func (p *process) switchRecoveryOn(ctx context.Context) {
 	on := map[string]event.Duration{}
 	for _, name := range p.catalogue.Catalogue().Names() {

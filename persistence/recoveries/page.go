@@ -41,8 +41,9 @@ UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwan
  WHERE id = $1`
 )
 
-// AddPage stages the missed events of a page, counts the others, and moves the position behind the page, in one transaction: if it
-// is killed before its commit it has done nothing. It does nothing if the recovery doesn't run, or isn't at the position before.
+// AddPage stages the missed events of a page, counts the others, and moves the position behind the page, in one transaction: if
+// it is killed before its commit it has done nothing. It does nothing if the recovery doesn't run, or isn't at the position
+// before.
 func (s *Store) AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error) {
 	if err := s.addPage(ctx, before, p); err != nil {
 		return operation.Recovery{}, postgres.Failure("add page of recovery "+before.ID, err)

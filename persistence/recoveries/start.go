@@ -70,7 +70,8 @@ func (s *Store) settle(ctx context.Context, id string, items []operation.Recover
 		return nil
 	}
 	b = &pgx.Batch{}
-	b.Queue(countStarted, id, became.Recovered, became.Arrived, became.Failed, postgres.Clip(postgres.Clean(became.Problem), maxProblem))
+	b.Queue(countStarted, id, became.Recovered, became.Arrived, became.Failed,
+		postgres.Clip(postgres.Clean(became.Problem), maxProblem))
 	return tx.Commit(ctx, b)
 }
 

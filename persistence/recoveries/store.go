@@ -20,8 +20,8 @@ const (
 INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
 
-	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, asked_since, since, until, cut, walk, listed, known,
-       unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem`
+	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, asked_since, since, until, cut, walk, listed,
+       known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
@@ -31,7 +31,8 @@ UPDATE recoveries SET since = $2, until = $3, cut = $4, walk = $5, problem = ''
 	failRecovery = `
 UPDATE recoveries SET problem = $2, state = CASE WHEN $3 THEN 'paused' ELSE state END WHERE id = $1 AND state = 'running'`
 
-	dropItems = `DELETE FROM recovery_items WHERE ctid = ANY (ARRAY(SELECT ctid FROM recovery_items WHERE recovery_id = $1 LIMIT $2))`
+	dropItems = `
+DELETE FROM recovery_items WHERE ctid = ANY (ARRAY(SELECT ctid FROM recovery_items WHERE recovery_id = $1 LIMIT $2))`
 
 	itemsPerDrop = 2000
 	// maxProblem and maxTarget are in bytes.
@@ -54,8 +55,8 @@ func New(db *postgres.DB) *Store {
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
 	var asked, since, until *time.Time
 	var walk *string
-	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &asked, &since, &until,
-		&r.Cut, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered, &r.Arrived, &r.Failed,
+	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &asked, &since,
+		&until, &r.Cut, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered, &r.Arrived, &r.Failed,
 		&r.Examples, &r.Problem)
 	r.AskedSince, r.Since, r.Until = timeOf(asked), timeOf(since), timeOf(until)
 	if walk != nil {
@@ -86,12 +87,13 @@ func textOf(walk json.RawMessage) *string {
 	return &text
 }
 
-// Create stores a recovery. It uses ID, Provider, Target, DryRun, Undelivered, AcceptDuplicates, AskedSince and Rate. While another
-// one of the same list has not ended it is refused with an event.Error of class rejected and code "recovery_runs".
+// Create stores a recovery. It uses ID, Provider, Target, DryRun, Undelivered, AcceptDuplicates, AskedSince and Rate. While
+// another one of the same list has not ended it is refused with an event.Error of class rejected and code "recovery_runs".
 func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
 	provider, target := postgres.Clean(r.Provider), postgres.Clip(postgres.Clean(r.Target), maxTarget)
 	detail := map[string]any{
-		"provider": provider, "dry_run": r.DryRun, "undelivered": r.Undelivered, "accept_duplicates": r.AcceptDuplicates, "rate": r.Rate,
+		"provider": provider, "dry_run": r.DryRun, "undelivered": r.Undelivered,
+		"accept_duplicates": r.AcceptDuplicates, "rate": r.Rate,
 	}
 	if target != "" {
 		detail["target"] = target
@@ -99,8 +101,9 @@ func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.A
 	if !r.AskedSince.IsZero() {
 		detail["since"] = r.AskedSince.UTC()
 	}
-	created, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, audit.DetailOf(detail)), insertRecovery, r.ID, provider, target, r.DryRun,
-		r.Undelivered, r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name))
+	did := s.Started(r.ID, by, audit.DetailOf(detail))
+	created, err := audit.Change(ctx, s.DB, did, insertRecovery, r.ID, provider, target, r.DryRun, r.Undelivered,
+		r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name))
 	if err == nil && !created {
 		err = event.Rejectf("recovery_runs", "another recovery of this list has not ended: one works at a time")
 	}

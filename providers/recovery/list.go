@@ -76,8 +76,8 @@ func New(p *definition.Problems, webhook string, api *definition.API, r *definit
 // hostPattern is a host name with at least two labels: no address, no port and no path.
 var hostPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$`)
 
-// configuredPattern is a host name from a variable, which is the installation's configuration: it may be that of a test server or a
-// gateway, with a port. Which addresses a client connects to is its transport's decision.
+// configuredPattern is a host name from a variable, which is the installation's configuration: it may be that of a test server
+// or a gateway, with a port. Which addresses a client connects to is its transport's decision.
 var configuredPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?$`)
 
 func (l *List) compileAPI(p *definition.Problems, api *definition.API) {

@@ -33,7 +33,7 @@ func RecoverCommand() *cobra.Command {
 		GroupID: cli.GroupOperate,
 		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
 	}
-	cli.AddTimeFlag(command, &o.since, nil, "since", "events from then on")
+	cli.AddTimeFlag(command, &o.since, nil, "since", "not before then")
 	flags := command.Flags()
 	flags.StringVar(&o.target, "target", "", "the account or board whose list to read, if the provider has several")
 	flags.BoolVar(&o.undelivered, "no-deliveries", false, "don't send recovered events to subscriptions")

@@ -54,9 +54,10 @@ func stripe() Style {
 		limit: "limit", defaultLimit: 10, maxLimit: 100, cursor: "starting_after", from: "created[gte]", to: "created[lte]",
 		isUnix: true, isNewestFirst: true,
 		item: func(e Event) map[string]any {
+			customer := map[string]any{"id": cmp.Or(e.Object, "cus_1"), "object": "customer"}
 			return map[string]any{
 				"id": e.ID, "object": "event", "api_version": "2024-06-20", "created": e.Time.Unix(), "type": e.Type, "livemode": false,
-				"pending_webhooks": 0, "data": map[string]any{"object": map[string]any{"id": cmp.Or(e.Object, "cus_1"), "object": "customer"}},
+				"pending_webhooks": 0, "data": map[string]any{"object": customer},
 			}
 		},
 		answer: func(_ http.ResponseWriter, r *http.Request, items []any, next string) any {
