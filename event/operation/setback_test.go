@@ -21,7 +21,7 @@ func TestMarksTellWhichStoreWasSetBack(t *testing.T) {
 		database, temporal operation.Mark
 		want               operation.Setback
 	}{
-		"neither":                  {mark(7, 10, "a/1"), mark(7, 10, "a/1"), operation.Setback{}},
+		"neither": {mark(7, 10, "a/1"), mark(7, 10, "a/1"), operation.Setback{}},
 		"no sweep has left a mark": {
 			operation.Mark{Identity: "a/1"}, operation.Mark{}, operation.Setback{"", now.Add(-time.Hour), now},
 		},

@@ -398,8 +398,8 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/eventlist activities/operations delivery delivery/dispatch delivery/handoff delivery/webhook event " +
-			"event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
+		Ours: list("activities activities/eventlist activities/operations delivery delivery/dispatch delivery/handoff " +
+			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
 			"workflows/runs workflows"),
