@@ -76,6 +76,18 @@ func TestAPlannedSwitchoverIsSilent(t *testing.T) {
 	require.Empty(t, log.entries)
 }
 
+// No sweep has left a mark, and events are missing:
+//   - they are redriven and reported; no dead letter is held, since nothing says that a decision is lost
+func TestTheFirstSweepOnlyRestores(t *testing.T) {
+	t.Parallel()
+	h := &healing{restored: map[string]int64{operation.CodeLost: 20}, open: 5}
+	healed, log := h.heal(t, HealOrder{First: true, Setback: operation.Setback{Unmarked: true}})
+	require.Equal(t, operation.Healed{Again: 20}, healed)
+	require.Len(t, h.created, 1)
+	require.Len(t, h.audited, 1)
+	require.Len(t, log.entries, 1)
+}
+
 // The database was set back:
 //   - what was lost is redriven, open dead letters are held, lost events of the bulk lane are named
 //   - one audit entry and one alert report it

@@ -27,8 +27,10 @@ const (
 // Setback says what may be missing after a failover or a restore. The zero value means that nothing is.
 type Setback struct {
 	// Store is the one that was set back; empty if the marks don't tell: the database's identity has changed, which also happens
-	// when nothing was lost, or no sweep has left a mark yet.
+	// when nothing was lost, or there is no mark.
 	Store Store `json:"store,omitempty"`
+	// Unmarked: no sweep has left a mark yet. Nothing says that a store was set back.
+	Unmarked bool `json:"unmarked,omitempty"`
 	// Since is the time of the latest mark that both stores have.
 	Since time.Time `json:"since,omitzero"`
 	// NoticedAt is the time of the sweep that noticed it.
@@ -38,8 +40,8 @@ type Setback struct {
 // IsZero reports whether nothing may be missing.
 func (s Setback) IsZero() bool { return s.NoticedAt.IsZero() }
 
-// MayLackCommits reports whether the database may lack something that it had committed.
-func (s Setback) MayLackCommits() bool { return !s.IsZero() && s.Store != StoreTemporal }
+// MayLackCommits reports whether there is a reason to believe that the database lacks something that it had committed.
+func (s Setback) MayLackCommits() bool { return !s.IsZero() && s.Store != StoreTemporal && !s.Unmarked }
 
 // beforeAnyMark is the start of a comparison if only one store has a mark: the other doesn't know about earlier times.
 var beforeAnyMark = time.Unix(0, 0).UTC()
@@ -56,7 +58,7 @@ func CompareMarks(database, temporal Mark, now time.Time) Setback {
 	case database.Counter > temporal.Counter:
 		s.Store, s.Since = StoreTemporal, temporal.At
 	case database.Counter == 0:
-		s.Since = now.Add(-beforeFirstMark)
+		s.Since, s.Unmarked = now.Add(-beforeFirstMark), true
 	case database.Identity == temporal.Identity:
 		return Setback{}
 	default:

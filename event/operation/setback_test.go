@@ -17,27 +17,31 @@ func TestMarksTellWhichStoreWasSetBack(t *testing.T) {
 		return operation.Mark{Counter: counter, At: at(minute), Identity: identity}
 	}
 	now, epoch := at(59), time.Unix(0, 0).UTC()
+	setBack := func(store operation.Store, since time.Time) operation.Setback {
+		return operation.Setback{Store: store, Since: since, NoticedAt: now}
+	}
 	for name, c := range map[string]struct {
 		database, temporal operation.Mark
 		want               operation.Setback
 	}{
 		"neither": {mark(7, 10, "a/1"), mark(7, 10, "a/1"), operation.Setback{}},
 		"no sweep has left a mark": {
-			operation.Mark{Identity: "a/1"}, operation.Mark{}, operation.Setback{"", now.Add(-time.Hour), now},
+			operation.Mark{Identity: "a/1"}, operation.Mark{},
+			operation.Setback{Unmarked: true, Since: now.Add(-time.Hour), NoticedAt: now},
 		},
-		"the database, a failover": {mark(6, 5, "a/2"), mark(7, 10, "a/1"), operation.Setback{operation.StorePostgreSQL, at(5), now}},
-		"the database, a restore":  {mark(6, 5, "a/1"), mark(7, 10, "a/1"), operation.Setback{operation.StorePostgreSQL, at(5), now}},
+		"the database, a failover": {mark(6, 5, "a/2"), mark(7, 10, "a/1"), setBack(operation.StorePostgreSQL, at(5))},
+		"the database, a restore":  {mark(6, 5, "a/1"), mark(7, 10, "a/1"), setBack(operation.StorePostgreSQL, at(5))},
 		"the database is empty": {
-			operation.Mark{Identity: "b/1"}, mark(7, 10, "a/1"), operation.Setback{operation.StorePostgreSQL, epoch, now},
+			operation.Mark{Identity: "b/1"}, mark(7, 10, "a/1"), setBack(operation.StorePostgreSQL, epoch),
 		},
-		"Temporal":                  {mark(7, 10, "a/1"), mark(6, 5, "a/1"), operation.Setback{operation.StoreTemporal, at(5), now}},
-		"Temporal has no sweep":     {mark(7, 10, "a/1"), operation.Mark{}, operation.Setback{operation.StoreTemporal, epoch, now}},
-		"another server, same mark": {mark(7, 10, "a/2"), mark(7, 10, "a/1"), operation.Setback{"", at(10), now}},
+		"Temporal":                  {mark(7, 10, "a/1"), mark(6, 5, "a/1"), setBack(operation.StoreTemporal, at(5))},
+		"Temporal has no sweep":     {mark(7, 10, "a/1"), operation.Mark{}, setBack(operation.StoreTemporal, epoch)},
+		"another server, same mark": {mark(7, 10, "a/2"), mark(7, 10, "a/1"), setBack("", at(10))},
 	} {
 		got := operation.CompareMarks(c.database, c.temporal, now)
 		require.Equal(t, c.want, got, name)
 		require.Equal(t, c.want.NoticedAt.IsZero(), got.IsZero(), name)
-		require.Equal(t, !got.IsZero() && got.Store != operation.StoreTemporal, got.MayLackCommits(), name)
+		require.Equal(t, !got.IsZero() && got.Store != operation.StoreTemporal && !got.Unmarked, got.MayLackCommits(), name)
 	}
 }
 
