@@ -169,7 +169,7 @@ func TestEvolution_takesDataInEveryForm(t *testing.T) {
 func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	for _, c := range []struct {
+	for _, c := range []struct { // Stripe's window is a day longer than the platform's, since its list of events goes back 30 days
 		provider, body    string
 		window            time.Duration
 		priority          event.Priority
@@ -182,8 +182,8 @@ func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 		{"retell", inboundCall, 10 * time.Second, "critical", time.Minute, 0, 1},
 		{"calcom", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 2 * time.Minute, 30 * time.Second, 3},
 		{"calcom", `{"triggerEvent":"BOOKING_PAID","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 3 * time.Minute, 30 * time.Second, 3},
-		{"stripe", `{"id":"evt_1","type":"payment_intent.succeeded","created":1700000000}`, 30 * day, "critical", time.Minute, 10 * time.Second, 3},
-		{"stripe", `{"id":"evt_1","type":"customer.updated","created":1700000000}`, 30 * day, "critical", 3 * time.Minute, 10 * time.Second, 3},
+		{"stripe", `{"id":"evt_1","type":"payment_intent.succeeded","created":1700000000}`, 31 * day, "critical", time.Minute, 10 * time.Second, 3},
+		{"stripe", `{"id":"evt_1","type":"customer.updated","created":1700000000}`, 31 * day, "critical", 3 * time.Minute, 10 * time.Second, 3},
 	} {
 		d := openDoor(t, "")
 		d.deliver(t, c.provider, "/webhooks/"+c.provider, c.body, true, "x-correlation-id", "chain-9")
