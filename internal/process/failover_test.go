@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,10 +17,18 @@ func TestASweepFollowsAFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		var mu sync.Mutex
 		var now string
 		var down, refused error
 		sweeps := 0
-		go sweepAfterFailover(ctx, func(context.Context) (string, error) { return now, down }, func(context.Context) error {
+		server := func(context.Context) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return now, down
+		}
+		go sweepAfterFailover(ctx, server, func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if refused == nil {
 				sweeps++
 			}
@@ -40,10 +49,14 @@ func TestASweepFollowsAFailover(t *testing.T) {
 			{"nothing more", "a/2", nil, nil, 1},
 			{"another server", "b/1", nil, nil, 2},
 		} {
+			mu.Lock()
 			now, down, refused = step.now, step.down, step.refused
+			mu.Unlock()
 			<-time.After(serverPause)
 			synctest.Wait()
+			mu.Lock()
 			require.Equal(t, step.sweeps, sweeps, step.what)
+			mu.Unlock()
 		}
 	})
 }
