@@ -64,11 +64,12 @@ func TestADeadPeerIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	for kind, conn := range conns {
 		require.NoError(t, conn.SetReadDeadline(began.Add(2*deadAfter)))
-		ended[kind] = make(chan error, 1)
+		end := make(chan error, 1)
+		ended[kind] = end
 		go func() {
 			_, err := conn.Read(make([]byte, 1))
 			t.Logf("%s: ended after %s: %v", kind, time.Since(began).Round(time.Second/10), err)
-			ended[kind] <- err
+			end <- err
 		}()
 	}
 	for kind, end := range ended {
