@@ -40,6 +40,7 @@ CREATE TABLE recoveries (
     failed            bigint           NOT NULL DEFAULT 0,
     examples          jsonb            NOT NULL DEFAULT '[]',
     problem           text             NOT NULL DEFAULT '',
+    retry_at          timestamptz,
     started_by        text             NOT NULL,
     started_at        timestamptz      NOT NULL DEFAULT clock_timestamp(),
     ended_at          timestamptz,
@@ -55,6 +56,7 @@ CREATE TABLE recoveries (
 COMMENT ON COLUMN recoveries.asked_since IS 'Null: from the watermark on.';
 COMMENT ON COLUMN recoveries.since IS 'Null until the first page is read.';
 COMMENT ON COLUMN recoveries.cut IS 'Why since is later than what was asked for.';
+COMMENT ON COLUMN recoveries.retry_at IS 'Before then the provider is not asked again.';
 COMMENT ON COLUMN recoveries.retrying IS 'Part of missed: the provider may still deliver them.';
 
 -- Lists, newest first.

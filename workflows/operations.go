@@ -46,8 +46,8 @@ func ImportPages(ctx workflow.Context, id string) (operation.Import, error) {
 func RecoverEvents(ctx workflow.Context, id string) (operation.Recovery, error) {
 	return workThrough(ctx, pagedOperation{operation.KindRecovery, operate.RecoveryPage, operate.CancelRecovery}, id,
 		func(r operation.Recovery) afterPage {
-			if r.State == operation.Running && r.RetryAfter > 0 {
-				return afterPage{pause: time.Duration(r.RetryAfter)}
+			if wait := r.RetryAt.Sub(workflow.Now(ctx)); r.State == operation.Running && wait > 0 {
+				return afterPage{pause: wait}
 			}
 			return afterPageOf(r)
 		})

@@ -8,15 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
-func recoveryIn(state operation.State, missed int64, retryAfter time.Duration) operation.Recovery {
-	return operation.Recovery{
-		Base: operation.Base{ID: "one", State: state}, Missed: missed, RetryAfter: event.Duration(retryAfter),
-	}
+func recoveryIn(state operation.State, missed int64, retryAt time.Time) operation.Recovery {
+	return operation.Recovery{Base: operation.Base{ID: "one", State: state}, Missed: missed, RetryAt: retryAt}
 }
 
 // A recovery goes on page by page:
@@ -24,9 +21,9 @@ func recoveryIn(state operation.State, missed int64, retryAfter time.Duration) o
 //   - its result are the counts of its row
 func TestRecoverEvents_worksToItsEnd(t *testing.T) {
 	env := pagedOperation(t)
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 1, 10*time.Minute), nil).Once()
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 2, 0), nil).Once()
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Completed, 3, 0), nil).Once()
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 1, env.Now().Add(10*time.Minute)), nil).Once()
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 2, time.Time{}), nil).Once()
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Completed, 3, time.Time{}), nil).Once()
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRecoverEvents, "one")
 	require.NoError(t, env.GetWorkflowError())
@@ -40,8 +37,8 @@ func TestRecoverEvents_worksToItsEnd(t *testing.T) {
 // An operator need not wait with the recovery: a signal makes it look at its row.
 func TestRecoverEvents_endsItsWaitForASignal(t *testing.T) {
 	env := pagedOperation(t)
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 0, time.Hour), nil).Once()
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Canceled, 0, 0), nil).Once()
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Running, 0, env.Now().Add(time.Hour)), nil).Once()
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Canceled, 0, time.Time{}), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.OperationSignal(operation.KindRecovery), nil) }, time.Minute)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRecoverEvents, "one")
@@ -53,7 +50,7 @@ func TestRecoverEvents_endsItsWaitForASignal(t *testing.T) {
 // Its workflow is canceled in Temporal: so is the recovery.
 func TestRecoverEvents_canBeCanceledInTemporal(t *testing.T) {
 	env := pagedOperation(t)
-	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Paused, 0, 0), nil)
+	env.OnActivity("RecoveryPage", mock.Anything, "one").Return(recoveryIn(operation.Paused, 0, time.Time{}), nil)
 	env.OnActivity("CancelRecovery", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeRecoverEvents, "one")

@@ -38,8 +38,8 @@ type RecoveryWalk interface {
 		operation.Recovery, error)
 	// AddPage stages the missed events of a page, and moves the position behind it.
 	AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error)
-	// Fail stores why a recovery can't go on, and pauses it if an operator must do something.
-	Fail(ctx context.Context, id, problem string, pause bool) (operation.Recovery, error)
+	// Fail stores why a recovery can't go on, and when it tries again. The zero time pauses it: an operator must do something.
+	Fail(ctx context.Context, id, problem string, retryAt time.Time) (operation.Recovery, error)
 }
 
 // RecoveryStarts stores what has become of missed events.
@@ -72,7 +72,7 @@ const (
 // run.
 func (a *Activities) RecoveryPage(ctx context.Context, id string) (operation.Recovery, error) {
 	r, err := a.Recoveries.Read(ctx, id)
-	for slice := newTimeSlice(ctx); err == nil && r.State == operation.Running && r.RetryAfter == 0 && !slice.over(); {
+	for slice := newTimeSlice(ctx); err == nil && r.State == operation.Running && !r.RetryAt.After(time.Now()) && !slice.over(); {
 		switch {
 		case r.Since.IsZero():
 			r, err = a.beginRecovery(ctx, r)
@@ -97,7 +97,7 @@ func (a *Activities) RecoveryPage(ctx context.Context, id string) (operation.Rec
 func (a *Activities) beginRecovery(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
 	list, err := a.Lists.Describe(r.Provider)
 	if err != nil {
-		return a.Recoveries.Fail(ctx, r.ID, err.Error(), true)
+		return a.Recoveries.Fail(ctx, r.ID, err.Error(), time.Time{})
 	}
 	mark, err := a.Recoveries.Mark(ctx, r.Provider, r.Target, list.Dedupe)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *Activities) beginRecovery(ctx context.Context, r operation.Recovery) (o
 	}
 	walk, err := a.Lists.Begin(r.Provider, r.Target, since, until)
 	if err != nil {
-		return a.Recoveries.Fail(ctx, r.ID, err.Error(), true)
+		return a.Recoveries.Fail(ctx, r.ID, err.Error(), time.Time{})
 	}
 	return a.Recoveries.Begin(ctx, r.ID, since, until, cut, walk)
 }
@@ -126,11 +126,11 @@ func (a *Activities) readList(ctx context.Context, r operation.Recovery) (operat
 	}
 	slog.WarnContext(ctx, "recovery.blocked", "recovery_id", r.ID, "provider", r.Provider, "error", failed.Text,
 		"paused", !failed.IsTemporary)
-	r, err = a.Recoveries.Fail(ctx, r.ID, failed.Text, !failed.IsTemporary)
+	var retryAt time.Time
 	if failed.IsTemporary {
-		r.RetryAfter = event.Duration(max(failed.RetryAfter, unavailableFor))
+		retryAt = time.Now().Add(max(failed.RetryAfter, unavailableFor))
 	}
-	return r, err
+	return a.Recoveries.Fail(ctx, r.ID, failed.Text, retryAt)
 }
 
 // startMissed starts the next missed events, oldest first, and completes the recovery after the last. An outage ends the attempt:

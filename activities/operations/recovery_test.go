@@ -15,7 +15,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// recoveryIn stands in for the store of one recovery, its list, and Temporal.
+// recoveryIn is a store with one recovery, its list, and a Temporal, in memory.
 type recoveryIn struct {
 	RecoveryStore
 	RunStarter
@@ -23,6 +23,7 @@ type recoveryIn struct {
 	row      operation.Recovery
 	pages    []operation.RecoveryPage
 	fails    *operation.ListError
+	asked    int // how often that failed
 	staged   []operation.RecoveryItem
 	starts   []string
 	startErr map[string]error
@@ -48,8 +49,9 @@ func (s *recoveryIn) AddPage(_ context.Context, _ operation.Recovery, p operatio
 	return s.row, nil
 }
 
-func (s *recoveryIn) Fail(_ context.Context, _, problem string, pause bool) (operation.Recovery, error) {
-	if s.row.Problem = problem; pause {
+func (s *recoveryIn) Fail(_ context.Context, _, problem string, retryAt time.Time) (operation.Recovery, error) {
+	s.asked++
+	if s.row.Problem, s.row.RetryAt = problem, retryAt; retryAt.IsZero() {
 		s.row.State = operation.Paused
 	}
 	return s.row, nil
@@ -203,7 +205,14 @@ func TestAProblemOfTheListPausesOrDelays(t *testing.T) {
 		r, err := s.run(t)
 		require.NoError(t, err, name)
 		require.Equal(t, c.state, r.State, name)
-		require.Equal(t, event.Duration(c.wait), r.RetryAfter, name)
 		require.NotEmpty(t, r.Problem, name)
+		if c.wait == 0 {
+			require.Zero(t, r.RetryAt, name)
+			continue
+		}
+		require.WithinDuration(t, time.Now().Add(c.wait), r.RetryAt, 20*time.Second, name)
+		_, err = s.run(t)
+		require.NoError(t, err, name)
+		require.Equal(t, 1, s.asked, "%s: the provider isn't asked again before its time, whatever ends the workflow's wait", name)
 	}
 }

@@ -52,8 +52,8 @@ type Recovery struct {
 	Examples []MissedEvent `json:"examples,omitempty" jsonschema:"maxItems=20"`
 	// Problem is why it is paused or waits, or the latest reason for a failed event.
 	Problem string `json:"problem,omitempty"`
-	// RetryAfter is when it tries again after a problem of the provider.
-	RetryAfter event.Duration `json:"retry_after,omitempty"`
+	// RetryAt is when it asks the provider again after a problem; absent or past if it doesn't wait.
+	RetryAt time.Time `json:"retry_at,omitzero"`
 
 	// Walk is the position in the list: opaque, nil before the first page and after the last.
 	Walk json.RawMessage `json:"-"`

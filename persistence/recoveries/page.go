@@ -37,7 +37,7 @@ SELECT workflow_id FROM staged`
 
 	advanceRecovery = `
 UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwanted = unwanted + $5, unsafe = unsafe + $6,
-       missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = ''
+       missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = '', retry_at = NULL
  WHERE id = $1`
 )
 

@@ -21,7 +21,7 @@ INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_dupli
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
 
 	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, asked_since, since, until, cut, walk, listed,
-       known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem`
+       known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem, retry_at`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
@@ -29,7 +29,9 @@ UPDATE recoveries SET since = $2, until = $3, cut = $4, walk = $5, problem = ''
  WHERE id = $1 AND since IS NULL AND state = 'running'`
 
 	failRecovery = `
-UPDATE recoveries SET problem = $2, state = CASE WHEN $3 THEN 'paused' ELSE state END WHERE id = $1 AND state = 'running'`
+UPDATE recoveries SET problem = $2, retry_at = $3::timestamptz,
+       state = CASE WHEN $3::timestamptz IS NULL THEN 'paused' ELSE state END
+ WHERE id = $1 AND state = 'running'`
 
 	dropItems = `
 DELETE FROM recovery_items WHERE ctid = ANY (ARRAY(SELECT ctid FROM recovery_items WHERE recovery_id = $1 LIMIT $2))`
@@ -53,12 +55,12 @@ func New(db *postgres.DB) *Store {
 }
 
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
-	var asked, since, until *time.Time
+	var asked, since, until, retry *time.Time
 	var walk *string
 	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &asked, &since,
 		&until, &r.Cut, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered, &r.Arrived, &r.Failed,
-		&r.Examples, &r.Problem)
-	r.AskedSince, r.Since, r.Until = timeOf(asked), timeOf(since), timeOf(until)
+		&r.Examples, &r.Problem, &retry)
+	r.AskedSince, r.Since, r.Until, r.RetryAt = timeOf(asked), timeOf(since), timeOf(until), timeOf(retry)
 	if walk != nil {
 		r.Walk = json.RawMessage(*walk)
 	}
@@ -124,9 +126,10 @@ func (s *Store) Begin(
 	return s.Read(ctx, id)
 }
 
-// Fail stores why a running recovery can't go on, and pauses it if an operator must do something about it.
-func (s *Store) Fail(ctx context.Context, id, problem string, pause bool) (operation.Recovery, error) {
-	if _, err := s.DB.Exec(ctx, failRecovery, id, postgres.Clip(postgres.Clean(problem), maxProblem), pause); err != nil {
+// Fail stores why a running recovery can't go on, and when it tries again. The zero time pauses it: an operator must do
+// something.
+func (s *Store) Fail(ctx context.Context, id, problem string, retryAt time.Time) (operation.Recovery, error) {
+	if _, err := s.DB.Exec(ctx, failRecovery, id, postgres.Clip(postgres.Clean(problem), maxProblem), nullOf(retryAt)); err != nil {
 		return operation.Recovery{}, postgres.Failure("fail recovery "+id, err)
 	}
 	return s.Read(ctx, id)

@@ -155,6 +155,7 @@ func writeRecovery(w io.Writer, r operation.Recovery) error {
 		"arrived meanwhile", cli.Number(r.Arrived),
 		"failed to start", cli.Number(r.Failed),
 		"problem", r.Problem,
+		"tries again", cli.TimeText(r.RetryAt),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
 		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
