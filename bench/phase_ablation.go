@@ -57,7 +57,7 @@ var ablations = []leftOut{
 	{name: "spool at full load", environ: []string{
 		"HOLDFAST_INGRESS_MAX_STARTS=1000", "HOLDFAST_INGRESS_ACK_BUDGET=1900ms",
 	}},
-	{name: "2xx that one store stands behind", environ: []string{ // but both, which excludes the bulk lane of our own definitions
+	{name: "2xx from one store", environ: []string{ // but both, which excludes the bulk lane of our own definitions
 		"HOLDFAST_INGRESS_ACK=stored", "HOLDFAST_PROVIDERS_DIR=",
 	}},
 	{name: "slots that keep every start eager", edits: []program.Edit{

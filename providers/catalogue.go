@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"holdfast/event"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 	"holdfast/providers/recovery"
@@ -160,6 +161,21 @@ func (c *Catalogue) APISecretNames() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// ListOf returns a provider and its list of events. The error is an event.Error of class rejected: unknown_provider, or no_list
+// if the definition describes none.
+func ListOf(lookup func(name string) (*Provider, bool), name string) (*Provider, *recovery.List, error) {
+	p, ok := lookup(name)
+	if !ok {
+		return nil, nil, event.Rejectf("unknown_provider", "there is no definition of %q", name)
+	}
+	list := p.Recovery()
+	if list == nil {
+		return nil, nil, event.Rejectf("no_list", "the events of %s can't be recovered: its definition describes no list of events "+
+			"(`recover`)", name)
+	}
+	return p, list, nil
 }
 
 // secretNames returns the names of the secrets of a definition's schemes and handshakes.

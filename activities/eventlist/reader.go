@@ -155,7 +155,8 @@ func matches(types []definition.Glob, eventType string) bool {
 	return false
 }
 
-// isSafe reports whether the key of an item tells if its event is here. The hash of a body from a list isn't that of the webhook.
+// isSafe reports whether an event can be recognized by the key of its item. The hash of a body from a list isn't that of the
+// webhook.
 // A key that may have expired proves nothing, unless an operator accepts duplicates.
 func isSafe(item providers.Item, at time.Time, of operation.Recovery, now time.Time) bool {
 	expires := at.Add(time.Duration(item.DedupeWindow))

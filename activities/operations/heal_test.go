@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 )
 
-// healing stands in for stores that differ, which takes a failover.
+// healing fakes stores that differ: real ones would need a failover.
 type healing struct {
 	RunReader
 	RedriveStore

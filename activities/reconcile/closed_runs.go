@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// runsAtOnce is how many runs are read at the same time. Each takes several calls to Temporal, which are slow when it is busy.
+// runsAtOnce is how many runs are read concurrently. Each takes several calls to Temporal, which are slow when it is busy.
 const runsAtOnce = 8
 
 // ReportFunc receives the result of one run or event: its dead letter, or the error because of which it was skipped.

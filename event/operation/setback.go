@@ -31,7 +31,7 @@ type Setback struct {
 	Store Store `json:"store,omitempty"`
 	// Unmarked: no sweep has left a mark yet. Nothing says that a store was set back.
 	Unmarked bool `json:"unmarked,omitempty"`
-	// Since is the time of the latest mark that both stores have.
+	// Since is the time of the latest mark that both stores have; without marks it is an hour ago.
 	Since time.Time `json:"since,omitzero"`
 	// NoticedAt is the time of the sweep that noticed it.
 	NoticedAt time.Time `json:"noticed_at,omitzero"`
@@ -111,8 +111,11 @@ func (s Setback) Text(h Healed) string {
 		since = s.Since.UTC().Format(layout) + " UTC"
 	}
 	what := string(s.Store) + " was set back to " + since + " or later"
-	if s.Store == "" {
-		what = "the database server may have changed since " + since
+	switch {
+	case s.Unmarked:
+		what = "no earlier sweep had compared the stores, so this one began at " + since
+	case s.Store == "":
+		what = "the database server has changed since " + since
 	}
 	text := fmt.Sprintf("%s (noticed at %s): %d events restored, %d unknown", what, s.NoticedAt.UTC().Format("15:04:05"),
 		h.Again, h.Unknown)

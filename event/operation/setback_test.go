@@ -54,10 +54,19 @@ func TestASetbackIsReportedInOneLine(t *testing.T) {
 	require.Equal(t, "PostgreSQL was set back to 2026-11-26 22:19:57 UTC or later (noticed at 22:24:00): "+
 		"20 events restored, 0 unknown",
 		s.Text(operation.Healed{Again: 20}))
-	require.Equal(t, "the database server may have changed since an unknown time (noticed at 22:24:00): 0 events restored, 1 unknown; "+
+	require.Equal(t, "the database server has changed since an unknown time (noticed at 22:24:00): 0 events restored, 1 unknown; "+
 		"5 dead letters wait for an operator, since a decision about them may be lost; "+
 		"2 events of the bulk lane are lost: get them from their providers",
 		operation.Setback{NoticedAt: s.NoticedAt}.Text(operation.Healed{Unknown: 1, Waiting: 2, Held: 3, Bulk: 2}))
+}
+
+// The first sweep doesn't claim that a store was set back.
+func TestTheFirstSweepSaysWhereItBegan(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 26, 22, 24, 0, 0, time.UTC)
+	s := operation.CompareMarks(operation.Mark{}, operation.Mark{}, at)
+	require.Equal(t, "no earlier sweep had compared the stores, so this one began at 2026-11-26 21:24:00 UTC (noticed at 22:24:00): "+
+		"20 events restored, 0 unknown", s.Text(operation.Healed{Again: 20}))
 }
 
 func TestOnlySomeKeysAreNamed(t *testing.T) {

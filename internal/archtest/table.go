@@ -262,7 +262,7 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/recoveries",
-		Why:       "missed events are kept here until they are started; whoever reads the list and starts them has no SQL",
+		Why:       "it keeps missed events until they are started; reading a list and starting events needs no SQL",
 		Ours:      list("event event/operation event/oversight persistence/audit persistence/operations persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},

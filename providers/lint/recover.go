@@ -110,7 +110,7 @@ func (l *linter) checkRecoveredSample(name string) {
 			l.add(field, RuleRecover, "has the type %s, and the webhook %s: both must have one", recovered[0].Type, arrived[i].Type)
 		}
 		if recovered[0].KeyFrom != event.KeyFromEvent {
-			l.add(field, RuleRecover, "has no key of its own: it is the hash of its body, which differs from that of the webhook")
+			l.add(field, RuleRecover, "has no ID: its key is the hash of its body, which differs from that of the webhook")
 		}
 		return
 	}
