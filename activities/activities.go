@@ -22,6 +22,7 @@ type Activities struct {
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
+	Lane        Gatherer
 	// Inputs reads the events of runs of large events.
 	Inputs InputReader
 	// Duplicates counts redeliveries that only the database detected; nil counts none.

@@ -16,14 +16,19 @@ type BatchStore interface {
 	BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error)
 }
 
+// Gatherer gathers events for the next batch.
+type Gatherer interface {
+	// Gather waits until the next batch of a run should start. It returns false if the run should end: there is no event by the time
+	// until.
+	Gather(ctx context.Context, until time.Time) bool
+}
+
 // Limits of a run. A run costs Temporal as much as several transactions cost PostgreSQL, and an event is processed when its
 // transaction commits, so a run has several small transactions. It must end well before the timeout of a local activity, and its
 // history lists every event.
 const (
 	batchesPerRun = 6 // full batches; there may be more small ones
 	runFor        = 700 * time.Millisecond
-	// gatherFor is the wait after a batch that was less than half full. A second empty batch ends the run.
-	gatherFor = 20 * time.Millisecond
 )
 
 // BatchResult is the result of a run: the outcome of each event.
@@ -41,7 +46,7 @@ type BatchResult struct {
 }
 
 // ProcessInboxBatch processes events of the bulk lane like ParseEvent, PersistEvent and UpsertEntities: up to limit in one
-// transaction, and several transactions while events arrive.
+// transaction, and several transactions while events arrive. The second empty batch in a row ends the run.
 //
 // A retry whose first attempt has committed takes no more events and returns the result of the first attempt.
 func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchResult, error) {
@@ -50,7 +55,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 	if err != nil || len(all) > 0 {
 		return batchResult(all), err
 	}
-	for quiet := true; len(all) <= (batchesPerRun-1)*limit && time.Since(start) < runFor; {
+	for quiet, more := true, true; more && len(all) <= (batchesPerRun-1)*limit; {
 		begun := time.Now()
 		events, err := a.Batches.ProcessBatch(ctx, limit, run, SafeParser(a.Catalogue))
 		if err != nil {
@@ -67,7 +72,9 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 			}
 		}
 		if all = append(all, events...); 2*len(events) < limit {
-			_ = Pause(ctx, gatherFor) // the next batch returns the context's error
+			more = a.Lane.Gather(ctx, start.Add(runFor))
+		} else {
+			more = time.Since(start) < runFor
 		}
 	}
 	return batchResult(all), nil

@@ -44,6 +44,14 @@ func (l *fullLane) ProcessBatch(context.Context, int, event.Run, event.Parser) (
 	return events, nil
 }
 
+// gatherFor is how long the lane gathers events behind a batch that was small.
+const gatherFor = 20 * time.Millisecond
+
+func (l *fullLane) Gather(ctx context.Context, until time.Time) bool {
+	_ = Pause(ctx, gatherFor)
+	return time.Now().Before(until)
+}
+
 func (l *fullLane) BatchedBy(context.Context, event.Run) ([]event.Batched, error) { return l.done, nil }
 
 // runBatches runs the activity with batches of at most 10, and gives how long it took.
@@ -51,7 +59,7 @@ func runBatches(t *testing.T, l *fullLane) (result BatchResult, took time.Durati
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	a := &Activities{Batches: l}
+	a := &Activities{Batches: l, Lane: l}
 	env.RegisterActivity(a)
 	start := time.Now()
 	value, err := env.ExecuteActivity(a.ProcessInboxBatch, 10)

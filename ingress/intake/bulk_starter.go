@@ -46,6 +46,7 @@ type BulkStarter struct {
 	wakes     chan struct{} // signals new events to the first loop
 	extraRuns chan struct{} // starts more runs when a batch was full
 	throttle  throttle
+	arrivals  *arrivals
 
 	cancel  context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
@@ -54,7 +55,10 @@ type BulkStarter struct {
 
 // NewBulkStarter returns a starter with at most inFlight concurrent runs, whose batches have at most limit events each.
 func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *BulkStarter {
-	b := &BulkStarter{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), extraRuns: signal()}
+	b := &BulkStarter{
+		queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), extraRuns: signal(),
+		arrivals: newArrivals(),
+	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
@@ -75,10 +79,11 @@ func (b *BulkStarter) Stop() {
 	b.running.Wait()
 }
 
-// Wake reports a new event. It may be called on a starter that is nil or not started.
+// Wake reports an event that waits in the lane. It may be called on a starter that is nil or not started.
 func (b *BulkStarter) Wake() {
 	if b != nil {
 		notify(b.wakes)
+		notify(b.arrivals.signal)
 	}
 }
 
@@ -112,7 +117,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case claimed == 0: // another process was faster
 			pause(b.ctx, busyPoll, nil)
 		}
-		b.Wake() // the lane may have more
+		notify(b.wakes) // the lane may have more
 	}
 }
 
@@ -123,20 +128,24 @@ func (b *BulkStarter) readPositions() (oldest, newest int64, err error) {
 }
 
 // poll looks for events that other processes added, and for those that a dead process left behind. It wakes the starter only
-// for events that the previous poll saw too: a batch in flight is about to claim newer ones.
+// for events that the previous poll saw too: a batch in flight is about to claim newer ones. While only this process fills the
+// lane, it polls as rarely as in an idle lane.
 func (b *BulkStarter) poll() {
 	var busy time.Time
 	var seen int64
 	for b.ctx.Err() == nil {
 		oldest, newest, err := b.readPositions()
-		if err == nil && oldest > 0 {
-			busy = time.Now()
+		waits := err == nil && oldest > 0
+		if waits {
+			if !b.arrivals.areAll() {
+				busy = time.Now()
+			}
 			if oldest <= seen {
 				b.Wake()
 			}
 			seen = newest
 		}
-		if time.Since(busy) < busyFor {
+		if waits || time.Since(busy) < busyFor {
 			pause(b.ctx, busyPoll, nil)
 		} else {
 			pause(b.ctx, idlePoll, nil)

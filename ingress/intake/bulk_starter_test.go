@@ -235,7 +235,7 @@ func TestThePollFindsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// The lane is polled every 40 ms for 5 s after an event, and twice a second while idle.
+// The lane is polled every 40 ms for 5 s after an event of another process, and twice a second while idle.
 func TestAnIdleLaneIsLookedAtSeldom(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -260,4 +260,20 @@ func TestAnIdleLaneIsLookedAtSeldom(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An event of this process is looked at once more, in case it was left behind, and doesn't make the poll any faster.
+func TestOwnEventsAreNotPolledFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		queue := &looks{spans: [][]int64{{1, 1}, {0, 0}}}
+		p := NewBulkStarter(queue, nil, 10, 1)
+		p.Expect("1")
+		go p.poll()
+		elapse(9900 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 1+1+19, queue.asked)
+		p.Stop()
+		synctest.Wait()
+	})
 }

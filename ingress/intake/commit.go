@@ -260,7 +260,11 @@ const bulkTimeout = time.Second
 func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error) {
 	limited, cancel := runs.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
+	forget := i.BulkStarter.Expect(a.Receipt.ID)
 	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.RejectRedelivery)
+	if err != nil || started.State != StateSpooled {
+		forget()
+	}
 	if err == nil {
 		i.BulkStarter.Wake()
 		i.BulkStarter.Throttle(a.ackDeadline)

@@ -30,11 +30,13 @@ type throttle struct {
 // the age of the batch's oldest event, and more runs are started. Any other batch has emptied the lane.
 func (b *BulkStarter) BatchEnded(events []event.Batched) {
 	now, delay := time.Now(), time.Duration(0)
+	b.arrivals.claimed(events, now)
 	if len(events) >= b.limit {
 		for _, e := range events {
 			delay = max(delay, now.Sub(e.Receipt.ReceivedAt))
 		}
 		notify(b.extraRuns)
+		notify(b.arrivals.signal) // a run in flight may be gathering
 	}
 	b.throttle.mu.Lock()
 	defer b.throttle.mu.Unlock()

@@ -109,7 +109,7 @@ func (p *process) warnOfRetention(ctx context.Context) {
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
-		Batches: batchStore{p.store.Writer, p.bulkStarter}, Duplicates: p.duplicates,
+		Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()),
 	}
 }
