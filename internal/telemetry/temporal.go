@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel"
 	"go.temporal.io/sdk/client"
 	temporalotel "go.temporal.io/sdk/contrib/opentelemetry"
@@ -31,26 +32,42 @@ func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error)
 // TemporalMetrics adds the SDK's own metrics (temporal_…) to ours. label maps the event types that workflows report, to bound
 // their number: workflows have no definitions, and a sender may invent types.
 func (t *Telemetry) TemporalMetrics(label func(provider, eventType string) string) client.MetricsHandler {
-	return labeled{temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
+	return newLabeled(temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
 		Meter:                t.Meters.Meter("holdfast/temporal"),
 		UseMonotonicCounters: true,
 		OnError:              otel.Handle, // the default panics
-	}), label}
+	}), label)
 }
 
+// labeled caches the handlers with more tags: the SDK asks for them for every task, and each builds a set of attributes.
 type labeled struct {
 	client.MetricsHandler
 
-	label func(provider, eventType string) string
+	label  func(provider, eventType string) string
+	tagged *lru.Cache[string, *labeled]
+}
+
+// maxTagged bounds the cached handlers of a handler.
+const maxTagged = 500
+
+func newLabeled(h client.MetricsHandler, label func(provider, eventType string) string) *labeled {
+	tagged, _ := lru.New[string, *labeled](maxTagged) // the size is valid
+	return &labeled{h, label, tagged}
 }
 
 // WithTags implements client.MetricsHandler.
-func (l labeled) WithTags(tags map[string]string) client.MetricsHandler {
+func (l *labeled) WithTags(tags map[string]string) client.MetricsHandler {
 	if eventType, ok := tags["event_type"]; ok {
 		tags = maps.Clone(tags)
 		tags["event_type"] = l.label(tags["provider"], eventType)
 	}
-	return labeled{l.MetricsHandler.WithTags(tags), l.label}
+	key := seriesKey("", tags)
+	if found, ok := l.tagged.Get(key); ok {
+		return found
+	}
+	made := newLabeled(l.MetricsHandler.WithTags(tags), l.label)
+	l.tagged.Add(key, made)
+	return made
 }
 
 // TemporalLogger makes the SDK log through logger.
