@@ -53,6 +53,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 		"HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8, proxy.internal",
 		"HOLDFAST_WORKER_SLOTS_NORMAL=many",
 		"HOLDFAST_WORKER_SLOTS_HIGH=0",
+		"HOLDFAST_WORKER_POLLERS=1",
 		"HOLDFAST_LOG_LEVEL=loud",
 		"HOLDFAST_LOG_FORMAT=xml",
 		"HOLDFAST_DEV_TEMPORAL_PORT=70000",
@@ -76,6 +77,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			`(example: HOLDFAST_WORKER_SLOTS_NORMAL=8)`,
 		"HOLDFAST_WORKER_SLOTS_HIGH": `HOLDFAST_WORKER_SLOTS_HIGH is 0; it must be at least 1 ` +
 			`(example: HOLDFAST_WORKER_SLOTS_HIGH=1)`,
+		"HOLDFAST_WORKER_POLLERS": `HOLDFAST_WORKER_POLLERS is 1; it must be at least 2 (example: HOLDFAST_WORKER_POLLERS=2)`,
 		"HOLDFAST_LOG_LEVEL": `HOLDFAST_LOG_LEVEL is "loud", which is none of debug, info, warn, error ` +
 			`(example: HOLDFAST_LOG_LEVEL=info)`,
 		"HOLDFAST_LOG_FORMAT": `HOLDFAST_LOG_FORMAT is "xml", which is neither json nor text ` +

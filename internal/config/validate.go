@@ -138,6 +138,9 @@ func (m *problems) validatePayloads(p Payloads) {
 	}
 }
 
+// minPollers is the SDK's minimum of fixed pollers of a queue.
+const minPollers = 2
+
 func (m *problems) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_CRITICAL", w.SlotsCritical, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
@@ -145,6 +148,9 @@ func (m *problems) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_REDRIVE", w.SlotsRedrive, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_BULK", w.SlotsBulk, 1)
+	if w.Pollers != 0 { // one for tasks of cached workflows, one for others
+		m.atLeast("HOLDFAST_WORKER_POLLERS", w.Pollers, minPollers)
+	}
 	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
 	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
 }

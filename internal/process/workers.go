@@ -136,9 +136,7 @@ func stopAll(workers []worker.Worker) {
 }
 
 func (p *process) workerOptions(slots int, classify interceptor.WorkerInterceptor) worker.Options {
-	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
-		InitialNumberOfPollers: initialPollers, MaximumNumberOfPollers: maximumPollers,
-	})
+	pollers := pollers(p.cfg.Worker.Pollers)
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize:      slots,
 		MaxConcurrentLocalActivityExecutionSize: slots,
@@ -150,6 +148,16 @@ func (p *process) workerOptions(slots int, classify interceptor.WorkerIntercepto
 		DeploymentOptions:                       deployment(p.cfg.Temporal),
 		OnFatalError:                            func(err error) { p.failed <- fmt.Errorf("worker: %w", err) },
 	}
+}
+
+// pollers returns a fixed number of pollers, or one that follows the load.
+func pollers(fixed int) worker.PollerBehavior {
+	if fixed > 0 {
+		return worker.NewPollerBehaviorSimpleMaximum(worker.PollerBehaviorSimpleMaximumOptions{MaximumNumberOfPollers: fixed})
+	}
+	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		InitialNumberOfPollers: initialPollers, MaximumNumberOfPollers: maximumPollers,
+	})
 }
 
 // deployment returns the workers' build and deployment; the zero value without worker versioning.
