@@ -20,7 +20,10 @@ import (
 	"holdfast/internal/config"
 )
 
-const composeFile = "../docker-compose.yml"
+const (
+	composeFile = "../docker-compose.yml"
+	smallFile   = "compose.small.yml"
+)
 
 var (
 	passwords = []string{"POSTGRES_PASSWORD", "HOLDFAST_DB_PASSWORD", "TEMPORAL_DB_PASSWORD"}
@@ -36,14 +39,14 @@ var (
 // observe is the profile of the watchers.
 const observe = "observe"
 
-// load reads the file as `docker compose` does, with an environment of its own.
-func load(t *testing.T, environ map[string]string) (*types.Project, error) {
+// load reads the file, and others over it, as `docker compose` does, with an environment of its own.
+func load(t *testing.T, environ map[string]string, over ...string) (*types.Project, error) {
 	t.Helper()
 	var vars []string
 	for name, value := range environ {
 		vars = append(vars, name+"="+value)
 	}
-	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithEnv(vars), cli.WithResolvedPaths(true),
+	options, err := cli.NewProjectOptions(append([]string{composeFile}, over...), cli.WithEnv(vars), cli.WithResolvedPaths(true),
 		cli.WithProfiles([]string{observe}))
 	require.NoError(t, err)
 	return options.LoadProject(t.Context())
@@ -289,6 +292,37 @@ func TestTheRolesAreConfiguredAsTheProgramWants(t *testing.T) {
 func graces(cfg config.Config) time.Duration {
 	const stopMargin = 15 * time.Second
 	return cfg.Ingress.DrainDelay + cfg.Ingress.ShutdownGrace + cfg.Worker.Grace + cfg.Deliveries.Grace + stopMargin
+}
+
+// The file for small machines only adds variables, which each role and Temporal take.
+func TestTheSmallFileOnlyAddsVariables(t *testing.T) {
+	t.Parallel()
+	small, err := load(t, filled(), smallFile)
+	require.NoError(t, err)
+	p := project(t)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(p.Services)), slices.Collect(maps.Keys(small.Services)))
+	for name, s := range small.Services {
+		plain := p.Services[name]
+		added := types.MappingWithEquals{}
+		for variable, value := range s.Environment {
+			if before, ok := plain.Environment[variable]; !ok || *before != *value {
+				added[variable] = value
+			}
+		}
+		require.Equal(t, slices.Contains([]string{"ingress", "worker", "operator", "temporal"}, name), len(added) > 0, name)
+		s.Environment, plain.Environment = nil, nil
+		require.Equal(t, plain, s)
+		if name == "temporal" {
+			require.Equal(t, "8", *added["NUM_HISTORY_SHARDS"])
+			continue
+		}
+		var environ []string
+		for variable, value := range added {
+			environ = append(environ, variable+"="+*value)
+		}
+		_, err := config.LoadFrom(environ)
+		require.NoError(t, err)
+	}
 }
 
 func TestTheSecretsOfProvidersReachTheIngressAndNobodyElse(t *testing.T) {

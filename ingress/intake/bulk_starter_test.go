@@ -262,7 +262,7 @@ func TestAnIdleLaneIsLookedAtSeldom(t *testing.T) {
 	}
 }
 
-// An event of this process is looked at once more, in case it was left behind, and doesn't make the poll any faster.
+// An event of this process is checked once more, in case it was left behind, and doesn't make the poll any faster.
 func TestOwnEventsAreNotPolledFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

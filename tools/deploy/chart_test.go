@@ -107,14 +107,15 @@ func makeObjects(t *testing.T, c *chart.Chart, values map[string]any) *objects {
 	return decode(t, documents(t, rendered))
 }
 
-// cases are the values that the chart is rendered with: those of testdata/values, and those that docs/kubernetes.md gives its readers.
+// cases are the values that the chart is rendered with: those of testdata/values and of small installations, and those that
+// docs/kubernetes.md gives its readers.
 func cases(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob("testdata/values/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	all := map[string]map[string]any{}
-	for _, file := range files {
+	for _, file := range append(files, chartDir+"/values-small.yaml") {
 		values, err := chartutil.ReadValuesFile(file)
 		require.NoError(t, err)
 		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = values
