@@ -88,8 +88,8 @@ func (a *arrivals) first() (first time.Time) {
 	return first
 }
 
-// Gather waits until a run should claim its next batch: gatherFor after the first event that this process has received. It returns
-// false if there is no such event by the time until. While other processes fill the lane, it only pauses.
+// Gather waits until a run should claim its next batch: gatherFor after the first event that this process has received. It
+// returns false if there is no such event by the time until. While other processes fill the lane, it only pauses.
 func (b *BulkStarter) Gather(ctx context.Context, until time.Time) bool {
 	if time.Now().After(until) {
 		return false

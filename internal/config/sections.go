@@ -168,8 +168,8 @@ type Worker struct {
 	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"2"`
 	// SlotsBulk is the max number of concurrent batches of the bulk lane.
 	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2"`
-	// Pollers is how many polls for tasks each queue has open, at least 2. With 0, each queue has 2 to 20, depending on the load; the
-	// SDK adjusts the number ten times a second, which takes CPU even while idle.
+	// Pollers is how many polls for tasks each queue has open, at least 2. With 0, each queue has 2 to 20, depending on the load;
+	// the SDK adjusts the number ten times a second, which takes CPU even while idle.
 	Pollers int `env:"HOLDFAST_WORKER_POLLERS" envDefault:"0"`
 	// StickyCache is how many running workflows a process keeps in memory. Others are replayed from their history.
 	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000"`
