@@ -19,6 +19,8 @@ const (
 	othersFor = time.Minute
 	// forgetAfter is when an event counts as claimed by another process.
 	forgetAfter = 10 * time.Second
+	// maxArrivals bounds the memory while no batch claims anything, as Temporal is down or all workers are other processes.
+	maxArrivals = 10_000
 )
 
 // arrivals has the events that this process has committed to the bulk lane and not claimed yet. A batch need not poll for them.
@@ -42,7 +44,12 @@ func (b *BulkStarter) Expect(eventID string) (forget func()) {
 	a := b.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.at[eventID], a.receives = time.Now(), true
+	now := time.Now()
+	if len(a.at) >= maxArrivals {
+		clear(a.at)
+		a.others = now // who claims them isn't known
+	}
+	a.at[eventID], a.receives = now, true
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,5 +113,19 @@ func TestGatheringEndsWithTheStarter(t *testing.T) {
 		b.BatchEnded(batchOf("1"))
 		time.AfterFunc(time.Millisecond, b.Stop)
 		require.Equal(t, time.Millisecond, waited(t, b))
+	})
+}
+
+// While no batch claims anything, few events stay in memory.
+func TestArrivalsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBulkStarter(nil, nil, 10, 1)
+		defer b.Stop()
+		for i := range 3*maxArrivals + 1 {
+			commit(b, strconv.Itoa(i))
+		}
+		require.LessOrEqual(t, len(b.arrivals.at), maxArrivals)
+		require.False(t, b.arrivals.areAll(), "a run polls: it isn't known what others have claimed")
 	})
 }
