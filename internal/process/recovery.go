@@ -6,7 +6,7 @@ import (
 
 	"holdfast/activities/eventlist"
 	"holdfast/delivery/webhook"
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/config"
 	"holdfast/providers/recovery/client"
 )
@@ -15,17 +15,20 @@ import (
 func (p *process) eventLists() *eventlist.Reader {
 	transport := webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
 	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
-	return &eventlist.Reader{Lookup: p.catalogue.Lookup, Client: client.New(transport, secrets), Rates: p.store.Rates}
+	return &eventlist.Reader{
+		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
+		Client: client.New(transport, secrets), Rates: p.store.Rates,
+	}
 }
 
 // switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the
 // credentials for it are configured. An error is logged only, since the first recovery of a list records the same.
 func (p *process) switchRecoveryOn(ctx context.Context) {
-	on := map[string]event.Duration{}
-	for _, name := range p.catalogue.Catalogue().Names() {
-		provider, ok := p.catalogue.Lookup(name)
-		if ok && provider.Recovery() != nil && p.areSet(provider.Recovery().SecretNames()) {
-			on[name] = provider.DedupeWindow("")
+	on := map[string]operation.DedupeWindows{}
+	lists := p.eventLists()
+	for _, name := range lists.Available() {
+		if list, err := lists.Describe(name); err == nil {
+			on[name] = list.Dedupe
 		}
 	}
 	if len(on) == 0 {
@@ -34,13 +37,4 @@ func (p *process) switchRecoveryOn(ctx context.Context) {
 	if err := p.store.Recoveries.SwitchOn(ctx, on); err != nil {
 		slog.WarnContext(ctx, "recovery.not_switched_on", "error", err.Error())
 	}
-}
-
-func (p *process) areSet(names []string) bool {
-	for _, name := range names {
-		if len(p.cfg.Secrets(name)) == 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -114,12 +114,8 @@ func deliveriesText(r operation.Recovery) string {
 
 // cutText says what a recovery can't read.
 func cutText(r operation.Recovery) string {
-	from := r.AskedSince
-	text := "from the last recovery"
-	if !from.IsZero() {
-		text = "from " + from.UTC().Format(time.RFC3339)
-	}
-	switch text += " to " + r.Since.UTC().Format(time.RFC3339); r.Cut {
+	text := "from " + r.WantedSince.UTC().Format(time.RFC3339) + " to " + r.Since.UTC().Format(time.RFC3339)
+	switch r.Cut {
 	case operation.CutReach:
 		return text + ", which the provider's list doesn't have: what happened then can't be known"
 	case operation.CutSwitchedOn:
