@@ -11,6 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // recovery creates a recovery of the list of acme and gives it a window of an hour before noon.
@@ -102,12 +103,15 @@ func TestTypesThatNeverArrivedAreUnwanted(t *testing.T) {
 	p := parsed(patch("1", `{}`))
 	p.Type = "thing.changed"
 	db.process(arrived, p)
-	known, other, listed := missing("a", -1), missing("b", -2), missing("c", -3)
-	known.AnyType, other.AnyType = false, false
-	other.Receipt.Type, listed.Receipt.Type = "other", "other"
-	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 3, Items: []operation.RecoveryItem{known, other, listed}})
+	dead := receipt()
+	dead.Provider, dead.Key, dead.Type = "acme", "d", "only.dead"
+	db.record(died(dead, noon))
+	known, other, listed, died := missing("a", -1), missing("b", -2), missing("c", -3), missing("e", -4)
+	known.AnyType, other.AnyType, died.AnyType = false, false, false
+	other.Receipt.Type, listed.Receipt.Type, died.Receipt.Type = "other", "other", "only.dead"
+	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 4, Items: []operation.RecoveryItem{known, other, listed, died}})
 	require.EqualValues(t, 1, r.Unwanted)
-	require.EqualValues(t, 2, r.Missed)
+	require.EqualValues(t, 3, r.Missed, "a type that has arrived only as a dead letter has arrived")
 }
 
 // Pages of a list that moves have an event twice, and an activity that was killed adds its page again: an event counts once.
@@ -318,4 +322,101 @@ func TestRecoveredEventsAreDeliveredUnlessTheRecoverySaysNo(t *testing.T) {
 		after := value[int](db, `SELECT count(*) FROM delivery_queue`) + value[int](db, `SELECT count(*) FROM delivery_fanouts`)
 		require.Equal(t, undelivered, after == before)
 	}
+}
+
+// refuse counts requests that were refused at a minute.
+func (d *database) refuse(provider string, at time.Time, n int) {
+	d.t.Helper()
+	for range 2 { // two processes
+		c := d.Errors.NewRefusedCounter()
+		for range n / 2 {
+			c.Count(provider, at)
+		}
+		require.NoError(d.t, c.Stop(d.t.Context()))
+	}
+}
+
+// Processes add up what they have refused. Old counts are purged, but not since when there are any.
+func TestRefusedRequestsAreCountedByMinute(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	now := time.Now()
+	db.refuse("acme", now, 4)
+	db.refuse("acme", now.Add(-150*24*time.Hour), 2)
+	require.Equal(t, []int{3, 6}, []int{
+		value[int](db, `SELECT count(*) FROM refused_minutes`), value[int](db, `SELECT sum(requests) FROM refused_minutes`),
+	})
+	for removed := int64(1); removed > 0; {
+		var err error
+		removed, err = db.Upkeep.PurgeBatch(t.Context(), retention.Keys, now)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int{2, 4}, []int{
+		value[int](db, `SELECT count(*) FROM refused_minutes`), value[int](db, `SELECT sum(requests) FROM refused_minutes`),
+	})
+}
+
+// A recovery says when the missed events happened, and how many requests of the provider were refused from then on. Of a time in
+// which requests weren't counted it says nothing.
+func TestARecoverySaysWhetherEventsWereRefused(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	find := func(id string) operation.Recovery {
+		r := db.recovery(id, func(r *operation.Recovery) { r.DryRun = true })
+		r = db.addPage(r, operation.RecoveryPage{Listed: 1, Items: []operation.RecoveryItem{missing("b", -10)}, Next: json.RawMessage(`2`)})
+		db.addPage(r, operation.RecoveryPage{Listed: 2, Items: []operation.RecoveryItem{missing("a", -40), missing("c", -20)}})
+		r, err := db.Recoveries.Finish(t.Context(), id)
+		require.NoError(t, err)
+		return r
+	}
+	r := find("uncounted")
+	require.Equal(t, noon.Add(-40*time.Minute), r.FirstMissed)
+	require.Equal(t, noon.Add(-10*time.Minute), r.LastMissed)
+	require.Nil(t, r.Refused, "requests are counted since the migration")
+	db.exec(`UPDATE refused_minutes SET minute = $1`, noon.Add(-time.Hour))
+	require.Zero(t, *find("none").Refused)
+	db.refuse("acme", noon.Add(-50*time.Minute), 8)
+	db.refuse("other", noon.Add(-30*time.Minute), 8)
+	require.Zero(t, *find("none since").Refused)
+	db.refuse("acme", noon.Add(-40*time.Minute), 2)
+	db.refuse("acme", noon.Add(-5*time.Minute), 2)
+	require.EqualValues(t, 4, *find("some").Refused)
+}
+
+// Operators see which lists have gaps, and which of them are blocked.
+func TestTheHealthOfLists(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.recovery("missed")
+	db.addPage(r, operation.RecoveryPage{Listed: 1, Items: []operation.RecoveryItem{missing("a", -10)}})
+	db.recovery("blocked", func(r *operation.Recovery) { r.Target = "one" })
+	_, err := db.Recoveries.Fail(t.Context(), "blocked", "set ACME_API_KEY", time.Time{})
+	require.NoError(t, err)
+	for name, cut := range map[string]operation.RecoveryCut{"reach": operation.CutReach, "none": ""} {
+		_, err := db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: name, Rate: 1}, Provider: name}, ada)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Mark(t.Context(), name, "", windows(0))
+		require.NoError(t, err)
+		window := operation.RecoveryWindow{Since: noon, Until: noon.Add(time.Hour), Cut: cut, Wanted: noon.Add(-5 * time.Hour)}
+		_, err = db.Recoveries.Begin(t.Context(), name, window, nil)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Finish(t.Context(), name)
+		require.NoError(t, err)
+	}
+	all, err := db.Recoveries.Health(t.Context())
+	require.NoError(t, err)
+	gaps := map[string]string{}
+	for _, h := range all {
+		name := h.Provider + h.Target
+		for _, gap := range h.Gaps {
+			gaps[name] += gap.ID
+		}
+		if h.Blocked != nil {
+			gaps[name] += h.Blocked.Problem
+		}
+	}
+	require.Equal(t, map[string]string{"acme": "missed", "acmeone": "set ACME_API_KEY", "reach": "reach"}, gaps)
+	require.Equal(t, 5*time.Hour, all[3].Gaps[0].Unknown())
+	require.Equal(t, noon.Add(time.Hour), all[3].CompleteUntil())
+	require.Equal(t, all[0].SwitchedOn, all[0].CompleteUntil(), "no recovery has ended")
 }

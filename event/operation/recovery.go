@@ -52,6 +52,12 @@ type Recovery struct {
 	Arrived int64 `json:"arrived"`
 	// Failed counts the missed events that couldn't be started.
 	Failed int64 `json:"failed"`
+	// FirstMissed and LastMissed are the times of the first and the last missed event; absent without any.
+	FirstMissed time.Time `json:"first_missed,omitzero"`
+	LastMissed  time.Time `json:"last_missed,omitzero"`
+	// Refused counts the provider's requests that were refused from the first missed event on, until the end of the recovery's
+	// time; absent while it isn't known.
+	Refused *int64 `json:"refused,omitempty"`
 	// Examples names the first missed events that were found, up to 20.
 	Examples []MissedEvent `json:"examples,omitempty" jsonschema:"maxItems=20"`
 	// Problem is why it is paused or waits, or the latest reason for a failed event.

@@ -3,11 +3,14 @@ package process
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
 	"holdfast/activities/eventlist"
 	"holdfast/delivery/webhook"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
 	"holdfast/providers/recovery/client"
 )
 
@@ -37,4 +40,40 @@ func (p *process) switchRecoveryOn(ctx context.Context) {
 	if err := p.store.Recoveries.SwitchOn(ctx, on); err != nil {
 		slog.WarnContext(ctx, "recovery.not_switched_on", "error", err.Error())
 	}
+}
+
+const (
+	// listsAge is how long the state of lists is cached.
+	listsAge = time.Minute
+	// missedFor is how long missed events are exported.
+	missedFor = 24 * time.Hour
+)
+
+// observeLists exports the gaps of the lists that this process can read, over all targets of a provider.
+func (p *process) observeLists() error {
+	read := recently(listsAge, p.store.Recoveries.Health)
+	lists := p.eventLists()
+	return p.telemetry.ObserveLists(func(context.Context) (map[string]telemetry.ListFigures, error) {
+		all, err := read()
+		available := lists.Available()
+		figures := map[string]telemetry.ListFigures{}
+		for _, h := range all {
+			if slices.Contains(available, h.Provider) {
+				figures[h.Provider] = figuresOf(h, figures[h.Provider], time.Now())
+			}
+		}
+		return figures, err
+	})
+}
+
+// figuresOf adds a list to the figures of other lists of its provider.
+func figuresOf(h operation.ListHealth, f telemetry.ListFigures, now time.Time) telemetry.ListFigures {
+	f.Behind = max(f.Behind, now.Sub(h.CompleteUntil()))
+	for _, gap := range h.Gaps {
+		if now.Sub(gap.StartedAt) < missedFor {
+			f.Missed += gap.Missed
+		}
+		f.Unknown += gap.Unknown()
+	}
+	return f
 }

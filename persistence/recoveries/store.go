@@ -32,7 +32,8 @@ DELETE FROM recoveries
 	emptyFor, emptyUntil = 2 * time.Hour, 7 * 24 * time.Hour
 
 	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, whole, asked_since, since, until, cut,
-       wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem, retry_at`
+       wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem, retry_at,
+       first_missed, last_missed, refused`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
@@ -66,13 +67,13 @@ func New(db *postgres.DB) *Store {
 }
 
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
-	var asked, since, until, wanted, retry *time.Time
+	var asked, since, until, wanted, retry, first, last *time.Time
 	var walk *string
 	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
 		&since, &until, &r.Cut, &wanted, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
-		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry)
+		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused)
 	r.AskedSince, r.Since, r.Until, r.RetryAt = timeOf(asked), timeOf(since), timeOf(until), timeOf(retry)
-	r.WantedSince = timeOf(wanted)
+	r.WantedSince, r.FirstMissed, r.LastMissed = timeOf(wanted), timeOf(first), timeOf(last)
 	if walk != nil {
 		r.Walk = json.RawMessage(*walk)
 	}

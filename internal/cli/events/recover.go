@@ -147,6 +147,7 @@ func writeRecovery(w io.Writer, r operation.Recovery) error {
 		"of types that never arrived", cli.Number(r.Unwanted),
 		"can't be recognized", cli.Number(r.Unsafe),
 		"missed", fmt.Sprintf("%d (of which the provider may still deliver %d)", r.Missed, r.Retrying),
+		"gap", r.GapText(),
 		"recovered", cli.Number(r.Recovered),
 		"arrived meanwhile", cli.Number(r.Arrived),
 		"failed to start", cli.Number(r.Failed),
