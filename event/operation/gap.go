@@ -10,8 +10,8 @@ import (
 type ListHealth struct {
 	RecoveryMark
 
-	// Gaps are recoveries of the last week that have found events that never arrived, or a time of which nothing can be known, newest
-	// first.
+	// Gaps are recoveries of the last week that have found events that never arrived, or a time of which nothing can be known,
+	// newest first.
 	Gaps []Recovery
 	// Blocked is a recovery that a problem has paused; nil if there is none.
 	Blocked *Recovery

@@ -28,8 +28,8 @@ DELETE FROM refused_minutes
 )
 
 // RefusedCounter counts refused requests per provider and minute in the background: Count never waits, and never fails. While the
-// database is unavailable the counts stay in memory; beyond a limit they are per hour. A process that is killed loses those of the
-// last seconds.
+// database is unavailable the counts stay in memory; beyond a limit they are per hour. A process that is killed loses those of
+// the last seconds.
 type RefusedCounter struct {
 	*postgres.Flusher
 

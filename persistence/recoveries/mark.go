@@ -13,8 +13,8 @@ import (
 
 const (
 	// switchOn starts again when a dedupe window may have become longer: keys that were stored under a shorter one expire earlier,
-	// and a walk that goes back further would process their events twice. No window (null) is the longest. Which types share a window
-	// isn't known here, so the longest one of now is compared with the shortest one of before.
+	// and a walk that goes back further would process their events twice. No window (null) is the longest. Which types share a
+	// window isn't known here, so the longest one of now is compared with the shortest one of before.
 	switchOn = `
 INSERT INTO recovery_marks AS m (provider, target, dedupe, windows)
 SELECT provider, $2, shortest, windows

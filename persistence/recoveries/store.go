@@ -20,7 +20,7 @@ const (
 INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by, whole)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
 
-	// dropEmpty removes what the schedule has started of a list and has found nothing, so that a list of recoveries isn't full of it.
+	// dropEmpty removes what the schedule has started of a list and has found nothing: a list of recoveries isn't to be full of it.
 	dropEmpty = `
 DELETE FROM recoveries
  WHERE id = ANY (ARRAY(SELECT id FROM recoveries
@@ -32,8 +32,8 @@ DELETE FROM recoveries
 	emptyFor, emptyUntil = 2 * time.Hour, 7 * 24 * time.Hour
 
 	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, whole, asked_since, since, until, cut,
-       wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem, retry_at,
-       first_missed, last_missed, refused`
+       wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem,
+       retry_at, first_missed, last_missed, refused`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
@@ -146,7 +146,9 @@ func (s *Store) Schedule(ctx context.Context, r operation.Recovery) (isNew bool,
 
 // Begin sets the window of a recovery and its position in the list; a nil walk means that there is nothing to read. It does
 // nothing if the recovery has a window, or doesn't run.
-func (s *Store) Begin(ctx context.Context, id string, w operation.RecoveryWindow, walk json.RawMessage) (operation.Recovery, error) {
+func (s *Store) Begin(
+	ctx context.Context, id string, w operation.RecoveryWindow, walk json.RawMessage,
+) (operation.Recovery, error) {
 	var wanted time.Time
 	if w.Cut != "" {
 		wanted = w.Wanted

@@ -39,8 +39,8 @@ func (b busyKey) DescribeWorkflowExecution(
 	}}, nil
 }
 
-// An event whose key is busy with one of another dedupe window is here: it must not hold up the recovery until that one has ended,
-// which may take an operator.
+// An event whose key is busy with one of another dedupe window is here: it must not hold up the recovery until that one has
+// ended, which may take an operator.
 func TestABusyKeyHoldsUpNoRecovery(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
