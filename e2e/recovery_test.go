@@ -37,6 +37,9 @@ api:
 recover: {settle: 1s}
 `
 
+// unscheduled leaves the recoveries to the test.
+const unscheduled = "HOLDFAST_RECOVERY_INTERVAL=8760h"
+
 // serveAPI serves an API over HTTPS as localhost, and returns its host and the file of its certificate.
 func serveAPI(t *testing.T, api http.Handler) (host, certificate string) {
 	t.Helper()
@@ -81,7 +84,7 @@ func TestEventsThatNeverArrivedAreRecovered(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", "HOLDFAST_WORKER_GRACE=1s")
+		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", "HOLDFAST_WORKER_GRACE=1s", unscheduled)
 	door, worker := i.start(t, "ingress"), i.start(t, "worker")
 	time.Sleep(time.Second) // the provider's times are whole seconds, and recovery was switched on when the worker started
 
@@ -165,7 +168,7 @@ func TestARecoveryWaitsForItsProvider(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128")
+		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", unscheduled)
 	i.start(t, "worker")
 	out, err := i.run(t, "recover", "shop", "--since", "1h", "--accept-duplicates", "--yes")
 	require.Error(t, err)

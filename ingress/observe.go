@@ -151,6 +151,9 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	s.metrics.answered(o, took)
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
+	if s.Refused != nil && status >= fiber.StatusBadRequest && o.provider != unknownProvider {
+		s.Refused.Count(o.provider, o.receivedAt)
+	}
 	level, shown, suppressed := slog.LevelInfo, true, 0
 	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError

@@ -30,6 +30,8 @@ type Options struct {
 	Refusals *Refusals
 	// Errors receives entries for the error log; nil if there is none.
 	Errors intake.ErrorSink
+	// Refused counts the requests that weren't accepted; nil for no counts.
+	Refused RefusedCounter
 	// HeaderTimeout bounds reading the headers, BodyTimeout reading the body, WriteTimeout the answer, IdleTimeout the pause
 	// between requests.
 	HeaderTimeout time.Duration
@@ -67,6 +69,11 @@ type Dispatcher interface {
 	Handle(c *fasthttp.RequestCtx)
 	// Check returns the problem with the body of an authentic request that one of its clients sends to a provider; "" if none.
 	Check(provider, authorization string, body []byte) (problem string)
+}
+
+// RefusedCounter counts requests to a provider that weren't accepted, by their time. It must not wait.
+type RefusedCounter interface {
+	Count(provider string, at time.Time)
 }
 
 // maxHeaderBytes bounds the request line plus the headers.

@@ -11,6 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // recovery creates a recovery of the list of acme and gives it a window of an hour before noon.
@@ -22,12 +23,22 @@ func (d *database) recovery(id string, change ...func(*operation.Recovery)) oper
 	}
 	_, err := d.Recoveries.Create(d.t.Context(), wanted, ada)
 	require.NoError(d.t, err)
-	_, err = d.Recoveries.Mark(d.t.Context(), "acme", wanted.Target, event.Duration(time.Hour))
+	_, err = d.Recoveries.Mark(d.t.Context(), "acme", wanted.Target, windows(time.Hour))
 	require.NoError(d.t, err)
-	r, err := d.Recoveries.Begin(d.t.Context(), id, noon.Add(-time.Hour), noon, "", json.RawMessage(`{"page":1}`))
+	window := operation.RecoveryWindow{Since: noon.Add(-time.Hour), Until: noon}
+	r, err := d.Recoveries.Begin(d.t.Context(), id, window, json.RawMessage(`{"page":1}`))
 	require.NoError(d.t, err)
 	require.False(d.t, r.HasReadList())
 	return r
+}
+
+// windows are those of a definition with one window, and of overrides.
+func windows(all ...time.Duration) (w operation.DedupeWindows) {
+	w.Shortest, w.Longest, w.All = event.Duration(all[0]), event.Duration(all[0]), fmt.Sprint(all)
+	for _, d := range all[1:] {
+		w.Shortest, w.Longest = min(w.Shortest, event.Duration(d)), max(w.Longest, event.Duration(d))
+	}
+	return w
 }
 
 // missing makes an item of the list.
@@ -92,12 +103,15 @@ func TestTypesThatNeverArrivedAreUnwanted(t *testing.T) {
 	p := parsed(patch("1", `{}`))
 	p.Type = "thing.changed"
 	db.process(arrived, p)
-	known, other, listed := missing("a", -1), missing("b", -2), missing("c", -3)
-	known.AnyType, other.AnyType = false, false
-	other.Receipt.Type, listed.Receipt.Type = "other", "other"
-	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 3, Items: []operation.RecoveryItem{known, other, listed}})
+	dead := receipt()
+	dead.Provider, dead.Key, dead.Type = "acme", "d", "only.dead"
+	db.record(died(dead, noon))
+	known, other, listed, died := missing("a", -1), missing("b", -2), missing("c", -3), missing("e", -4)
+	known.AnyType, other.AnyType, died.AnyType = false, false, false
+	other.Receipt.Type, listed.Receipt.Type, died.Receipt.Type = "other", "other", "only.dead"
+	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{Listed: 4, Items: []operation.RecoveryItem{known, other, listed, died}})
 	require.EqualValues(t, 1, r.Unwanted)
-	require.EqualValues(t, 2, r.Missed)
+	require.EqualValues(t, 3, r.Missed, "a type that has arrived only as a dead letter has arrived")
 }
 
 // Pages of a list that moves have an event twice, and an activity that was killed adds its page again: an event counts once.
@@ -152,7 +166,7 @@ func TestMissedEventsLeaveOldestFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, operation.Completed, r.State)
 	require.Equal(t, "too large", r.Problem)
-	mark, err := db.Recoveries.Mark(t.Context(), "acme", "", event.Duration(time.Hour))
+	mark, err := db.Recoveries.Mark(t.Context(), "acme", "", windows(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, noon, mark.Watermark)
 }
@@ -162,41 +176,101 @@ func TestMissedEventsLeaveOldestFirst(t *testing.T) {
 func TestAWatermarkMovesOverNoGap(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	watermark := func(id string, dryRun bool, since, until int) time.Time {
+	watermark := func(id string, dryRun bool, since, until int, cut operation.RecoveryCut) time.Time {
 		at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 		_, err := db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: id, Rate: 1}, Provider: "acme", DryRun: dryRun}, ada)
 		require.NoError(t, err)
-		_, err = db.Recoveries.Mark(t.Context(), "acme", "", 0)
+		_, err = db.Recoveries.Mark(t.Context(), "acme", "", windows(0))
 		require.NoError(t, err)
-		_, err = db.Recoveries.Begin(t.Context(), id, at(since), at(until), "", nil)
+		window := operation.RecoveryWindow{Since: at(since), Until: at(until), Cut: cut, Wanted: at(since - 30)}
+		begun, err := db.Recoveries.Begin(t.Context(), id, window, nil)
 		require.NoError(t, err)
+		require.Equal(t, cut != "", begun.WantedSince.Equal(at(since-30)))
 		_, err = db.Recoveries.Finish(t.Context(), id)
 		require.NoError(t, err)
-		mark, err := db.Recoveries.Mark(t.Context(), "acme", "", 0)
+		mark, err := db.Recoveries.Mark(t.Context(), "acme", "", windows(0))
 		require.NoError(t, err)
 		return mark.Watermark
 	}
-	require.Zero(t, watermark("dry", true, -60, 0))
-	require.Equal(t, noon, watermark("first", false, -60, 0), "recovery was switched on later")
-	require.Equal(t, noon, watermark("gap", false, 10, 20))
-	require.Equal(t, noon, watermark("earlier", false, -120, -60))
-	require.Equal(t, noon.Add(20*time.Minute), watermark("next", false, -5, 20))
+	require.Zero(t, watermark("dry", true, -60, 0, ""))
+	require.Equal(t, noon, watermark("first", false, -60, 0, ""), "recovery was switched on later")
+	require.Equal(t, noon, watermark("gap", false, 10, 20, ""))
+	require.Equal(t, noon, watermark("earlier", false, -120, -60, ""))
+	require.Equal(t, noon.Add(20*time.Minute), watermark("next", false, -5, 20, ""))
+	require.Equal(t, noon.Add(90*time.Minute), watermark("down for long", false, 60, 90, operation.CutReach),
+		"what lies between can't be read by a later one either, and the recovery says so")
 }
 
-// Keys that were stored under a shorter window expire earlier, so a longer window switches recovery on again.
+// Keys that were stored under a shorter window expire earlier, so a longer window, of whichever types, switches recovery on again.
 func TestALongerWindowSwitchesRecoveryOnAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	var times []time.Time
-	for _, dedupe := range []time.Duration{time.Hour, time.Hour, time.Minute, time.Hour, 0, time.Hour, 0} {
-		require.NoError(t, db.Recoveries.SwitchOn(t.Context(), map[string]event.Duration{"acme": event.Duration(dedupe)}))
+	const hour, minute = time.Hour, time.Minute
+	for _, dedupe := range [][]time.Duration{
+		{hour}, {hour}, {minute}, {hour}, {0}, {hour}, {0}, {hour}, {hour, minute}, {hour, 2 * minute}, {hour, 2 * minute}, {minute, minute},
+	} {
+		require.NoError(t, db.Recoveries.SwitchOn(t.Context(), map[string]operation.DedupeWindows{"acme": windows(dedupe...)}))
 		times = append(times, value[time.Time](db, `SELECT switched_on FROM recovery_marks`))
 	}
 	isNew := make([]bool, len(times))
 	for i := 1; i < len(times); i++ {
 		isNew[i] = times[i].After(times[i-1])
 	}
-	require.Equal(t, []bool{false, false, false, true, true, false, true}, isNew)
+	require.Equal(t, []bool{false, false, false, true, true, false, true, false, false, true, false, false}, isNew)
+}
+
+// The schedule starts no recovery of a list while another one has not ended, and removes those that have found nothing.
+func TestTheScheduleStartsOneRecoveryOfAList(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	schedule := func() (id string, isNew bool) {
+		r := operation.RecoveryMark{Provider: "acme"}.Due(noon)
+		isNew, err := db.Recoveries.Schedule(t.Context(), r)
+		require.NoError(t, err)
+		return r.ID, isNew
+	}
+	first, isNew := schedule()
+	require.True(t, isNew)
+	r, err := db.Recoveries.Read(t.Context(), first)
+	require.NoError(t, err)
+	require.True(t, r.Whole)
+	require.Equal(t, operation.RecoverySchedule, r.StartedBy)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM audit_log`))
+	_, err = db.Recoveries.Change(t.Context(), first, operation.Paused, ada)
+	require.NoError(t, err)
+	_, isNew = schedule()
+	require.False(t, isNew, "an operator has paused it")
+
+	db.exec(`UPDATE recoveries SET state = 'completed', ended_at = started_at, started_at = started_at - interval '3 hours'`)
+	second, isNew := schedule()
+	require.True(t, isNew)
+	require.Equal(t, second, value[string](db, `SELECT string_agg(id, ' ') FROM recoveries`), "the first has found nothing")
+	db.exec(`UPDATE recoveries SET state = 'completed', ended_at = started_at, missed = 1, started_at = started_at - interval '3 hours'`)
+	schedule()
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM recoveries`))
+}
+
+// A recovery that has read everything in the list says so.
+func TestAWholeRecoveryIsRemembered(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for _, whole := range []bool{false, true} {
+		r := operation.RecoveryMark{Provider: "acme"}.Due(noon)
+		r.Whole = whole
+		_, err := db.Recoveries.Schedule(t.Context(), r)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Mark(t.Context(), "acme", "", windows(0))
+		require.NoError(t, err)
+		_, err = db.Recoveries.Begin(t.Context(), r.ID, operation.RecoveryWindow{Since: noon.Add(-time.Hour), Until: noon}, nil)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Finish(t.Context(), r.ID)
+		require.NoError(t, err)
+		all, err := db.Recoveries.Marks(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, whole, !all[0].WalkedAt.IsZero())
+	}
 }
 
 // One recovery of a list works at a time; it can be paused by a problem, resumed and canceled, and then nothing is left of it.
@@ -248,4 +322,101 @@ func TestRecoveredEventsAreDeliveredUnlessTheRecoverySaysNo(t *testing.T) {
 		after := value[int](db, `SELECT count(*) FROM delivery_queue`) + value[int](db, `SELECT count(*) FROM delivery_fanouts`)
 		require.Equal(t, undelivered, after == before)
 	}
+}
+
+// refuse counts requests that were refused at a minute.
+func (d *database) refuse(provider string, at time.Time, n int) {
+	d.t.Helper()
+	for range 2 { // two processes
+		c := d.Errors.NewRefusedCounter()
+		for range n / 2 {
+			c.Count(provider, at)
+		}
+		require.NoError(d.t, c.Stop(d.t.Context()))
+	}
+}
+
+// Processes add up what they have refused. Old counts are purged, but not since when there are any.
+func TestRefusedRequestsAreCountedByMinute(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	now := time.Now()
+	db.refuse("acme", now, 4)
+	db.refuse("acme", now.Add(-150*24*time.Hour), 2)
+	require.Equal(t, []int{3, 6}, []int{
+		value[int](db, `SELECT count(*) FROM refused_minutes`), value[int](db, `SELECT sum(requests) FROM refused_minutes`),
+	})
+	for removed := int64(1); removed > 0; {
+		var err error
+		removed, err = db.Upkeep.PurgeBatch(t.Context(), retention.Keys, now)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int{2, 4}, []int{
+		value[int](db, `SELECT count(*) FROM refused_minutes`), value[int](db, `SELECT sum(requests) FROM refused_minutes`),
+	})
+}
+
+// A recovery says when the missed events happened, and how many requests of the provider were refused from then on. Of a time in
+// which requests weren't counted it says nothing.
+func TestARecoverySaysWhetherEventsWereRefused(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	find := func(id string) operation.Recovery {
+		r := db.recovery(id, func(r *operation.Recovery) { r.DryRun = true })
+		r = db.addPage(r, operation.RecoveryPage{Listed: 1, Items: []operation.RecoveryItem{missing("b", -10)}, Next: json.RawMessage(`2`)})
+		db.addPage(r, operation.RecoveryPage{Listed: 2, Items: []operation.RecoveryItem{missing("a", -40), missing("c", -20)}})
+		r, err := db.Recoveries.Finish(t.Context(), id)
+		require.NoError(t, err)
+		return r
+	}
+	r := find("uncounted")
+	require.Equal(t, noon.Add(-40*time.Minute), r.FirstMissed)
+	require.Equal(t, noon.Add(-10*time.Minute), r.LastMissed)
+	require.Nil(t, r.Refused, "requests are counted since the migration")
+	db.exec(`UPDATE refused_minutes SET minute = $1`, noon.Add(-time.Hour))
+	require.Zero(t, *find("none").Refused)
+	db.refuse("acme", noon.Add(-50*time.Minute), 8)
+	db.refuse("other", noon.Add(-30*time.Minute), 8)
+	require.Zero(t, *find("none since").Refused)
+	db.refuse("acme", noon.Add(-40*time.Minute), 2)
+	db.refuse("acme", noon.Add(-5*time.Minute), 2)
+	require.EqualValues(t, 4, *find("some").Refused)
+}
+
+// Operators see which lists have gaps, and which of them are blocked.
+func TestTheHealthOfLists(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.recovery("missed")
+	db.addPage(r, operation.RecoveryPage{Listed: 1, Items: []operation.RecoveryItem{missing("a", -10)}})
+	db.recovery("blocked", func(r *operation.Recovery) { r.Target = "one" })
+	_, err := db.Recoveries.Fail(t.Context(), "blocked", "set ACME_API_KEY", time.Time{})
+	require.NoError(t, err)
+	for name, cut := range map[string]operation.RecoveryCut{"reach": operation.CutReach, "none": ""} {
+		_, err := db.Recoveries.Create(t.Context(), operation.Recovery{Base: operation.Base{ID: name, Rate: 1}, Provider: name}, ada)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Mark(t.Context(), name, "", windows(0))
+		require.NoError(t, err)
+		window := operation.RecoveryWindow{Since: noon, Until: noon.Add(time.Hour), Cut: cut, Wanted: noon.Add(-5 * time.Hour)}
+		_, err = db.Recoveries.Begin(t.Context(), name, window, nil)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Finish(t.Context(), name)
+		require.NoError(t, err)
+	}
+	all, err := db.Recoveries.Health(t.Context())
+	require.NoError(t, err)
+	gaps := map[string]string{}
+	for _, h := range all {
+		name := h.Provider + h.Target
+		for _, gap := range h.Gaps {
+			gaps[name] += gap.ID
+		}
+		if h.Blocked != nil {
+			gaps[name] += h.Blocked.Problem
+		}
+	}
+	require.Equal(t, map[string]string{"acme": "missed", "acmeone": "set ACME_API_KEY", "reach": "reach"}, gaps)
+	require.Equal(t, 5*time.Hour, all[3].Gaps[0].Unknown())
+	require.Equal(t, noon.Add(time.Hour), all[3].CompleteUntil())
+	require.Equal(t, all[0].SwitchedOn, all[0].CompleteUntil(), "no recovery has ended")
 }

@@ -167,6 +167,12 @@ func (p *Provider) DedupeWindow(eventType string) event.Duration {
 	return p.mapping.For(eventType).Dedupe
 }
 
+// DedupeWindows returns the shortest and the longest window of all event types, where 0 means forever, and a text that differs
+// whenever a window or its types do.
+func (p *Provider) DedupeWindows() (shortest, longest event.Duration, all string) {
+	return p.mapping.Windows()
+}
+
 // Redelivery returns how a redelivery of an event whose run has failed is handled.
 func (p *Provider) Redelivery() Redelivery { return p.redelivery }
 

@@ -25,6 +25,8 @@ const (
 	TypeImportPages        = "ImportPages"
 	// TypeRecoverEvents reads a provider's list of events, and starts those that never arrived.
 	TypeRecoverEvents = "RecoverEvents"
+	// TypeRecoverDue starts the recoveries of all lists; started by a schedule.
+	TypeRecoverDue = "RecoverDue"
 	// TypeDestinationFailing escalates the failure of a destination.
 	TypeDestinationFailing = "DestinationFailing"
 	// formerDestinationFailing is its name before November 2026: older runs have it, and older processes still start it. It can go
@@ -54,6 +56,7 @@ const (
 	ScheduleReport  = "holdfast-report-health"
 	ScheduleRedrive = "holdfast-redrive-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
+	ScheduleRecover = "holdfast-recover"
 
 	// UpdatePause, UpdateResume and UpdateProbe are the updates of TypeDestinationFailing.
 	UpdatePause  = "pause"
@@ -127,6 +130,7 @@ const destinationPrefix = "destination/"
 func IDPrefixes() []string {
 	all := []string{
 		destinationPrefix, event.BatchWorkflowID(""), SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleRedrive, ScheduleSweep,
+		ScheduleRecover,
 	}
 	for _, kind := range operation.Kinds() {
 		all = append(all, OperationID(kind, ""))

@@ -53,6 +53,12 @@ func RecoverEvents(ctx workflow.Context, id string) (operation.Recovery, error) 
 		})
 }
 
+// RecoverDue starts the recoveries of all lists, and returns their IDs. A schedule starts it.
+func RecoverDue(ctx workflow.Context) (started []string, err error) {
+	err = workflow.ExecuteActivity(withOperationOptions(ctx, "due"), operate.RecoverDue).Get(ctx, &started)
+	return started, err
+}
+
 // pagedOperation is an operation that works in pages. Its row in the database has its state; a signal only shortens the wait for
 // a change. So the workflow can be terminated and started again at any moment.
 type pagedOperation struct {

@@ -23,6 +23,7 @@ var registered = map[string]struct {
 	TypeResendDeliveries:   {ResendDeliveries, autoUpgrade},
 	TypeImportPages:        {ImportPages, autoUpgrade},
 	TypeRecoverEvents:      {RecoverEvents, autoUpgrade},
+	TypeRecoverDue:         {RecoverDue, pinned},
 	TypeDestinationFailing: {WatchDestination, autoUpgrade},
 	TypeRedriveDue:         {RedriveDue, pinned},
 	TypeSweepRuns:          {SweepRuns, pinned},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/activities"
@@ -25,8 +26,18 @@ type Rates interface {
 type Reader struct {
 	// Lookup returns a provider with its current definition.
 	Lookup func(name string) (*providers.Provider, bool)
+	// Names returns the names of all providers.
+	Names  func() []string
 	Client *client.Client
 	Rates  Rates
+}
+
+// Available returns the providers that have a list, and a credential for it, by name.
+func (r *Reader) Available() []string {
+	return slices.DeleteFunc(r.Names(), func(name string) bool {
+		_, err := r.Describe(name)
+		return err != nil
+	})
 }
 
 // Describe returns what the definition says about a provider's list. The error is an event.Error of class rejected if there is no
@@ -41,8 +52,13 @@ func (r *Reader) Describe(provider string) (operation.EventList, error) {
 	}
 	return operation.EventList{
 		Reach: time.Duration(list.Reach), Overlap: time.Duration(list.Overlap), Settle: time.Duration(list.Settle),
-		Dedupe: p.DedupeWindow(""),
+		Dedupe: windowsOf(p),
 	}, nil
+}
+
+func windowsOf(p *providers.Provider) (w operation.DedupeWindows) {
+	w.Shortest, w.Longest, w.All = p.DedupeWindows()
+	return w
 }
 
 // Begin returns the position before the first page of a window.

@@ -70,7 +70,9 @@ func newReader(t *testing.T, fake http.Handler, key string) (*eventlist.Reader, 
 		return []string{key}
 	}
 	limits := &rates{}
-	return &eventlist.Reader{Lookup: catalogue.Lookup, Client: client.New(transport, secrets), Rates: limits}, limits
+	return &eventlist.Reader{
+		Lookup: catalogue.Lookup, Names: catalogue.Names, Client: client.New(transport, secrets), Rates: limits,
+	}, limits
 }
 
 // begin returns a recovery of the last day.
@@ -150,12 +152,18 @@ func TestAListNeedsACredential(t *testing.T) {
 	_, err = r.Describe("nobody")
 	require.Equal(t, "unknown_provider", event.CodeOf(err))
 	require.Zero(t, fake.Requests())
+	require.Empty(t, r.Available())
 
 	r, _ = newReader(t, fake, fakeapi.Credential)
+	require.Contains(t, r.Available(), "stripe")
+	require.NotContains(t, r.Available(), "adyen")
 	list, err := r.Describe("stripe")
 	require.NoError(t, err)
 	require.Equal(t, operation.EventList{
-		Reach: 30 * 24 * time.Hour, Overlap: time.Hour, Settle: 5 * time.Minute, Dedupe: event.Duration(31 * 24 * time.Hour),
+		Reach: 30 * 24 * time.Hour, Overlap: time.Hour, Settle: 5 * time.Minute,
+		Dedupe: operation.DedupeWindows{
+			Shortest: event.Duration(31 * 24 * time.Hour), Longest: event.Duration(31 * 24 * time.Hour), All: list.Dedupe.All,
+		},
 	}, list)
 }
 

@@ -13,6 +13,8 @@ import (
 
 // EventLists reads providers' lists of events.
 type EventLists interface {
+	// Available returns the providers that have a list, and a credential for it, by name.
+	Available() []string
 	// Describe returns what the definition says about a list; an error if there is none, or no credential for it.
 	Describe(provider string) (operation.EventList, error)
 	// Begin returns the position before the first page of a window.
@@ -25,17 +27,25 @@ type EventLists interface {
 // RecoveryStore stores recoveries and the missed events that they have found.
 type RecoveryStore interface {
 	OperationStore[operation.Recovery]
+	RecoverySchedule
 	RecoveryWalk
 	RecoveryStarts
+}
+
+// RecoverySchedule stores what the schedule starts.
+type RecoverySchedule interface {
+	// Marks returns what is known about each list.
+	Marks(ctx context.Context) ([]operation.RecoveryMark, error)
+	// Schedule stores a recovery; false while another one of its list has not ended.
+	Schedule(ctx context.Context, r operation.Recovery) (isNew bool, err error)
 }
 
 // RecoveryWalk stores what a recovery has read.
 type RecoveryWalk interface {
 	// Mark switches recovery of a list on, and returns what is known about the list.
-	Mark(ctx context.Context, provider, target string, dedupe event.Duration) (operation.RecoveryMark, error)
+	Mark(ctx context.Context, provider, target string, dedupe operation.DedupeWindows) (operation.RecoveryMark, error)
 	// Begin sets the window, and the position before the first page; nil if there is nothing to read.
-	Begin(ctx context.Context, id string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage) (
-		operation.Recovery, error)
+	Begin(ctx context.Context, id string, w operation.RecoveryWindow, walk json.RawMessage) (operation.Recovery, error)
 	// AddPage stages the missed events of a page, and moves the position behind it.
 	AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error)
 	// Fail stores why a recovery can't go on, and when it tries again. The zero time pauses it: an operator must do something.
@@ -103,15 +113,15 @@ func (a *Activities) beginRecovery(ctx context.Context, r operation.Recovery) (o
 	if err != nil {
 		return r, err
 	}
-	since, until, cut := r.Window(list, mark, time.Now())
-	if !since.Before(until) {
-		return a.Recoveries.Begin(ctx, r.ID, since, until, cut, nil)
+	w := r.Window(list, mark, time.Now())
+	if w.IsEmpty() {
+		return a.Recoveries.Begin(ctx, r.ID, w, nil)
 	}
-	walk, err := a.Lists.Begin(r.Provider, r.Target, since, until)
+	walk, err := a.Lists.Begin(r.Provider, r.Target, w.Since, w.Until)
 	if err != nil {
 		return a.Recoveries.Fail(ctx, r.ID, err.Error(), time.Time{})
 	}
-	return a.Recoveries.Begin(ctx, r.ID, since, until, cut, walk)
+	return a.Recoveries.Begin(ctx, r.ID, w, walk)
 }
 
 // readList reads the next page. A problem of the provider makes the workflow wait; any other one pauses the recovery.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -28,18 +29,64 @@ type recoveryIn struct {
 	starts   []string
 	startErr map[string]error
 	known    string // the key of an event that has arrived meanwhile
+
+	marks     []operation.RecoveryMark
+	unended   map[string]bool // the lists of which a recovery has not ended
+	scheduled []operation.Recovery
+	woken     []string
+}
+
+func (s *recoveryIn) Marks(context.Context) ([]operation.RecoveryMark, error) { return s.marks, nil }
+
+func (s *recoveryIn) Schedule(_ context.Context, r operation.Recovery) (bool, error) {
+	if s.unended[r.Provider] {
+		return false, nil
+	}
+	s.scheduled = append(s.scheduled, r)
+	return true, nil
+}
+
+func (s *recoveryIn) Wake(_ context.Context, _ operation.Kind, id string) error {
+	s.woken = append(s.woken, id)
+	return nil
+}
+
+func (s *recoveryIn) Available() []string { return []string{"acme", "paused", "fresh"} }
+
+// The schedule starts a recovery of each list that it can read, also of targets that were recovered before, and leaves those alone
+// that an operator or a problem has paused. The list that is furthest behind comes first.
+func TestTheScheduleStartsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	at := func(hours int) time.Time { return time.Now().Add(-time.Duration(hours) * time.Hour) }
+	s := &recoveryIn{unended: map[string]bool{"paused": true}, marks: []operation.RecoveryMark{
+		{Provider: "acme", Watermark: at(1), WalkedAt: at(5)}, {Provider: "acme", Target: "one", Watermark: at(3), WalkedAt: at(30)},
+		{Provider: "acme", Target: "never read"}, {Provider: "paused", Watermark: at(9)}, {Provider: "no credential", Watermark: at(9)},
+	}}
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	all := &Activities{Recoveries: s, Lists: lists{s}, Starter: s}
+	env.RegisterActivity(all.RecoverDue)
+	encoded, err := env.ExecuteActivity(all.RecoverDue)
+	require.NoError(t, err)
+	var ids, started []string
+	require.NoError(t, encoded.Get(&ids))
+	for _, r := range s.scheduled {
+		started = append(started, fmt.Sprint(r.Provider, " ", r.Target, " ", r.Whole))
+	}
+	require.Equal(t, []string{"fresh  true", "acme one true", "acme  false"}, started)
+	require.Equal(t, s.woken, ids)
+	require.Len(t, ids, 3)
 }
 
 func (s *recoveryIn) Read(context.Context, string) (operation.Recovery, error) { return s.row, nil }
 
-func (s *recoveryIn) Mark(context.Context, string, string, event.Duration) (operation.RecoveryMark, error) {
+func (s *recoveryIn) Mark(context.Context, string, string, operation.DedupeWindows) (operation.RecoveryMark, error) {
 	return operation.RecoveryMark{SwitchedOn: time.Now().Add(-time.Hour)}, nil
 }
 
 func (s *recoveryIn) Begin(
-	_ context.Context, _ string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage,
+	_ context.Context, _ string, w operation.RecoveryWindow, walk json.RawMessage,
 ) (operation.Recovery, error) {
-	s.row.Since, s.row.Until, s.row.Cut, s.row.Walk = since, until, cut, walk
+	s.row.Since, s.row.Until, s.row.Cut, s.row.Walk = w.Since, w.Until, w.Cut, walk
 	return s.row, nil
 }
 

@@ -20,6 +20,8 @@ type Recovery struct {
 	Undelivered bool `json:"undelivered"`
 	// AcceptDuplicates: it goes back before recovery was switched on, where it can't recognize every event.
 	AcceptDuplicates bool `json:"accept_duplicates"`
+	// Whole: the schedule has started it, to read everything in the list.
+	Whole bool `json:"whole"`
 
 	// AskedSince is the start that was asked for; absent for the watermark.
 	AskedSince time.Time `json:"asked_since,omitzero"`
@@ -28,6 +30,8 @@ type Recovery struct {
 	Until time.Time `json:"until,omitzero"`
 	// Cut is why it begins later than asked; absent if it doesn't.
 	Cut RecoveryCut `json:"cut,omitempty" jsonschema:"enum=reach,enum=switched_on"`
+	// WantedSince is where it would have begun without the cut; absent without one.
+	WantedSince time.Time `json:"wanted_since,omitzero"`
 
 	// Listed counts the events of the list in that time.
 	Listed int64 `json:"listed"`
@@ -48,6 +52,12 @@ type Recovery struct {
 	Arrived int64 `json:"arrived"`
 	// Failed counts the missed events that couldn't be started.
 	Failed int64 `json:"failed"`
+	// FirstMissed and LastMissed are the times of the first and the last missed event; absent without any.
+	FirstMissed time.Time `json:"first_missed,omitzero"`
+	LastMissed  time.Time `json:"last_missed,omitzero"`
+	// Refused counts the provider's requests that were refused from the first missed event on, until the end of the recovery's
+	// time; absent while it isn't known.
+	Refused *int64 `json:"refused,omitempty"`
 	// Examples names the first missed events that were found, up to 20.
 	Examples []MissedEvent `json:"examples,omitempty" jsonschema:"maxItems=20"`
 	// Problem is why it is paused or waits, or the latest reason for a failed event.
@@ -102,47 +112,82 @@ type EventList struct {
 	// Reach is how far back it goes, Overlap how much later than its time an event may appear in it, and Settle the age from which
 	// events are read.
 	Reach, Overlap, Settle time.Duration
-	// Dedupe is how long a redelivery is a duplicate; 0 means forever.
-	Dedupe event.Duration
+	Dedupe                 DedupeWindows
+}
+
+// DedupeWindows are the times for which redeliveries of a provider's events are duplicates; 0 means forever.
+type DedupeWindows struct {
+	Shortest, Longest event.Duration
+	// All names each window with its event types. It differs whenever one of them does.
+	All string
 }
 
 // RecoveryMark is what is known about a list.
 type RecoveryMark struct {
+	Provider, Target string
 	// SwitchedOn is since when recovery is on, with at least the present dedupe window.
 	SwitchedOn time.Time
 	// Watermark is the time until which everything in the list is here; zero before the first recovery.
 	Watermark time.Time
+	// WalkedAt is when a recovery has last read everything in the list; zero if none has.
+	WalkedAt time.Time
 }
+
+// wholeEvery is how often a scheduled recovery reads everything in a list.
+const wholeEvery = 24 * time.Hour
+
+// Due returns the recovery of the list that its schedule starts.
+func (m RecoveryMark) Due(now time.Time) Recovery {
+	return Recovery{
+		Base: New(KindRecovery.Rates().Default), Provider: m.Provider, Target: m.Target,
+		Whole: now.Sub(m.WalkedAt) >= wholeEvery,
+	}
+}
+
+// RecoverySchedule is who has started the recoveries of the schedule.
+const RecoverySchedule = "schedule"
 
 // reachMargin is the time that a request may take: some providers refuse a filter that is older than their reach.
 const reachMargin = time.Minute
 
-// Window returns the time range of a recovery that begins now, and why it is shorter than asked. It is empty, with since not
-// before until, if there is nothing to read yet.
-func (r Recovery) Window(l EventList, m RecoveryMark, now time.Time) (since, until time.Time, cut RecoveryCut) {
-	until = now.Add(-l.Settle)
-	wanted := r.AskedSince
-	since = wanted
-	if wanted.IsZero() {
-		wanted = m.Watermark
-		if wanted.IsZero() {
-			wanted = m.SwitchedOn
+// RecoveryWindow is the time range of a recovery. It is empty, with Since not before Until, if there is nothing to read yet.
+type RecoveryWindow struct {
+	Since, Until time.Time
+	// Cut is why it begins later than Wanted; "" if it doesn't.
+	Cut    RecoveryCut
+	Wanted time.Time
+}
+
+// IsEmpty reports whether there is nothing to read yet.
+func (w RecoveryWindow) IsEmpty() bool { return !w.Since.Before(w.Until) }
+
+// Window returns the time range of a recovery that begins now.
+func (r Recovery) Window(l EventList, m RecoveryMark, now time.Time) RecoveryWindow {
+	w := RecoveryWindow{Until: now.Add(-l.Settle), Since: r.AskedSince, Wanted: r.AskedSince}
+	bottom := now.Add(reachMargin - l.Reach)
+	if w.Wanted.IsZero() {
+		w.Wanted = m.Watermark
+		if w.Wanted.IsZero() {
+			w.Wanted = m.SwitchedOn
 		}
-		since = wanted.Add(-l.Overlap)
+		w.Since = w.Wanted.Add(-l.Overlap)
+		if r.Whole && w.Since.After(bottom) {
+			w.Since = bottom
+		}
 	}
 	later := func(floor time.Time, why RecoveryCut) {
-		if since.Before(floor) {
-			since = floor
-			if wanted.Before(floor) {
-				cut = why
+		if w.Since.Before(floor) {
+			w.Since = floor
+			if w.Wanted.Before(floor) {
+				w.Cut = why
 			}
 		}
 	}
 	if !r.AcceptDuplicates {
 		later(m.SwitchedOn, CutSwitchedOn)
 	}
-	later(now.Add(reachMargin-l.Reach), CutReach)
-	return since, until, cut
+	later(bottom, CutReach)
+	return w
 }
 
 // RecoveryItem is an event of a list.

@@ -288,7 +288,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
 		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities " +
-			"persistence/audit persistence/outbox persistence/postgres persistence/rates persistence/records " +
+			"persistence/audit persistence/errorlog persistence/outbox persistence/postgres persistence/rates persistence/records " +
 			"persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},

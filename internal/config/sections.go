@@ -18,6 +18,7 @@ type Config struct {
 	Worker     Worker
 	Deliveries Deliveries
 	Redrive    Redrive
+	Recovery   Recovery
 	Providers  Providers
 	Retention  Retention
 	Notify     Notify
@@ -213,6 +214,13 @@ type Redrive struct {
 	Interval time.Duration `env:"HOLDFAST_REDRIVE_INTERVAL" envDefault:"1m"`
 	// SweepInterval is how often a sweep looks for terminated and stuck runs.
 	SweepInterval time.Duration `env:"HOLDFAST_REDRIVE_SWEEP_INTERVAL" envDefault:"5m"`
+}
+
+// Recovery configures the recovery of events that never arrived, from the providers for which a credential is configured. The
+// interval is that of a Temporal schedule, which `holdfast migrate` creates and updates.
+type Recovery struct {
+	// Interval is how often the lists of events are read, from where the last recovery ended. Once a day everything in them is read.
+	Interval time.Duration `env:"HOLDFAST_RECOVERY_INTERVAL" envDefault:"15m"`
 }
 
 // Providers configures the definitions of providers.

@@ -36,6 +36,7 @@ func (m *problems) validate(c Config) {
 		m.add("HOLDFAST_DELIVERIES_CERTIFICATES", "isn't an absolute path", "/etc/holdfast/certificates")
 	}
 	m.validateRedrive(c.Redrive)
+	m.interval("HOLDFAST_RECOVERY_INTERVAL", c.Recovery.Interval, "15m")
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
 	m.validateRetention(c.Retention)
@@ -164,12 +165,13 @@ func (m *problems) validateRedrive(r Redrive) {
 	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
 		m.add("HOLDFAST_REDRIVE_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
 	}
-	if r.Interval < minInterval {
-		m.add("HOLDFAST_REDRIVE_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.Interval, minInterval), "1m")
-	}
-	if r.SweepInterval < minInterval {
-		m.add("HOLDFAST_REDRIVE_SWEEP_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.SweepInterval, minInterval),
-			"5m")
+	m.interval("HOLDFAST_REDRIVE_INTERVAL", r.Interval, "1m")
+	m.interval("HOLDFAST_REDRIVE_SWEEP_INTERVAL", r.SweepInterval, "5m")
+}
+
+func (m *problems) interval(name string, d time.Duration, example string) {
+	if d < minInterval {
+		m.add(name, fmt.Sprintf("is %s; it must be at least %s", d, minInterval), example)
 	}
 }
 

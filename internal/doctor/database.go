@@ -42,6 +42,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.check("dead letters", func() { d.examineDeadLetters(ctx) }, database)
 	d.check("change feed", func() { d.examineFeed(ctx) }, database)
 	d.check("deliveries", func() { d.examineDeliveries(ctx) }, database)
+	d.check("recovery", func() { d.examineLists(ctx) }, database)
 	d.check("notifications", func() { d.examineNotifications(ctx, facts) }, database)
 	d.examineDisk("disk of the database", facts.DataDirectory)
 	d.check("archive", func() { d.examineArchive(whole) }, database)

@@ -24,6 +24,7 @@ func Schedules(cfg config.Config) []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		ScheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Redrive.Interval),
 		ScheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Redrive.SweepInterval),
+		ScheduleOf(workflows.ScheduleRecover, workflows.TypeRecoverDue, cfg.Recovery.Interval),
 		ScheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every),
 	}
 }

@@ -34,6 +34,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		Intake:         intake.New(options),
 		Refusals:       p.refusals,
 		Errors:         p.errors,
+		Refused:        p.countRefused(),
 		SelfTest:       p.selfTest(),
 		Dispatcher:     clients,
 		HeaderTimeout:  cfg.HeaderTimeout,
@@ -64,6 +65,16 @@ func (p *process) startIngress(ctx context.Context) error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// countRefused returns nil without a database.
+func (p *process) countRefused() ingress.RefusedCounter {
+	if p.side == nil {
+		return nil
+	}
+	counter := p.side.Errors.NewRefusedCounter()
+	p.onStop("count of refused requests", counter.Stop)
+	return counter
 }
 
 // warnOfSecrets logs, at debug level, the providers that can't authenticate requests as configured, whose requests are refused.

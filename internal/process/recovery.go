@@ -3,11 +3,14 @@ package process
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
 	"holdfast/activities/eventlist"
 	"holdfast/delivery/webhook"
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
 	"holdfast/providers/recovery/client"
 )
 
@@ -15,17 +18,20 @@ import (
 func (p *process) eventLists() *eventlist.Reader {
 	transport := webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
 	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
-	return &eventlist.Reader{Lookup: p.catalogue.Lookup, Client: client.New(transport, secrets), Rates: p.store.Rates}
+	return &eventlist.Reader{
+		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
+		Client: client.New(transport, secrets), Rates: p.store.Rates,
+	}
 }
 
 // switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the
 // credentials for it are configured. An error is logged only, since the first recovery of a list records the same.
 func (p *process) switchRecoveryOn(ctx context.Context) {
-	on := map[string]event.Duration{}
-	for _, name := range p.catalogue.Catalogue().Names() {
-		provider, ok := p.catalogue.Lookup(name)
-		if ok && provider.Recovery() != nil && p.areSet(provider.Recovery().SecretNames()) {
-			on[name] = provider.DedupeWindow("")
+	on := map[string]operation.DedupeWindows{}
+	lists := p.eventLists()
+	for _, name := range lists.Available() {
+		if list, err := lists.Describe(name); err == nil {
+			on[name] = list.Dedupe
 		}
 	}
 	if len(on) == 0 {
@@ -36,11 +42,38 @@ func (p *process) switchRecoveryOn(ctx context.Context) {
 	}
 }
 
-func (p *process) areSet(names []string) bool {
-	for _, name := range names {
-		if len(p.cfg.Secrets(name)) == 0 {
-			return false
+const (
+	// listsAge is how long the state of lists is cached.
+	listsAge = time.Minute
+	// missedFor is how long missed events are exported.
+	missedFor = 24 * time.Hour
+)
+
+// observeLists exports the gaps of the lists that this process can read, over all targets of a provider.
+func (p *process) observeLists() error {
+	read := recently(listsAge, p.store.Recoveries.Health)
+	lists := p.eventLists()
+	return p.telemetry.ObserveLists(func(context.Context) (map[string]telemetry.ListFigures, error) {
+		all, err := read()
+		available := lists.Available()
+		figures := map[string]telemetry.ListFigures{}
+		for _, h := range all {
+			if slices.Contains(available, h.Provider) {
+				figures[h.Provider] = figuresOf(h, figures[h.Provider], time.Now())
+			}
 		}
+		return figures, err
+	})
+}
+
+// figuresOf adds a list to the figures of other lists of its provider.
+func figuresOf(h operation.ListHealth, f telemetry.ListFigures, now time.Time) telemetry.ListFigures {
+	f.Behind = max(f.Behind, now.Sub(h.CompleteUntil()))
+	for _, gap := range h.Gaps {
+		if now.Sub(gap.StartedAt) < missedFor {
+			f.Missed += gap.Missed
+		}
+		f.Unknown += gap.Unknown()
 	}
-	return true
+	return f
 }

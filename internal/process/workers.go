@@ -42,7 +42,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
-	if err := errors.Join(p.observeQueues(), p.observeSchedules()); err != nil {
+	if err := errors.Join(p.observeQueues(), p.observeSchedules(), p.observeLists()); err != nil {
 		return err
 	}
 	go p.scheduleNotifications(ctx)

@@ -140,6 +140,34 @@ func (t *Telemetry) ObserveSchedules(read func(context.Context) (failing map[str
 	}, gauge)
 }
 
+// ListFigures is what is known about a provider's list of events.
+type ListFigures struct {
+	// Missed counts events that never arrived, and Unknown is the length of the time of which nothing can be known.
+	Missed  int64
+	Unknown time.Duration
+	// Behind is the age of the time until which everything in the list is here.
+	Behind time.Duration
+}
+
+// ObserveLists exports the gaps that recoveries have found, by provider.
+func (t *Telemetry) ObserveLists(read func(context.Context) (map[string]ListFigures, error)) error {
+	missed, first := t.meter().Int64ObservableGauge("holdfast_recovery_missed",
+		metric.WithDescription("Events that never arrived, found by the recoveries of the last 24 hours, by provider."))
+	unknown, second := t.meter().Float64ObservableGauge("holdfast_recovery_unknown_seconds", metric.WithUnit("s"),
+		metric.WithDescription("Length of the time of which nothing can be known, found in the last 7 days, by provider."))
+	behind, third := t.meter().Float64ObservableGauge("holdfast_recovery_behind_seconds", metric.WithUnit("s"),
+		metric.WithDescription("Age of the time until which everything that the provider lists is here, by provider."))
+	return t.registerStore("lists of events", errors.Join(first, second, third), func(ctx context.Context, o metric.Observer) error {
+		lists, err := read(ctx)
+		for provider, f := range lists {
+			o.ObserveInt64(missed, f.Missed, by("provider", provider))
+			o.ObserveFloat64(unknown, f.Unknown.Seconds(), by("provider", provider))
+			o.ObserveFloat64(behind, f.Behind.Seconds(), by("provider", provider))
+		}
+		return err
+	}, missed, unknown, behind)
+}
+
 // CountWaiting returns, by the name of a queue, the number of waiting items and the age of the oldest.
 type CountWaiting func(context.Context) (waiting map[string]int64, age map[string]time.Duration, err error)
 

@@ -39,6 +39,8 @@ type Options struct {
 	Refusals    operator.RefusalMemory
 	// Destinations reports the health of destinations; nil leaves their pages out.
 	Destinations Destinations
+	// Lists tells until when the events of providers are complete; nil leaves it out.
+	Lists Lists
 	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
 }

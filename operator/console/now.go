@@ -39,6 +39,7 @@ var pagesOf = map[string]string{
 	"destinations":  "/console/destinations",
 	"subscriptions": "/console/destinations",
 	"providers":     "/console/providers",
+	"recovery":      "/console/operations",
 	"secrets":       "/console/providers",
 	"samples":       "/console/providers",
 }

@@ -1,11 +1,14 @@
 package console
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
@@ -20,6 +23,11 @@ type Definitions interface {
 	Catalogue() *providers.Catalogue
 	// Loading returns the result of the last reload.
 	Loading() providers.Loading
+}
+
+// Lists tells what is known about providers' lists of events.
+type Lists interface {
+	Health(ctx context.Context) ([]operation.ListHealth, error)
 }
 
 func (c *Console) providerRoutes() []route {
@@ -135,7 +143,12 @@ type providerPage struct {
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
+	// Lists are those of the provider, one for each target.
+	Lists []operation.ListHealth
 }
+
+// Recovers reports whether the definition describes a list of events.
+func (p providerPage) Recovers() bool { return p.Recovery() != nil }
 
 func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	p, err := c.providerOf(ctx)
@@ -152,6 +165,13 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	}
 	for _, of := range c.refusalsOf(p.Name()) {
 		data.Refused = of
+	}
+	if c.Lists != nil && data.Recovers() {
+		lists, err := c.Lists.Health(ctx.UserContext())
+		if err != nil {
+			return err
+		}
+		data.Lists = slices.DeleteFunc(lists, func(h operation.ListHealth) bool { return h.Provider != p.Name() })
 	}
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"errors"
 	"html"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/console"
@@ -227,4 +229,38 @@ func TestALargeRequestIsTried(t *testing.T) {
 	status, _, page := v.send(s, path, path, url.Values{"request": {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`}, "sign": {"yes"}})
 	require.Equal(t, 200, status)
 	require.Contains(t, page, `<span class="state good">authentic</span>`)
+}
+
+type lists struct{}
+
+func (lists) Health(context.Context) ([]operation.ListHealth, error) {
+	none, at := int64(0), time.Date(2026, 11, 26, 2, 10, 0, 0, time.UTC)
+	stripe := operation.ListHealth{
+		RecoveryMark: operation.RecoveryMark{Provider: "stripe", SwitchedOn: at.Add(-time.Hour), Watermark: at.Add(time.Hour)},
+		Gaps: []operation.Recovery{{
+			Base: operation.Base{ID: "one", State: operation.Completed, StartedAt: at}, Missed: 14, Recovered: 14, FirstMissed: at,
+			LastMissed: at.Add(45 * time.Minute), Refused: &none,
+		}},
+		Blocked: &operation.Recovery{Base: operation.Base{ID: "two"}, Problem: "the credential is refused"},
+	}
+	return []operation.ListHealth{{RecoveryMark: operation.RecoveryMark{Provider: "paddle", Watermark: at}}, stripe}, nil
+}
+
+// The page of a provider with a list of events says until when everything is here, what was missed, and what blocks its recovery.
+func TestThePageOfAProviderSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	v := startWith(t, console.Options{Definitions: definitions(t), Lists: lists{}})
+	viewer := v.as(t, access.RoleViewer)
+	_, page := viewer.get(v.url + "/console/providers/stripe")
+	for _, shown := range []string{
+		"list is here until <time", "2026-11-26T03:10:00Z",
+		"14 events from 2026-11-26 02:10 to 02:55 UTC never arrived; none was refused here; 14 recovered",
+		"Recovery two is paused: the credential is refused",
+	} {
+		require.Contains(t, page, shown)
+	}
+	_, page = viewer.get(v.url + "/console/providers/okta")
+	require.Contains(t, page, "No credential for the provider")
+	_, page = viewer.get(v.url + "/console/providers/adyen")
+	require.NotContains(t, page, `id="recovery"`)
 }

@@ -22,6 +22,7 @@ SELECT w.n,
        OR EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = w.id OFFSET 0)
        OR EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = w.id OFFSET 0),
        EXISTS (SELECT FROM events AS e WHERE e.provider = $1 AND e.type = w.type OFFSET 0)
+       OR EXISTS (SELECT FROM dead_letters AS d WHERE d.type = w.type AND d.provider = $1 OFFSET 0)
   FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (id, key, type, n)`
 
 	// stageItems stages each missed event once, however often the list has it, and counts the new ones.
@@ -37,7 +38,8 @@ SELECT workflow_id FROM staged`
 
 	advanceRecovery = `
 UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwanted = unwanted + $5, unsafe = unsafe + $6,
-       missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = '', retry_at = NULL
+       missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = '', retry_at = NULL,
+       first_missed = least(first_missed, $10), last_missed = greatest(last_missed, $11)
  WHERE id = $1`
 )
 
@@ -92,12 +94,18 @@ func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operat
 	}
 	b = &pgx.Batch{}
 	b.Queue(advanceRecovery, now.ID, textOf(p.Next), adds.Listed, adds.Known, adds.Unwanted, adds.Unsafe, adds.Missed, adds.Retrying,
-		postgres.JSON{Of: append([]operation.MissedEvent{}, adds.Examples...)})
+		postgres.JSON{Of: append([]operation.MissedEvent{}, adds.Examples...)}, nullOf(adds.FirstMissed), nullOf(adds.LastMissed))
 	return tx.Commit(ctx, b)
 }
 
 func countMissed(adds *operation.Recovery, item operation.RecoveryItem) {
 	adds.Missed++
+	if adds.FirstMissed.IsZero() || item.At.Before(adds.FirstMissed) {
+		adds.FirstMissed = item.At
+	}
+	if item.At.After(adds.LastMissed) {
+		adds.LastMissed = item.At
+	}
 	if item.Retrying {
 		adds.Retrying++
 	}

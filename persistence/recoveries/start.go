@@ -23,6 +23,13 @@ UPDATE recoveries SET recovered = recovered + $2, arrived = arrived + $3, failed
        problem = CASE WHEN $5 = '' THEN problem ELSE $5 END
  WHERE id = $1`
 
+	// countRefused counts from the minute of the first missed event on. Without a count of that time nothing is said.
+	countRefused = `
+UPDATE recoveries AS r
+   SET refused = (SELECT coalesce(sum(m.requests), 0) FROM refused_minutes AS m
+                   WHERE m.provider = r.provider AND m.minute >= date_trunc('minute', r.first_missed) AND m.minute <= r.until)
+ WHERE r.id = $1 AND r.first_missed >= (SELECT min(b.minute) FROM refused_minutes AS b WHERE b.provider = '')`
+
 	hasItems = `SELECT EXISTS (SELECT FROM recovery_items WHERE recovery_id = $1)`
 )
 
@@ -107,6 +114,9 @@ func (s *Store) finish(ctx context.Context, id string) error {
 	}
 	b = &pgx.Batch{}
 	s.QueueEnd(b, id, operation.Completed)
+	if r.Missed > 0 {
+		b.Queue(countRefused, id)
+	}
 	if !r.DryRun && r.Since.Before(r.Until) {
 		queueWatermark(b, r)
 	}

@@ -17,15 +17,27 @@ import (
 
 const (
 	insertRecovery = `
-INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
+INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by, whole)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
 
-	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, asked_since, since, until, cut, walk, listed,
-       known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem, retry_at`
+	// dropEmpty removes what the schedule has started of a list and has found nothing: a list of recoveries isn't to be full of it.
+	dropEmpty = `
+DELETE FROM recoveries
+ WHERE id = ANY (ARRAY(SELECT id FROM recoveries
+                        WHERE started_at < clock_timestamp() - $4::interval AND started_at > clock_timestamp() - $5::interval
+                          AND provider = $1 AND target = $2 AND started_by = $3 AND state = 'completed'
+                          AND missed = 0 AND failed = 0 AND cut = ''))`
+
+	// emptyFor is how long such a recovery is kept; older ones than emptyUntil were removed by an earlier call.
+	emptyFor, emptyUntil = 2 * time.Hour, 7 * 24 * time.Hour
+
+	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, whole, asked_since, since, until, cut,
+       wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem,
+       retry_at, first_missed, last_missed, refused`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
-UPDATE recoveries SET since = $2, until = $3, cut = $4, walk = $5, problem = ''
+UPDATE recoveries SET since = $2, until = $3, cut = $4, wanted_since = $6, walk = $5, problem = ''
  WHERE id = $1 AND since IS NULL AND state = 'running'`
 
 	failRecovery = `
@@ -55,12 +67,13 @@ func New(db *postgres.DB) *Store {
 }
 
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
-	var asked, since, until, retry *time.Time
+	var asked, since, until, wanted, retry, first, last *time.Time
 	var walk *string
-	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &asked, &since,
-		&until, &r.Cut, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered, &r.Arrived, &r.Failed,
-		&r.Examples, &r.Problem, &retry)
+	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
+		&since, &until, &r.Cut, &wanted, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
+		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused)
 	r.AskedSince, r.Since, r.Until, r.RetryAt = timeOf(asked), timeOf(since), timeOf(until), timeOf(retry)
+	r.WantedSince, r.FirstMissed, r.LastMissed = timeOf(wanted), timeOf(first), timeOf(last)
 	if walk != nil {
 		r.Walk = json.RawMessage(*walk)
 	}
@@ -89,8 +102,11 @@ func textOf(walk json.RawMessage) *string {
 	return &text
 }
 
+// CodeRuns is the code of a recovery that is refused because another one of its list has not ended.
+const CodeRuns = "recovery_runs"
+
 // Create stores a recovery. It uses ID, Provider, Target, DryRun, Undelivered, AcceptDuplicates, AskedSince and Rate. While
-// another one of the same list has not ended it is refused with an event.Error of class rejected and code "recovery_runs".
+// another one of the same list has not ended it is refused with an event.Error of class rejected and code CodeRuns.
 func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
 	provider, target := postgres.Clean(r.Provider), postgres.Clip(postgres.Clean(r.Target), maxTarget)
 	detail := map[string]any{
@@ -105,9 +121,9 @@ func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.A
 	}
 	did := s.Started(r.ID, by, audit.DetailOf(detail))
 	created, err := audit.Change(ctx, s.DB, did, insertRecovery, r.ID, provider, target, r.DryRun, r.Undelivered,
-		r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name))
+		r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name), false)
 	if err == nil && !created {
-		err = event.Rejectf("recovery_runs", "another recovery of this list has not ended: one works at a time")
+		err = event.Rejectf(CodeRuns, "another recovery of this list has not ended: one works at a time")
 	}
 	if err != nil {
 		return operation.Recovery{}, postgres.Failure("create recovery", err)
@@ -115,12 +131,29 @@ func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.A
 	return s.Read(ctx, r.ID)
 }
 
+// Schedule stores a recovery that the schedule starts, and removes earlier ones of the list that have found nothing. It is false
+// while another one of the list has not ended, even if it is paused. It writes no audit entry, since no operator has decided it.
+func (s *Store) Schedule(ctx context.Context, r operation.Recovery) (isNew bool, err error) {
+	var created int64
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(insertRecovery, r.ID, r.Provider, r.Target, false, false, false, r.Rate, nil, operation.RecoverySchedule, r.Whole).
+		Exec(postgres.CountInto(&created))
+	b.Queue(dropEmpty, r.Provider, r.Target, operation.RecoverySchedule, emptyFor, emptyUntil)
+	err = s.DB.SendOnly(ctx, b)
+	return created > 0, postgres.Failure("schedule recovery", err)
+}
+
 // Begin sets the window of a recovery and its position in the list; a nil walk means that there is nothing to read. It does
 // nothing if the recovery has a window, or doesn't run.
 func (s *Store) Begin(
-	ctx context.Context, id string, since, until time.Time, cut operation.RecoveryCut, walk json.RawMessage,
+	ctx context.Context, id string, w operation.RecoveryWindow, walk json.RawMessage,
 ) (operation.Recovery, error) {
-	if _, err := s.DB.Exec(ctx, beginRecovery, id, since, until, string(cut), textOf(walk)); err != nil {
+	var wanted time.Time
+	if w.Cut != "" {
+		wanted = w.Wanted
+	}
+	if _, err := s.DB.Exec(ctx, beginRecovery, id, w.Since, w.Until, string(w.Cut), textOf(walk), nullOf(wanted)); err != nil {
 		return operation.Recovery{}, postgres.Failure("begin recovery "+id, err)
 	}
 	return s.Read(ctx, id)

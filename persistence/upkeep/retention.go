@@ -15,6 +15,7 @@ import (
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/errorlog"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -152,6 +153,9 @@ DELETE FROM event_contents WHERE ctid = ANY (ARRAY (
 // waiting.
 const keepContents = 31 * 24 * time.Hour
 
+// keepRefused is how long counts of refused requests are kept: longer than the list of any provider.
+const keepRefused = 100 * 24 * time.Hour
+
 // PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is
 // left to remove. It is safe to run concurrently.
 func (s *Store) PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (removed int64, err error) {
@@ -203,6 +207,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, rates.Purge, p.before, purgeRows)
+		}
+		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, errorlog.PurgeRefused, p.before.Add(-keepRefused), purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)

@@ -3,6 +3,7 @@ package mapping
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -142,6 +143,27 @@ func (m *Set) all() []*Rules {
 	}
 	return all
 }
+
+// Windows returns the shortest and the longest dedupe window, where 0 means forever, and a text of all of them.
+func (m *Set) Windows() (shortest, longest event.Duration, all string) {
+	shortest, longest = m.base.Dedupe, m.base.Dedupe
+	text := []string{time.Duration(m.base.Dedupe).String()}
+	for i := range m.overrides {
+		o := &m.overrides[i]
+		window := o.rules.Dedupe
+		text = append(text, fmt.Sprintf("%v %s", o.types, time.Duration(window)))
+		if isLonger(shortest, window) {
+			shortest = window
+		}
+		if isLonger(window, longest) {
+			longest = window
+		}
+	}
+	return shortest, longest, strings.Join(text, "; ")
+}
+
+// isLonger reports whether a window ends after another one; 0 never ends.
+func isLonger(a, b event.Duration) bool { return b != 0 && (a == 0 || a > b) }
 
 // Versions returns the expressions of all versions.
 func (m *Set) Versions() (expressions []*jq.Expression) {

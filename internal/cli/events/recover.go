@@ -114,12 +114,8 @@ func deliveriesText(r operation.Recovery) string {
 
 // cutText says what a recovery can't read.
 func cutText(r operation.Recovery) string {
-	from := r.AskedSince
-	text := "from the last recovery"
-	if !from.IsZero() {
-		text = "from " + from.UTC().Format(time.RFC3339)
-	}
-	switch text += " to " + r.Since.UTC().Format(time.RFC3339); r.Cut {
+	text := "from " + r.WantedSince.UTC().Format(time.RFC3339) + " to " + r.Since.UTC().Format(time.RFC3339)
+	switch r.Cut {
 	case operation.CutReach:
 		return text + ", which the provider's list doesn't have: what happened then can't be known"
 	case operation.CutSwitchedOn:
@@ -151,6 +147,7 @@ func writeRecovery(w io.Writer, r operation.Recovery) error {
 		"of types that never arrived", cli.Number(r.Unwanted),
 		"can't be recognized", cli.Number(r.Unsafe),
 		"missed", fmt.Sprintf("%d (of which the provider may still deliver %d)", r.Missed, r.Retrying),
+		"gap", r.GapText(),
 		"recovered", cli.Number(r.Recovered),
 		"arrived meanwhile", cli.Number(r.Arrived),
 		"failed to start", cli.Number(r.Failed),
