@@ -325,7 +325,7 @@ func (s *suite) checkReport(r ledger.Report, inInbox bool) error {
 
 // serving runs f with a warmed-up product, and stops it.
 func (s *suite) serving(ctx context.Context, database string, f func(*lab.Node) error) error {
-	return s.servingLike(ctx, lab.Product{Role: roleServe, Database: database}, f)
+	return s.servingLike(ctx, lab.Product{Role: roleServe, Database: database, Environ: []string{loopback}}, f)
 }
 
 const roleServe = "serve"

@@ -47,8 +47,7 @@ func (s *suite) withOutlet(
 	if err != nil {
 		return err
 	}
-	product := lab.Product{Role: roleServe, Database: database, Environ: []string{loopback}}
-	return s.servingLike(ctx, product, func(node *lab.Node) error {
+	return s.serving(ctx, database, func(node *lab.Node) error {
 		o.suite, o.database, o.node = s, database, node
 		return f(&o)
 	})

@@ -2,64 +2,155 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
+	"holdfast/delivery"
+	"holdfast/persistence"
 )
 
+// The two installations have had the same load, one a hundred times as long as the other.
 const (
-	growthEvents   = 2_000_000
-	growthEntities = 200_000
-	emptyDatabase  = "growth_empty"
-	fullDatabase   = "growth_full"
+	growthEvents   = 10_000_000
+	growthEntities = 1_000_000
+	growthShorter  = 100
+	growthDays     = 30 // of the longer one
+
+	smallDatabase = "growth_small"
+	fullDatabase  = "growth_full"
 )
 
-func growth(ctx context.Context, s *suite) error {
-	events, entities := int(s.scaled(growthEvents)), int(s.scaled(growthEntities))
-	for _, database := range []string{emptyDatabase, fullDatabase} {
-		if err := s.lab.Migrate(ctx, database); err != nil {
+// What a run needs on the disk: the rows of an event with their indexes, and the log, Temporal's databases and sorts.
+const (
+	growthEventBytes = 4_000
+	growthOtherBytes = 6 << 30
+)
+
+func growth(ctx context.Context, s *suite) (err error) {
+	full := lab.Past{Events: int(s.scaled(growthEvents)), Entities: int(s.scaled(growthEntities))}
+	full.Every = (growthDays * day / time.Duration(full.Events)).Truncate(time.Microsecond)
+	full.Begins = time.Now().Add(-(growthDays + purgedDays) * day).Truncate(time.Millisecond)
+	small := full
+	small.Events, small.Entities = max(full.Events/growthShorter, 1), max(full.Entities/growthShorter, 1)
+	small.Recent, full.Recent = small.Events, small.Events
+	small.Begins = full.At(full.Events - small.Events)
+	if err := s.findRoom(full); err != nil {
+		return err
+	}
+	endpoint, err := lab.NewEndpoint(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endpoint.Close()) }()
+	for database, h := range map[string]lab.Past{smallDatabase: small, fullDatabase: full} {
+		if err := s.fill(ctx, database, h, endpoint); err != nil {
 			return err
 		}
 	}
-	before, err := s.lab.Size(ctx, fullDatabase)
-	if err != nil {
+	if err := s.comparePagesOfEvents(ctx, small, full); err != nil {
 		return err
 	}
-	s.say("  storing %d events of long ago", events)
-	if err := s.lab.Fill(ctx, fullDatabase, events, entities); err != nil {
-		return err
-	}
-	after, err := s.lab.Size(ctx, fullDatabase)
-	if err != nil {
-		return err
-	}
-	s.value("bytes an event, in our tables and indexes", "B", nil, float64(after-before)/float64(events))
-	return s.compareGrown(ctx)
+	return s.servingGrown(ctx, endpoint, func(small, grown *outlet) error {
+		if err := s.comparePagesOfLists(ctx, small, grown, full); err != nil {
+			return err
+		}
+		if err := s.compareGrown(ctx, small, grown); err != nil {
+			return err
+		}
+		return s.retain(ctx, grown, full)
+	})
 }
 
-// compareGrown alternates between products, one for each database.
-func (s *suite) compareGrown(ctx context.Context) error {
-	return s.serving(ctx, emptyDatabase, func(empty *lab.Node) error {
-		return s.serving(ctx, fullDatabase, func(full *lab.Node) error {
-			before, err := s.temporalHas(ctx, empty, full)
-			if err != nil {
-				return err
-			}
-			t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, emptyDatabase, empty),
-				s.onDatabase(fullDatabase, fullDatabase, full))
-			if err != nil {
-				return err
-			}
-			s.samples("end to end, full / empty database", "", figures.AtLeast(0.9), t.ratios(fullDatabase, emptyDatabase, rateOf))
-			s.samples("CPU of an event, full / empty database", "", nil, t.ratios(fullDatabase, emptyDatabase, cpuOf))
-			s.samples("events end to end, empty database", "/s", nil, t.values(emptyDatabase, rateOf))
-			s.samples("events end to end, full database", "/s", nil, t.values(fullDatabase, rateOf))
-			after, err := s.temporalHas(ctx, empty, full)
-			s.value("bytes an event, in Temporal's tables and indexes", "B", nil,
-				float64(after.bytes-before.bytes)/float64(max(after.events-before.events, 1)))
-			return err
-		})
+// findRoom fails unless the disk can hold what the phase stores.
+func (s *suite) findRoom(h lab.Past) error {
+	needed := int64(h.Events)*growthEventBytes + growthOtherBytes
+	free, err := lab.FreeBytes(s.dir)
+	if err != nil {
+		return err
+	}
+	s.say("  %d events, %d entities and as many deliveries as events need %d GB of disk; %d GB are free",
+		h.Events, h.Entities, needed>>30, free>>30)
+	if free < needed {
+		return fmt.Errorf("%d GB of disk are needed and %d GB are free: choose fewer events with --scale", needed>>30, free>>30)
+	}
+	return nil
+}
+
+// fill creates a product's database with a history. Its first subscription gets every event; the second one, whose destination is
+// paused, gets none of the new ones.
+func (s *suite) fill(ctx context.Context, database string, h lab.Past, to *lab.Endpoint) error {
+	s.say("  storing %d events, their deliveries and %d entities", h.Events, h.Entities)
+	if err := errors.Join(s.lab.Migrate(ctx, database), s.lab.CountPages(ctx, database)); err != nil {
+		return err
+	}
+	store, err := s.openStore(database)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := endpoints(1, to)(ctx, store); err != nil {
+		return err
+	}
+	paused := delivery.Destination{Name: "paused", HTTP: &delivery.HTTP{URL: to.URL}}
+	if err := subscribe(ctx, store, paused, delivery.Subscription{Events: delivery.Events{Types: []string{"none"}}}); err != nil {
+		return err
+	}
+	if _, err := store.Subscriptions.SetDestinationState(ctx, paused.Name, delivery.DestinationPaused, bench); err != nil {
+		return err
+	}
+	before, err := s.lab.Size(ctx, database)
+	if err != nil {
+		return err
+	}
+	if err := s.lab.Fill(ctx, database, h); err != nil {
+		return err
+	}
+	after, err := s.lab.Size(ctx, database)
+	if database == fullDatabase {
+		s.value("bytes an event and its delivery, in our tables and indexes", "B", nil, float64(after-before)/float64(h.Events))
+	}
+	return err
+}
+
+func (s *suite) openStore(database string) (*persistence.Store, error) {
+	return persistence.Open(context.Background(), persistence.Config{
+		URL: s.lab.Postgres.URL(database), ApplicationName: "bench", MaxConns: 2,
 	})
+}
+
+// servingGrown runs f with a product on each database.
+func (s *suite) servingGrown(ctx context.Context, to *lab.Endpoint, f func(small, grown *outlet) error) error {
+	serving := func(database string, f func(*outlet) error) error {
+		return s.serving(ctx, database, func(node *lab.Node) error {
+			return f(&outlet{suite: s, database: database, node: node, endpoints: []*lab.Endpoint{to}, each: 1})
+		})
+	}
+	return serving(smallDatabase, func(small *outlet) error {
+		return serving(fullDatabase, func(grown *outlet) error { return f(small, grown) })
+	})
+}
+
+// compareGrown alternates between the two products.
+func (s *suite) compareGrown(ctx context.Context, small, grown *outlet) error {
+	before, err := s.temporalHas(ctx, small.node, grown.node)
+	if err != nil {
+		return err
+	}
+	t, err := s.alternate(ctx, s.full(smallDatabase, small.load(stripe)), s.full(fullDatabase, grown.load(stripe)))
+	if err != nil {
+		return err
+	}
+	s.samples("events delivered, full / small database", "", figures.AtLeast(0.9), t.ratios(fullDatabase, smallDatabase, rateOf))
+	s.samples("CPU of an event, full / small database", "", nil, t.ratios(fullDatabase, smallDatabase, cpuOf))
+	s.samples("events delivered, small database", "/s", nil, t.values(smallDatabase, rateOf))
+	s.samples("events delivered, full database", "/s", nil, t.values(fullDatabase, rateOf))
+	after, err := s.temporalHas(ctx, small.node, grown.node)
+	s.value("bytes an event, in Temporal's tables and indexes", "B", nil,
+		float64(after.bytes-before.bytes)/float64(max(after.events-before.events, 1)))
+	return err
 }
 
 // kept is what Temporal stores of the finished events of some processes.

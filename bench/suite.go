@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func runSuite(ctx context.Context, o options, out, progress io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	s, err := newSuite(ctx, o, progress)
+	s, err := newSuite(ctx, o, progress, wanted)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func runSuite(ctx context.Context, o options, out, progress io.Writer) (err erro
 	return nil
 }
 
-func newSuite(ctx context.Context, o options, progress io.Writer) (*suite, error) {
+func newSuite(ctx context.Context, o options, progress io.Writer, wanted []phase) (*suite, error) {
 	s := &suite{options: o, progress: progress, machineTime: lab.ReadMachineTime}
 	var err error
 	if s.root, err = os.Getwd(); err != nil {
@@ -86,6 +87,9 @@ func newSuite(ctx context.Context, o options, progress io.Writer) (*suite, error
 	profile, err := lab.ReadProfile(s.root)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(wanted, func(p phase) bool { return p.name == growthPhase }) {
+		profile = profile.CountingPages()
 	}
 	if err := s.open(ctx, profile); err != nil {
 		return nil, err

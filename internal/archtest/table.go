@@ -470,7 +470,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
 	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",
-		Ours: list("bench/figures bench/lab bench/baseline delivery event event/oversight internal/ledger " +
+		Ours: list("bench/figures bench/lab bench/baseline delivery event event/oversight event/retention internal/ledger " +
 			"internal/devstack/program internal/loadgen persistence providers"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid github.com/jackc/pgx/v5")},
 	{Package: "bench/figures", Why: "results are presented in the same way for all measurements"},
