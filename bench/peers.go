@@ -28,7 +28,7 @@ func peersCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Sources, "sources", "", "folder with the sources of the others, in convoy and outpost: git repositories or plain folders")
+	f.StringVar(&o.Sources, "sources", "", "folder with convoy and outpost: git repositories or plain folders")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often every system has its turn")
 	f.DurationVar(&o.Idle, "idle", 20*time.Second, "how long a system is measured without load, in each round")
 	f.BoolVar(&o.Crash, "crash", true, "also kill everything in the middle of a load, and count what is lost")

@@ -19,7 +19,7 @@ import (
 // convoy is Convoy's server and agent, with Redis and PostgreSQL.
 type convoy struct {
 	*host
-	programs
+	built    programs
 	lab      *lab.Lab
 	arrivals *arrivals
 
@@ -36,7 +36,7 @@ func newConvoy(h *host, p programs, l *lab.Lab, a *arrivals) (*convoy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &convoy{host: h, programs: p, lab: l, arrivals: a, api: ports[0], agent: ports[1], redisPort: ports[2]}, nil
+	return &convoy{host: h, built: p, lab: l, arrivals: a, api: ports[0], agent: ports[1], redisPort: ports[2]}, nil
 }
 
 func (*convoy) name() string { return "Convoy" }
@@ -84,7 +84,7 @@ const unlimited = 100_000_000
 func (c *convoy) config() string { return filepath.Join(c.dir, "convoy.json") }
 
 func (c *convoy) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, c.programs.convoy, append(args, "--config", c.config())...)
+	cmd := exec.CommandContext(ctx, c.built.convoy, append(args, "--config", c.config())...)
 	cmd.Env = child.EnvironWithout("CONVOY_", "PORT=")
 	cmd.Dir = c.dir
 	return cmd
@@ -158,7 +158,9 @@ func (c *convoy) subscribeAll(ctx context.Context, organisation string) error {
 			"ssl":                   map[string]any{"enforce_secure_endpoints": false},
 			"ratelimit":             map[string]any{"count": unlimited, "duration": 1},
 			"strategy":              map[string]any{"type": "linear", "duration": 5, "retry_count": 10},
-			"signature":             map[string]any{"header": "X-Convoy-Signature", "versions": []any{map[string]any{"hash": "SHA256", "encoding": "hex"}}},
+			"signature": map[string]any{"header": "X-Convoy-Signature", "versions": []any{
+				map[string]any{"hash": "SHA256", "encoding": "hex"},
+			}},
 		},
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func (r *runner) crash(ctx context.Context, s system, side side) (o outcome, err
 	r.arrivals.reset()
 	crashed := make(chan error, 1)
 	go func() { crashed <- r.killAndRecover(ctx, s) }()
-	acked, _, err := r.send(ctx, side.one, func(o *loadgen.Options) { o.Rate, o.Duration = crashRate, crashLoad })
+	acked, err := r.send(ctx, side.one, func(o *loadgen.Options) { o.Rate, o.Duration = crashRate, crashLoad })
 	if err := errors.Join(err, <-crashed); err != nil {
 		return o, err
 	}
@@ -57,7 +57,7 @@ func (r *runner) killAndRecover(ctx context.Context, s system) error {
 	defer cancel()
 	err := lab.Poll(ctx, func() (bool, error) { return r.lab.Postgres.Ping(ctx) == nil, nil })
 	if err != nil {
-		return fmt.Errorf("PostgreSQL isn't back: %w", err)
+		return fmt.Errorf("wait for PostgreSQL: %w", err)
 	}
 	return s.recover(ctx)
 }

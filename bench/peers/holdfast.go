@@ -108,7 +108,7 @@ func (h *holdfast) recover(ctx context.Context) error {
 	_ = h.node.Stop() // it was killed, which Stop returns as an error
 	err := lab.Poll(ctx, func() (bool, error) { return h.lab.Temporal.Ping(ctx) == nil, nil })
 	if err != nil {
-		return fmt.Errorf("Temporal isn't back: %w", err)
+		return fmt.Errorf("wait for Temporal: %w", err)
 	}
 	return h.startNode(ctx)
 }

@@ -22,7 +22,7 @@ const (
 // outpost is Outpost with Redis, RabbitMQ and a log in PostgreSQL.
 type outpost struct {
 	*host
-	programs
+	built    programs
 	lab      *lab.Lab
 	arrivals *arrivals
 
@@ -37,7 +37,7 @@ func newOutpost(h *host, p programs, l *lab.Lab, a *arrivals) (*outpost, error) 
 		return nil, err
 	}
 	return &outpost{
-		host: h, programs: p, lab: l, arrivals: a,
+		host: h, built: p, lab: l, arrivals: a,
 		api: ports[0], redisPort: ports[1], rabbit: rabbit{ports[2], ports[3], ports[4]},
 	}, nil
 }
@@ -74,7 +74,7 @@ func (o *outpost) prepare(ctx context.Context) error {
 	if err := o.startStores(ctx); err != nil {
 		return err
 	}
-	migrate := exec.CommandContext(ctx, o.programs.outpost, "migrate", "apply", "--yes")
+	migrate := exec.CommandContext(ctx, o.built.outpost, "migrate", "apply", "--yes")
 	migrate.Env = o.environ()
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return fmt.Errorf("outpost migrate: %w\n%s", err, out)
@@ -117,7 +117,7 @@ func (o *outpost) startServer(ctx context.Context) error {
 	s, err := o.host.start(ctx, program{
 		name: "outpost", label: "Outpost", port: o.api,
 		command: func() *exec.Cmd {
-			cmd := exec.Command(o.outpostServer)
+			cmd := exec.CommandContext(context.Background(), o.built.outpostServer)
 			cmd.Env = o.environ()
 			return cmd
 		},

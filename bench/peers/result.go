@@ -66,7 +66,8 @@ func (r *Result) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s, %d rounds, %s. Medians; in parentheses, the lowest and the highest round.\n\n",
 		r.At.UTC().Format(time.DateOnly), r.Machine.Commit, r.Rounds, r.Took)
-	b.WriteString("| |" + r.line(func(c *column) string { return c.side }) + "\n|---|" + strings.Repeat("---:|", len(r.Columns)) + "\n")
+	b.WriteString("| |" + r.line(func(c *column) string { return c.side }) + "\n")
+	b.WriteString("|---|" + strings.Repeat("---:|", len(r.Columns)) + "\n")
 	for _, row := range rows {
 		b.WriteString("| " + row.name + " |" + r.line(func(c *column) string { return c.cell(row.value, row.unit) }) + "\n")
 	}
@@ -131,7 +132,8 @@ func short(v float64) string {
 
 // packages returns the versions of the Debian packages of the servers.
 func packages(ctx context.Context) []string {
-	out, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Package} ${Version}\n", "redis-server", "rabbitmq-server").Output()
+	query := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Package} ${Version}\n", "redis-server", "rabbitmq-server")
+	out, err := query.Output()
 	if err != nil {
 		return []string{"Redis and RabbitMQ of unknown versions"}
 	}

@@ -84,7 +84,8 @@ func (r *runner) measureSide(ctx context.Context, side side) (one sample, err er
 	if one.FannedPerSecond, one.manyUsed, err = r.closed(ctx, side.many, side.fanned, manyEndpoints); err != nil {
 		return one, fmt.Errorf("fan-out: %w", err)
 	}
-	return one, r.paced(ctx, side.one, &one)
+	err = r.paced(ctx, side.one, &one)
+	return one, err
 }
 
 // warmUp fills connection pools and caches.
@@ -96,7 +97,7 @@ func (r *runner) warmUp(ctx context.Context, side side) error {
 		each   int64
 	}{{side.one, warmUpEvents, 1}, {side.many, 3, manyEndpoints}} {
 		r.arrivals.reset()
-		s, _, err := r.send(ctx, t.target, func(o *loadgen.Options) { o.Count = t.events })
+		s, err := r.send(ctx, t.target, func(o *loadgen.Options) { o.Count = t.events })
 		if err == nil {
 			err = r.await(ctx, s, t.each)
 		}
@@ -112,7 +113,7 @@ func (r *runner) warmUp(ctx context.Context, side side) error {
 func (r *runner) closed(ctx context.Context, t target, events, each int64) (perSecond float64, c charged, err error) {
 	r.arrivals.reset()
 	before := r.lab.Meter.Sample()
-	s, _, err := r.send(ctx, t, func(o *loadgen.Options) { o.Count = events })
+	s, err := r.send(ctx, t, func(o *loadgen.Options) { o.Count = events })
 	if err != nil {
 		return 0, c, err
 	}
@@ -134,7 +135,7 @@ func (r *runner) paced(ctx context.Context, t target, one *sample) error {
 	var from, to lab.Sample
 	timer := time.AfterFunc(steady, func() { from = r.lab.Meter.Sample() })
 	defer timer.Stop()
-	s, _, err := r.send(ctx, t, func(o *loadgen.Options) { o.Rate, o.Duration = pacedRate, paced })
+	s, err := r.send(ctx, t, func(o *loadgen.Options) { o.Rate, o.Duration = pacedRate, paced })
 	if err != nil {
 		return err
 	}
@@ -170,18 +171,18 @@ func (r *runner) idle(ctx context.Context) (cpu, memory float64, err error) {
 }
 
 // send sends a load, and returns what was acknowledged.
-func (r *runner) send(ctx context.Context, t target, configure func(*loadgen.Options)) (*sent, loadgen.Result, error) {
+func (r *runner) send(ctx context.Context, t target, configure func(*loadgen.Options)) (*sent, error) {
 	s := newSent()
 	o, err := optionsFor(r.catalogue, t.provider, t.url, s)
 	if err != nil {
-		return nil, loadgen.Result{}, err
+		return nil, err
 	}
 	configure(&o)
 	result, err := loadgen.Run(ctx, o)
 	if err == nil && len(s.acked) == 0 {
 		err = fmt.Errorf("no request was acknowledged: %v %s", result.Statuses, result.FirstError)
 	}
-	return s, result, errors.Join(err, ctx.Err())
+	return s, errors.Join(err, ctx.Err())
 }
 
 // await waits until every acknowledged event has arrived at each endpoint.

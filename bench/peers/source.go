@@ -90,7 +90,7 @@ func (s source) extract(ctx context.Context, from, to string) error {
 	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
 		return err
 	}
-	archive.Stderr, unpack.Stderr = os.Stderr, os.Stderr
+	unpack.Stderr = os.Stderr
 	if err := archive.Start(); err != nil {
 		return err
 	}

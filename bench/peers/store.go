@@ -16,7 +16,8 @@ const rabbitProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
 // checkPackages returns an error that says what to install, if a program is missing.
 func checkPackages() error {
-	for program, packaged := range map[string]string{"redis-server": "redis-server", rabbitProgram: "rabbitmq-server", "epmd": "erlang-base"} {
+	needed := map[string]string{"redis-server": "redis-server", rabbitProgram: "rabbitmq-server", "epmd": "erlang-base"}
+	for program, packaged := range needed {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: run apt-get install %s", err, packaged)
 		}
@@ -33,8 +34,8 @@ func (h *host) redis(ctx context.Context, name string, port int) (*server, error
 	return h.start(ctx, program{
 		name: name, label: "Redis", port: port,
 		command: func() *exec.Cmd {
-			return exec.Command("redis-server", "--bind", child.Loopback, "--port", strconv.Itoa(port), "--dir", dir,
-				"--appendonly", "yes", "--appendfsync", "everysec", "--save", "")
+			return exec.CommandContext(context.Background(), "redis-server", "--bind", child.Loopback,
+				"--port", strconv.Itoa(port), "--dir", dir, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "")
 		},
 		ready: answers(port, []byte("PING\r\n"), []byte("+PONG")),
 	})
@@ -64,7 +65,7 @@ func (h *host) rabbitMQ(ctx context.Context, r rabbit) ([]*server, error) {
 	)
 	withEnviron := func(name string, args ...string) func() *exec.Cmd {
 		return func() *exec.Cmd {
-			cmd := exec.Command(name, args...)
+			cmd := exec.CommandContext(context.Background(), name, args...)
 			cmd.Env = environ
 			return cmd
 		}
