@@ -30,7 +30,7 @@ func peersCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Sources, "sources", "", "folder with convoy and outpost: git repositories or plain folders")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often every system has its turn")
-	f.DurationVar(&o.Idle, "idle", 20*time.Second, "how long a system is measured without load, in each round")
+	f.DurationVar(&o.Idle, "idle", 15*time.Second, "how long a system is measured without load, in each round")
 	f.BoolVar(&o.Crash, "crash", true, "also kill everything in the middle of a load, and count what is lost")
 	f.StringVar(&o.Dir, "dir", ".holdfast/peers", "folder of the servers and of what is built from the sources")
 	f.StringVar(&o.Bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")

@@ -14,7 +14,7 @@ import (
 const (
 	crashRate  = 100
 	crashLoad  = 10 * time.Second
-	crashAfter = 5 * time.Second
+	crashAfter = 3 * time.Second
 	// backLimit bounds the restart, and recoveryLimit the wait for what was acknowledged.
 	backLimit     = 90 * time.Second
 	recoveryLimit = 2 * time.Minute

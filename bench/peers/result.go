@@ -64,7 +64,7 @@ var rows = []struct {
 // Markdown returns the tables.
 func (r *Result) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s, %d rounds, %s. Medians; in parentheses, the lowest and the highest round.\n\n",
+	fmt.Fprintf(&b, "%s, Holdfast %s, rounds: %d, took %s. Medians; in parentheses, the lowest and the highest round.\n\n",
 		r.At.UTC().Format(time.DateOnly), r.Machine.Commit, r.Rounds, r.Took)
 	b.WriteString("| |" + r.line(func(c *column) string { return c.side }) + "\n")
 	b.WriteString("|---|" + strings.Repeat("---:|", len(r.Columns)) + "\n")
