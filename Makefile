@@ -202,6 +202,15 @@ bench: bin/holdfast server ## Measure it on servers of its own, beside what it i
 	go build -C bench -o $(CURDIR)/bin/bench .
 	@exec bin/bench $(BENCHFLAGS)
 
+# The sources of Convoy and Outpost are in PEERS, as folders or git repositories. For example:
+# make bench-peers PEERS=../peers BENCHFLAGS='--rounds 1'
+PEERS ?=
+
+.PHONY: bench-peers
+bench-peers: bin/holdfast server ## Compare it with Convoy and Outpost, whose sources are in PEERS (20 minutes; needs redis-server, rabbitmq-server)
+	go build -C bench -o $(CURDIR)/bin/bench .
+	@exec bin/bench peers --sources '$(PEERS)' --markdown docs/internals/comparison.md $(BENCHFLAGS)
+
 .PHONY: microbench
 microbench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)

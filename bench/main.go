@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/bench/baseline"
-	"holdfast/bench/figures"
 )
 
 func main() {
@@ -59,7 +58,7 @@ func command() *cobra.Command {
 	f.BoolVar(&o.profile, "profile", false, "also write profiles of CPU and allocations of serve for each phase")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table into this page, between its marks")
 	f.BoolVar(&o.keep, "keep", false, "keep the log files of the servers")
-	c.AddCommand(partCommand())
+	c.AddCommand(partCommand(), peersCommand())
 	return c
 }
 
@@ -88,8 +87,8 @@ func partCommand() *cobra.Command {
 	return part
 }
 
-// writeMarkdown inserts the table into a page, between two marks.
-func writeMarkdown(path string, r *figures.Report) error {
+// writeMarkdown inserts a table into a page, between two marks.
+func writeMarkdown(path, table string) error {
 	const begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -100,6 +99,6 @@ func writeMarkdown(path string, r *figures.Report) error {
 	if !ok || !closed {
 		return fmt.Errorf("%s has no marks %s and %s to write between", path, begin, end)
 	}
-	page := before + begin + "\n\n" + r.Markdown() + "\n" + end + after
+	page := before + begin + "\n\n" + table + "\n" + end + after
 	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // the caller names the page
 }

@@ -186,7 +186,7 @@ func (s *suite) publish(out io.Writer, previous *figures.Report) error {
 	if s.markdown == "" {
 		return nil
 	}
-	return writeMarkdown(s.markdown, s.report)
+	return writeMarkdown(s.markdown, s.report.Markdown())
 }
 
 func (s *suite) say(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }

@@ -470,13 +470,16 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
 	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",
-		Ours: list("bench/figures bench/lab bench/baseline delivery event event/oversight event/retention internal/ledger " +
+		Ours: list("bench/figures bench/lab bench/baseline bench/peers delivery event event/oversight event/retention internal/ledger " +
 			"internal/devstack/program internal/loadgen persistence providers"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid github.com/jackc/pgx/v5")},
 	{Package: "bench/figures", Why: "results are presented in the same way for all measurements"},
 	{Package: "bench/lab", Why: "starting and measuring servers is independent of what is measured",
 		Ours:      list("workflows internal/devstack internal/devstack/temporalserver"),
 		Libraries: list("github.com/jackc/pgx/v5 go.temporal.io google.golang.org/protobuf")},
+	{Package: "bench/peers", Why: "other systems are started and measured in the same way as Holdfast, from outside",
+		Ours: list("bench/figures bench/lab delivery event/oversight internal/devstack/child internal/ledger internal/loadgen " +
+			"persistence providers")},
 	{Package: "bench/baseline", Why: "the programs that the product is compared with share only the event with it",
 		Ours: list("event"),
 		Libraries: list("go.temporal.io google.golang.org/grpc github.com/google/uuid github.com/jackc/pgx/v5 " +
