@@ -8,13 +8,13 @@ import (
 	"holdfast/bench/lab"
 )
 
-// idleMinute is how long everything is left alone.
-const idleMinute = time.Minute
+// restTime is how long everything is left alone.
+const restTime = time.Minute
 
 // atRest measures what everything uses after a warm-up, without load.
 func atRest(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(*lab.Node) error {
-		length := s.lasting(idleMinute)
+		length := s.lasting(restTime)
 		_, used, err := s.measureIdle(ctx, length)
 		if err != nil {
 			return err

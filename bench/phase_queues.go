@@ -18,8 +18,8 @@ const (
 	inDrain     = 3000
 )
 
-// queues compares deliveries from a queue that was analyzed while it was empty, and after a pause with many waiting, with ordinary
-// ones.
+// queues compares ordinary deliveries with those from a queue that was analyzed while it was empty, and those after a pause with
+// many waiting.
 func queues(ctx context.Context, s *suite) (err error) {
 	ordinary, err := lab.NewEndpoint(0)
 	if err != nil {
@@ -119,18 +119,22 @@ func (w *waiting) set(ctx context.Context, state delivery.DestinationState) erro
 }
 
 // fillWaiting adds events with a delivery each until as many wait as are wanted.
+//
+//nolint:dupword // columns may have the same value
 const fillWaiting = `
 WITH more AS (
      SELECT (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7000' || '8'
             || substr(md5(random()::text || i), 1, 15))::uuid AS id
        FROM generate_series(1, %d - (SELECT count(*) FROM delivery_queue)) AS i
 ), stored AS (
-     INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
-            occurred_at, occurred_at_missing, received_at, persisted_at, processed_at, workflow_id, run_id, request_id, correlation_id)
+     INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload,
+            payload_note, occurred_at, occurred_at_missing, received_at, persisted_at, processed_at, workflow_id, run_id,
+            request_id, correlation_id)
      SELECT id, 'firehose', '', id::text, 'event', 'customer.updated', 'processed', 'processed', convert_to(body, 'UTF8'), '{}',
             json_build_object('id', id, 'provider', 'firehose', 'key', id::text), body::jsonb, '',
             now(), false, now(), now(), now(), 'firehose:' || id, gen_random_uuid()::text, gen_random_uuid()::text, ''
-       FROM more, LATERAL (SELECT json_build_object('id', id, 'type', 'customer.updated', 'padding', repeat('x', 500))::text) AS b (body))
+       FROM more, LATERAL (
+            SELECT json_build_object('id', id, 'type', 'customer.updated', 'padding', repeat('x', 500))::text) AS b (body))
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
 SELECT more.id, s.id, s.destination_id FROM more, subscriptions AS s`
 

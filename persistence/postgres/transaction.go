@@ -33,8 +33,8 @@ const SettingsOfPlans = `
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 // InOrder and InAnyOrder enclose a statement that needs few of many rows in the order of an index. Between the two, PostgreSQL
-// sorts nothing that it can read in order. Otherwise, if it expects that few rows meet all conditions, it reads and sorts all that
-// meet the first one.
+// sorts nothing that it can read in order. Otherwise, if it expects few rows to meet all conditions, it reads and sorts all rows
+// that meet the first one.
 const (
 	InOrder    = `SELECT set_config('enable_sort', 'off', true)`
 	InAnyOrder = `SELECT set_config('enable_sort', 'on', true)`
