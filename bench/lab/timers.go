@@ -8,9 +8,10 @@ import (
 // Temporal starts a timer of ten seconds with each workflow task, and doesn't delete it when the task is done. Retention timers
 // fire much later.
 const nextTimers = `
-SELECT coalesce(extract(epoch FROM max(visibility_timestamp) - (now() AT TIME ZONE 'UTC')), 0)::float8
-  FROM timer_tasks
- WHERE visibility_timestamp BETWEEN now() AT TIME ZONE 'UTC' AND (now() AT TIME ZONE 'UTC') + interval '10 s'`
+SELECT coalesce(extract(epoch FROM max(visibility_timestamp) - clock.utc), 0)::float8
+  FROM (SELECT now() AT TIME ZONE 'UTC' AS utc) AS clock LEFT JOIN timer_tasks
+       ON visibility_timestamp > clock.utc AND visibility_timestamp < clock.utc + interval '10 s'
+ GROUP BY clock.utc`
 
 // UntilTimers returns how long it takes until all timers of workflow tasks have fired.
 func (l *Lab) UntilTimers(ctx context.Context) (time.Duration, error) {
