@@ -198,7 +198,7 @@ endif
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 18 minutes)
+bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 20 minutes)
 	go build -C bench -o $(CURDIR)/bin/bench .
 	@exec bin/bench $(BENCHFLAGS)
 

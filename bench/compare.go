@@ -159,12 +159,17 @@ func sliceOf(got driven) slice {
 
 // asked returns a side that uses a part, at a rate or, with 0, as fast as possible.
 func (s *suite) asked(name string, p *part, rate float64) side {
+	return s.askedSettled(name, p, rate, nil)
+}
+
+// askedSettled is asked with a wait for timers.
+func (s *suite) askedSettled(name string, p *part, rate float64, i idle) side {
 	return side{name, func(ctx context.Context) (slice, error) {
 		length := sliceTime
 		if rate > 0 {
 			length = pacedTime
 		}
-		got, used, err := p.measure(ctx, baseline.Slice{Length: s.lasting(length), Rate: rate})
+		got, used, err := p.measure(ctx, baseline.Slice{Length: s.lasting(length), Rate: rate}, i)
 		delete(used, lab.LabelHoldfast) // it is idle
 		return slice{rate: got.PerSecond, cost: cost(used, got.Count), p50: milliseconds(got.P50), p99: milliseconds(got.P99)}, err
 	}}

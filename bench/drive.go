@@ -40,6 +40,8 @@ type drive struct {
 	inInbox bool
 	// expect is called before the load; its result waits for the deliveries. It is nil without deliveries.
 	expect func() awaitDeliveries
+	// idle makes the load wait for timers before its CPU is read; nil for a second only.
+	idle idle
 }
 
 // awaitDeliveries waits until this many processed events have been delivered, and returns the time of the last delivery.
@@ -54,6 +56,7 @@ type driven struct {
 	ended  time.Time // when the last event was processed and the servers had settled
 	// delivered is the time of the last delivery; zero without deliveries.
 	delivered time.Time
+	ledger    string // its file
 }
 
 // perSecond is the rate of processed events, from the first request to the last event or, if they are delivered, to the last
@@ -120,11 +123,14 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	if err == nil && deliveries != nil {
 		got.delivered, err = deliveries(ctx, got.result.Accepted+got.result.Spooled)
 	}
-	if err := errors.Join(err, rest(ctx)); err != nil {
+	if err != nil {
 		return got, err
 	}
-	after := s.lab.Meter.Sample()
-	got.ended, got.used = after.At, after.CPU.Sub(before.CPU)
+	after, used, err := s.used(ctx, before, d.idle)
+	if err != nil {
+		return got, err
+	}
+	got.ended, got.used, got.ledger = after.At, used, path
 	got.report, err = s.check(ctx, d, path)
 	return got, err
 }

@@ -32,7 +32,7 @@ func (s *suite) eagerStarts(ctx context.Context, since time.Time) error {
 
 func (s *suite) ordinaryHistory(ctx context.Context, node *lab.Node) error {
 	events, sizes, err := s.historiesOf(ctx, lab.ProductDatabase, node)
-	s.samples("history of an ordinary event", "B", figures.AtMost(2000), sizes)
+	s.samples("history of an ordinary event", "B", nil, sizes)
 	s.samples("events of that history", "", nil, events)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"holdfast/bench/lab"
 	"holdfast/delivery"
 	"holdfast/event/oversight"
+	"holdfast/internal/ledger"
 	"holdfast/persistence"
 )
 
@@ -171,6 +172,42 @@ func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
 		all = append(all, milliseconds(noted[id].Sub(at)))
+		return nil
+	})
+	return all, errors.Join(err, conn.Close(ctx))
+}
+
+const keysOf = `SELECT id::text, key FROM events WHERE id = ANY ($1::uuid[])`
+
+// fromAck returns the time from the acknowledgment to the arrival of each recorded delivery of a load, in ms.
+func (o *outlet) fromAck(ctx context.Context, path string) (all []float64, err error) {
+	sent, err := ledger.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	acks := map[string]time.Time{}
+	for _, e := range sent.Entries {
+		if e.Outcome() == ledger.OutcomeOK {
+			acks[e.Key] = e.AnsweredAt()
+		}
+	}
+	noted := map[string]time.Time{}
+	var ids []string
+	for _, r := range o.endpoints {
+		for id, at := range r.Remember() {
+			noted[id], ids = at, append(ids, id)
+		}
+	}
+	conn, err := pgx.Connect(ctx, o.suite.lab.Postgres.URL(o.database))
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := conn.Query(ctx, keysOf, ids) // the rows return its error
+	var id, key string
+	_, err = pgx.ForEachRow(rows, []any{&id, &key}, func() error {
+		if at, ok := acks[key]; ok {
+			all = append(all, milliseconds(noted[id].Sub(at)))
+		}
 		return nil
 	})
 	return all, errors.Join(err, conn.Close(ctx))

@@ -37,7 +37,7 @@ const partLimit = time.Minute
 // part is a running part. It reads requests from standard input, answers in lines, and ends at the end of the input.
 type part struct {
 	name    string
-	meter   *lab.Meter
+	suite   *suite
 	command *exec.Cmd
 	cancel  context.CancelFunc
 	in      io.WriteCloser
@@ -62,7 +62,7 @@ func (s *suite) startPart(ctx context.Context, name string) (p *part, err error)
 	if err != nil {
 		return nil, err
 	}
-	p = &part{name: name, meter: s.lab.Meter}
+	p = &part{name: name, suite: s}
 	ctx, p.cancel = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
@@ -86,7 +86,7 @@ func (s *suite) startPart(ctx context.Context, name string) (p *part, err error)
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
-	p.meter.Track(lab.LabelBaseline, p.command.Process.Pid)
+	s.lab.Meter.Track(lab.LabelBaseline, p.command.Process.Pid)
 	return p, nil
 }
 
@@ -109,9 +109,9 @@ func (p *part) line() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// measure requests a slice, and returns its result and total cost.
-func (p *part) measure(ctx context.Context, want baseline.Slice) (r baseline.Result, used lab.Usage, err error) {
-	before := p.meter.Sample()
+// measure requests a slice, and returns its result and total cost, see suite.used.
+func (p *part) measure(ctx context.Context, want baseline.Slice, i idle) (r baseline.Result, used lab.Usage, err error) {
+	before := p.suite.lab.Meter.Sample()
 	if err := json.NewEncoder(p.in).Encode(want); err != nil {
 		return r, nil, fmt.Errorf("ask %s: %w", p.name, err)
 	}
@@ -119,20 +119,9 @@ func (p *part) measure(ctx context.Context, want baseline.Slice) (r baseline.Res
 	if err == nil {
 		err = json.Unmarshal([]byte(answer), &r)
 	}
-	if err := errors.Join(err, rest(ctx)); err != nil {
+	if err != nil {
 		return r, nil, err
 	}
-	return r, p.meter.Sample().CPU.Sub(before.CPU), nil
-}
-
-// settled is how long after the last event the servers are still charged for it: Temporal finishes work in the background.
-const settled = time.Second
-
-func rest(ctx context.Context) error {
-	select {
-	case <-time.After(settled):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, used, err = p.suite.used(ctx, before, i)
+	return r, used, err
 }

@@ -18,15 +18,16 @@ import (
 type statements struct {
 	mu   sync.Mutex
 	sent []statement
-	// open tells for each connection whether its transaction has postgres.SettingsOfPlans.
-	open map[*pgx.Conn]bool
+	// open tells for each connection whether its transaction has postgres.SettingsOfPlans, and inOrder whether postgres.InOrder.
+	open, inOrder map[*pgx.Conn]bool
 }
 
-// statement is a statement that was sent, with its arguments, and whether postgres.SettingsOfPlans were in force.
+// statement is a statement that was sent, with its arguments, and whether postgres.SettingsOfPlans and postgres.InOrder were in
+// force.
 type statement struct {
-	sql        string
-	args       []any
-	isSettings bool
+	sql                 string
+	args                []any
+	isSettings, inOrder bool
 }
 
 func (s *statements) forget() {
@@ -39,7 +40,8 @@ func (s *statements) keep(c *pgx.Conn, sql string, args []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[c] = s.open[c] && sql != "begin" || strings.Contains(sql, "force_generic_plan")
-	s.sent = append(s.sent, statement{sql, args, s.open[c]})
+	s.inOrder[c] = s.open[c] && (s.inOrder[c] && sql != postgres.InAnyOrder || sql == postgres.InOrder)
+	s.sent = append(s.sent, statement{sql, args, s.open[c], s.inOrder[c]})
 	s.open[c] = s.open[c] && sql != "commit"
 }
 
@@ -48,7 +50,7 @@ func (s *statements) begin(c *pgx.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = map[*pgx.Conn]bool{}
+		s.open, s.inOrder = map[*pgx.Conn]bool{}, map[*pgx.Conn]bool{}
 	}
 	if c.PgConn().TxStatus() == 'I' {
 		s.open[c] = false
@@ -95,6 +97,10 @@ func (s *statements) planOf(t *testing.T, db *database, explain string, wanted f
 	}
 	_, err = tx.Exec(t.Context(), `SELECT `+postgres.SettingsOfPlans)
 	require.NoError(t, err)
+	if sent.inOrder {
+		_, err = tx.Exec(t.Context(), postgres.InOrder)
+		require.NoError(t, err)
+	}
 	prepared, err := tx.Prepare(t.Context(), "planned", sent.sql)
 	require.NoError(t, err, sent.sql)
 	defer func() { require.NoError(t, db.sql.Deallocate(t.Context(), "planned")) }()

@@ -35,7 +35,12 @@ func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
 }
 
 func (l *Lab) ask(ctx context.Context, into any, query string, args ...any) error {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL("postgres"))
+	return l.Ask(ctx, "postgres", into, query, args...)
+}
+
+// Ask reads one value from a database.
+func (l *Lab) Ask(ctx context.Context, database string, into any, query string, args ...any) error {
+	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,26 @@ func residentSize(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// proportionalSize is in bytes, with each shared page divided among its processes; 0 if the process is gone.
+func proportionalSize(pid int) int64 {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	for line := range strings.Lines(string(raw)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "Pss:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// PostgresMemory returns the memory of all processes of PostgreSQL, in bytes, with shared pages counted once.
+func (l *Lab) PostgresMemory() (sum int64) {
+	for _, pid := range append(children(l.Postgres.PID()), l.Postgres.PID()) {
+		sum += proportionalSize(pid)
+	}
+	return sum
+}
+
 // MachineTime is the kernel's count for all processors since boot, in ticks.
 type MachineTime struct{ Stolen, All int64 }
 

@@ -32,6 +32,14 @@ const SettingsOfPlans = `
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
+// InOrder and InAnyOrder enclose a statement that needs few of many rows in the order of an index. Between the two, PostgreSQL
+// sorts nothing that it can read in order. Otherwise, if it expects few rows to meet all conditions, it reads and sorts all rows
+// that meet the first one.
+const (
+	InOrder    = `SELECT set_config('enable_sort', 'off', true)`
+	InAnyOrder = `SELECT set_config('enable_sort', 'on', true)`
+)
+
 // CommitAsync lets a transaction commit before it is on disk. It is only for writes that are repeated or repaired automatically
 // if a crash of the server loses them.
 const CommitAsync = `SELECT set_config('synchronous_commit', 'off', true)`

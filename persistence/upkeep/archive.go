@@ -82,6 +82,7 @@ func (s *Store) readOutdated(
 ) (all []retention.Outdated, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(postgres.InOrder)
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return collectOutdated(rows, &all, scan) })
 	return all, s.db.SendRead(ctx, b)
 }

@@ -52,14 +52,17 @@ DELETE FROM events WHERE id = ANY (ARRAY(
 RETURNING id::text`
 
 // isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that
-// run, a reset could bring the event back. These are joins, although each batch then reads all of a queue that was analyzed while
-// it was empty: without them PostgreSQL expects so few events that it sorts all outdated ones for each batch.
+// run, a reset could bring the event back. The order makes PostgreSQL look the event up by the primary key of the queue: its
+// other index has the event, too, but not first.
 const isOutdated = `e.status IN ('processed', 'dead')
-                 AND NOT EXISTS (SELECT FROM dead_letters AS d
-                                  WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')
+                 AND NOT EXISTS (SELECT FROM (
+                                        SELECT state, subscription_id FROM dead_letters WHERE event_id = e.id OFFSET 0) AS d
+                                  WHERE d.state IN ('open', 'redriving', 'exhausted')
                                     AND (e.status = 'dead' OR d.subscription_id > 0))
-                 AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id)
-                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM (
+                                        SELECT event_id FROM delivery_queue WHERE event_id >= e.id ORDER BY event_id LIMIT 1) AS q
+                                  WHERE q.event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id OFFSET 0)
                  AND coalesce(greatest(e.processed_at, e.rerun_at), '-infinity') < `
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
@@ -294,7 +297,9 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(postgres.InOrder)
 	b.Queue(sql, args...).Query(postgres.Collect(&ids, pgx.RowTo[string]))
+	b.Queue(postgres.InAnyOrder)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return 0, err
