@@ -195,7 +195,7 @@ func (c *Client) refused(what string, response *http.Response, secrets []string)
 		e = recovery.Errorf(recovery.KindRefused, "%s: %d, a redirect, which isn't followed: correct api.host", what, status)
 	default:
 		e = recovery.Errorf(recovery.KindRefused,
-			"%s: %d, the request is refused: a cursor may have expired, or the definition is wrong", what, status)
+			"%s: %d, the request is refused: its cursor may have expired, or the definition is wrong", what, status)
 	}
 	e.Status, e.RetryAfter = status, retryAfter(response.Header.Get("retry-after"), c.now())
 	return e
