@@ -133,7 +133,7 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	dead := send("thing.changed", "t2", "")
 	i.awaitStatus(t, dead, failed)
 	var step, class, code, message string
-	i.query(t, "SELECT step, error_class, error_code, error FROM dead_letters WHERE workflow_id = $1", []any{dead}, &step, &class, &code, &message)
+	i.query(t, "SELECT step, error_class, error_code, error_message FROM dead_letters WHERE workflow_id = $1", []any{dead}, &step, &class, &code, &message)
 	require.Equal(t, []string{"fetch", "rejected", "fetch_unauthorized"}, []string{step, class, code})
 	require.Contains(t, message, "403, the credential is refused: check that THIN_API_HOST, THIN_API_KEY may read this")
 	require.NotContains(t, message, "thin-credential-1")

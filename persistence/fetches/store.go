@@ -22,7 +22,7 @@ const (
 	// saveState stores nothing for an event that was expunged meanwhile.
 	saveState = `
 INSERT INTO fetched_states (event_id, at, state)
-SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1 AND outcome = 'expunged')
+SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1 AND verdict = 'expunged')
 ON CONFLICT (event_id) DO NOTHING`
 
 	// Remove removes the states of events.
