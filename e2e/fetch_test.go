@@ -32,7 +32,7 @@ entities:
   - {kind: thing, scope: provider, id: .body.thing, op: patch, state: '{named_by: .body.type}'}
 `
 
-// things is an API that has a state for each thing, and refuses as long as it is told to.
+// things is an API that has a state for each thing, and refuses while refusal is set.
 type things struct {
 	mu      sync.Mutex
 	credits map[string]int

@@ -34,7 +34,7 @@ func (p *Provider) fetchFor(ctx context.Context, eventType string, in jq.Input) 
 	return nil, nil, nil
 }
 
-// addFetched makes the fetched state of an event readable as .fetched. Without one, it returns what is to be fetched; nil for
+// addFetched makes the fetched state of an event readable as .fetched. Without one, it returns what must be fetched; nil for
 // nothing. It removes a state that doesn't apply: nothing is fetched for such an event any more, or what is gone is kept.
 func (p *Provider) addFetched(
 	ctx context.Context, r *event.Receipt, eventType string, in jq.Input,
