@@ -37,9 +37,9 @@ func (r ProcessResult) decided(v *event.Decision) ProcessResult {
 	return r
 }
 
-// ProcessEvent processes one event: parse → fetch, if it is thin → persist → upsert entities, the last two in one transaction if possible. The history
-// shows all steps. If the retries are exhausted, it records a dead letter and fails, so that ExecutionStatus="Failed"
-// finds the run. If an operator has made a decision about the event, the run ends with that outcome.
+// ProcessEvent processes one event: parse → fetch, if it is thin → persist → upsert entities, the last two in one transaction if
+// possible. The history shows all steps. If the retries are exhausted, it records a dead letter and fails, so that
+// ExecutionStatus="Failed" finds the run. If an operator has made a decision about the event, the run ends with that outcome.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)
@@ -132,8 +132,8 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// parseFetched runs the parse step. If the event is thin, it fetches the state of what the event names, and parses the event again
-// with it.
+// parseFetched runs the parse step. If the event is thin, it fetches the state of what the event names, and parses the event with
+// it.
 func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
 	parsed, failed = parse(ctx, in)
 	if failed != nil || parsed.Fetch == nil || !hasChange(ctx, versionFetchState) {

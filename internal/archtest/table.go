@@ -295,7 +295,8 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
-		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities persistence/fetches " +
+		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities " +
+			"persistence/fetches " +
 			"persistence/audit persistence/outbox persistence/postgres persistence/rates persistence/records " +
 			"persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
@@ -406,7 +407,8 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/eventlist activities/fetcher activities/operations delivery delivery/dispatch delivery/handoff " +
+		Ours: list("activities activities/eventlist activities/fetcher activities/operations delivery delivery/dispatch " +
+			"delivery/handoff " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +

@@ -39,8 +39,8 @@ const fetchSlots = 16
 
 // startWorkers runs one worker for each priority, each with its own slots, so that a flood of normal events can't delay a
 // critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood
-// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; and one for the workflows
-// of redrives and sweeps.
+// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; and one for
+// the workflows of redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err

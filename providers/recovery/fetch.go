@@ -118,7 +118,8 @@ func (f *Fetch) Request(values map[string]string, secret func(name string) strin
 		return url.PathEscape(value)
 	})
 	r.URL = "https://" + host + path
-	return r, f.access.authorize(&r, host, "", secret)
+	err = f.access.authorize(&r, host, "", secret)
+	return r, err
 }
 
 // Read returns the state in an answer, as the provider wrote it. The error is a *Error.

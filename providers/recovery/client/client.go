@@ -61,8 +61,8 @@ func (c *Client) Page(ctx context.Context, l *recovery.List, w recovery.Walk) (r
 	return l.Read(w, answer)
 }
 
-// Fetch gets the state that an event names; nil if the provider says that there is none. The error is a *recovery.Error, or that of
-// the context.
+// Fetch gets the state that an event names; nil if the provider no longer has it. The error is a *recovery.Error, or that of the
+// context.
 func (c *Client) Fetch(ctx context.Context, f *recovery.Fetch, values map[string]string) ([]byte, error) {
 	request, err := f.Request(values, c.secret)
 	if err != nil {
