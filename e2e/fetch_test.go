@@ -55,6 +55,8 @@ func (a *things) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(max(a.refusal, http.StatusUnauthorized))
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
+	case credit < 0:
+		fmt.Fprint(w, `{"thing": "nothing that an entity could have"}`)
 	default:
 		fmt.Fprintf(w, `{"thing": {"credit": %d}}`, credit)
 	}
@@ -76,6 +78,7 @@ func (a *things) requests() (n int) {
 //   - a 429 is tried again when the provider says
 //   - a 404 deletes the entity, or keeps it, as the definition says
 //   - a 401 makes a dead letter, and a replay after the fix works
+//   - a state that can't be used is fetched again only with --refetch
 //   - a large event is fetched, too
 func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	t.Parallel()
@@ -116,8 +119,9 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", first, "--type", "FirstWorkflowTask", "--reason", "test")
 	i.awaitRuns(t, first, 2)
 	i.awaitStatus(t, first, completed)
-	_, err := i.rebuild(t)
+	again, err := i.rebuild(t, "--yes")
 	require.NoError(t, err)
+	require.Equal(t, []int64{1, 0}, []int64{again.Read, again.Changed})
 	require.JSONEq(t, `{"credit": 7}`, state("t1"))
 	require.Equal(t, 2, api.requests(), "it was stored")
 
@@ -142,6 +146,20 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	out, err := i.run(t, "dlq", "replay", dead, "--wait")
 	require.NoError(t, err, out)
 	require.JSONEq(t, `{"credit": 8}`, state("t2"))
+
+	api.set(func() { api.credits["t3"] = -1 })
+	unusable := send("thing.changed", "t3", "")
+	i.awaitStatus(t, unusable, failed)
+	before := api.requests()
+	out, err = i.run(t, "dlq", "replay", unusable, "--wait")
+	require.Error(t, err, out)
+	require.Equal(t, before, api.requests(), "what was stored is used again")
+	api.set(func() { api.credits["t3"] = 9 })
+	out, err = i.run(t, "dlq", "replay", unusable, "--wait", "--refetch")
+	require.NoError(t, err, out)
+	require.JSONEq(t, `{"credit": 9}`, state("t3"))
+	require.Equal(t, before+1, api.requests())
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'dead_letter.refetch'"))
 
 	big := send("thing.changed", "big", strings.Repeat("x", 700<<10))
 	i.awaitStatus(t, big, completed)

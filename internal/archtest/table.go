@@ -276,7 +276,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
-			"persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
+			"persistence/fetches persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",

@@ -28,6 +28,11 @@ ON CONFLICT (event_id) DO NOTHING`
 	// Remove removes the states of events.
 	Remove = `DELETE FROM fetched_states WHERE event_id = ANY ($1::uuid[])`
 
+	// RemoveOfDeadLetter removes the state of the event of a dead letter that can be replayed.
+	RemoveOfDeadLetter = `
+DELETE FROM fetched_states
+ WHERE event_id = (SELECT event_id FROM dead_letters WHERE id = $1 AND state IN ('open', 'exhausted') AND subscription_id = 0)`
+
 	// Purge removes up to $2 states of events older than $1 that were never stored, because another one owns their key.
 	Purge = `
 DELETE FROM fetched_states WHERE event_id = ANY (ARRAY (
