@@ -25,6 +25,9 @@ type Activities struct {
 	Lane        Gatherer
 	// Inputs reads the events of runs of large events.
 	Inputs InputReader
+	// States stores the states that Fetcher gets from providers' APIs; nil if events are processed as they come.
+	States  StateStore
+	Fetcher Fetcher
 	// Duplicates counts redeliveries that only the database detected; nil counts none.
 	Duplicates DuplicateCounter
 }

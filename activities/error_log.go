@@ -25,6 +25,8 @@ func phaseOf(activityName string) event.Phase {
 	switch activityName {
 	case "ParseEvent", "ParseLargeEvent":
 		return event.PhaseParse
+	case "FetchState", "FetchLargeState":
+		return event.PhaseFetch
 	case "PersistEvent", "PersistLargeEvent", "ProcessInboxBatch":
 		return event.PhasePersist
 	case "UpsertEntities", "UpsertLargeEntities":

@@ -18,6 +18,9 @@ func failure(err error) error {
 	}
 	class, code := Classify(err)
 	options := temporal.ApplicationErrorOptions{Details: []any{code}}
+	if e, ok := errors.AsType[*event.Error](err); ok {
+		options.NextRetryDelay = e.RetryAfter
+	}
 	return temporal.NewApplicationErrorWithOptions(err.Error(), string(class), options)
 }
 

@@ -65,7 +65,7 @@ func (a *Activities) readLarge(ctx context.Context, r *event.Receipt) (body []by
 	if body, err = a.readInput(ctx, r); err != nil {
 		return nil, p, err
 	}
-	p, err = a.parse(*r, body)
+	p, err = a.parse(ctx, *r, body)
 	return body, p, err
 }
 

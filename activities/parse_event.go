@@ -11,17 +11,25 @@ import (
 
 // ParseEvent parses the event with its provider's definition. Its result has everything that the later steps need, so that a run
 // reset to its start picks up a corrected definition. If the changes are too large, the result only says so.
-func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
-	p, err := a.parse(r, body.Payload().GetData())
+//
+// If the state of what the event names is stored, the result is that of both. If it is to be fetched, the result says so.
+func (a *Activities) ParseEvent(ctx context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
+	p, err := a.parse(ctx, r, body.Payload().GetData())
 	if isLarge(p) {
 		return event.Parsed{Large: true}, err
 	}
 	return p, err
 }
 
-func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	return providers.Parser(a.Catalogue.Lookup)(r, body)
+func (a *Activities) parse(ctx context.Context, r event.Receipt, body []byte) (event.Parsed, error) {
+	p, err := a.parser()(r, body)
+	if err != nil || p.Fetch == nil {
+		return p, err
+	}
+	return a.addFetched(ctx, r, body, p)
 }
+
+func (a *Activities) parser() event.Parser { return providers.Parser(a.Catalogue.Lookup) }
 
 // SafeParser parses events with the current definitions. If a definition panics on an event, only that event fails.
 func SafeParser(c Catalogue) event.Parser {

@@ -173,7 +173,7 @@ func TestARecoveryWaitsForItsProvider(t *testing.T) {
 	out, err := i.run(t, "recover", "shop", "--since", "1h", "--accept-duplicates", "--yes")
 	require.Error(t, err)
 	require.Contains(t, out, "429")
-	require.Contains(t, out, "the credential is refused: check that SHOP_API_HOST, SHOP_API_KEY may read events")
+	require.Contains(t, out, "the credential is refused: check that SHOP_API_HOST, SHOP_API_KEY may read this")
 	require.Equal(t, 2, fake.Requests())
 	var id string
 	require.NoError(t, i.tryQuery("SELECT id FROM recoveries WHERE state = 'paused'", nil, &id))

@@ -39,6 +39,8 @@ type Change struct {
 	// Names lists all names of the entity in the event, best first, if its kind has several. ExternalID is the first of them until
 	// the store resolves it.
 	Names []Name `json:"names,omitempty"`
+	// At replaces the time of the event in the order of changes: it is when the request for a fetched state began.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Name is one name of an entity. Names are unique across entities, and an entity has at most one name of rank 0.

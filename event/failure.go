@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Class classifies an error for activities, dead letters, metrics and tools.
@@ -40,6 +41,8 @@ type Error struct {
 	Text string
 	// Err is the cause; nil unless its text is free of payloads.
 	Err error
+	// RetryAfter is when a retry of a transient error can succeed at the earliest; 0 if that isn't known.
+	RetryAfter time.Duration
 	// Fields repeats Text by field if the error is about the fields of a declaration.
 	Fields []FieldProblem
 }

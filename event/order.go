@@ -25,7 +25,11 @@ const TimePrecision = time.Microsecond
 
 // OrderOf returns the order of a change that an event makes.
 func OrderOf(r Receipt, p Parsed, c Change) Order {
-	return Order{Version: c.Version, OccurredAt: p.OccurredAt.UTC().Truncate(TimePrecision), EventID: r.ID}
+	at := p.OccurredAt
+	if !c.At.IsZero() {
+		at = c.At
+	}
+	return Order{Version: c.Version, OccurredAt: at.UTC().Truncate(TimePrecision), EventID: r.ID}
 }
 
 // Compare returns a negative number if o comes before other, a positive one if after, and 0 only for changes of one event. Times

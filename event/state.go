@@ -43,7 +43,9 @@ type Step string
 
 // The steps, in order.
 const (
-	StepParse   Step = "parse"
+	StepParse Step = "parse"
+	// StepFetch gets the current state of what the event names from the provider's API.
+	StepFetch   Step = "fetch"
 	StepPersist Step = "persist"
 	StepUpsert  Step = "upsert"
 	// StepBatch is the processing of a batch of events.
@@ -58,7 +60,7 @@ const (
 
 // Steps lists all steps.
 func Steps() []Step {
-	return []Step{StepStart, StepParse, StepPersist, StepUpsert, StepBatch, StepRun, StepDeliver}
+	return []Step{StepStart, StepParse, StepFetch, StepPersist, StepUpsert, StepBatch, StepRun, StepDeliver}
 }
 
 // DeadLetterState is the state of a dead letter: open → redriving → resolved, open → exhausted, open → discarded → open
@@ -88,6 +90,7 @@ type Phase string
 const (
 	PhaseReceive    Phase = "receive"
 	PhaseParse      Phase = "parse"
+	PhaseFetch      Phase = "fetch"
 	PhasePersist    Phase = "persist"
 	PhaseUpsert     Phase = "upsert"
 	PhaseDeadLetter Phase = "dead_letter"
@@ -100,5 +103,7 @@ const (
 
 // Phases lists all phases, in order.
 func Phases() []Phase {
-	return []Phase{PhaseReceive, PhaseParse, PhasePersist, PhaseUpsert, PhaseDeadLetter, PhaseRedrive, PhaseDeliver, PhaseUpkeep}
+	return []Phase{
+		PhaseReceive, PhaseParse, PhaseFetch, PhasePersist, PhaseUpsert, PhaseDeadLetter, PhaseRedrive, PhaseDeliver, PhaseUpkeep,
+	}
 }

@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -44,15 +45,21 @@ VALUES ($1, 1, gen_random_uuid(), now(), 0, false, '', '', 1, $2)`, r.ID, []byte
 VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now(), $2)`, r.ID, []byte(marker))
 	db.exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body) VALUES ('r', 'w', now(), $1, '', '', $2)`,
 		r.ID, []byte(marker))
+	_, err = db.Fetches.SaveFetched(t.Context(), r.ID, event.Fetched{At: noon, State: json.RawMessage(`"` + marker + `"`)})
+	require.NoError(t, err)
 
 	before := db.tablesWith(marker)
 	require.Subset(t, before, []string{
 		"events", "event_entities", "entities", "entity_checkpoints", "dead_letters", "inbox", "import_rows", "recovery_items", "error_log",
+		"fetched_states",
 	})
 	gone, err := db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.ImportLines)
-	require.Empty(t, db.tablesWith(marker))
+	late, err := db.Fetches.SaveFetched(t.Context(), r.ID, event.Fetched{At: noon, State: json.RawMessage(`"` + marker + `"`)})
+	require.NoError(t, err)
+	require.Equal(t, noon, late.At)
+	require.Empty(t, db.tablesWith(marker), "a state that was fetched meanwhile is not stored")
 }
 
 // tablesWith returns the tables that contain a text, unchanged or as bytes.

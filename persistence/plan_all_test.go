@@ -169,7 +169,7 @@ func TestNothingIsSortedByTheTextOfAnID(t *testing.T) {
 }
 
 // ourTables matches those that may be large.
-var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|recovery_items|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|deliver\w+|changes\w*)$`)
+var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|recovery_items|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|deliver\w+|changes\w*)$`)
 
 // genericPlan returns the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
 // statement.
@@ -316,6 +316,8 @@ INSERT INTO import_rows (import_id, seq, item, body) SELECT 'i' || i % 10, i, '{
 	db.exec(`
 INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
 SELECT 'r' || i % 10, 'acme:k' || i, now(), lpad(to_hex(i), 32, '0')::uuid, '', '', '' FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO fetched_states (event_id, at, state) SELECT lpad(to_hex(i), 32, '0')::uuid, now(), '{}' FROM generate_series(1, 20000) AS i`)
 	db.exec(`
 INSERT INTO event_duplicates (event_id, times, first_seen, last_seen)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 1, now(), now() FROM generate_series(1, 20000) AS i`)

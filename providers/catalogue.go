@@ -158,6 +158,9 @@ func (c *Catalogue) APISecretNames() []string {
 		if list := recovery.New(&p, "", e.written.API, e.written.Recover); list != nil {
 			names = append(names, list.SecretNames()...)
 		}
+		for _, fetch := range recovery.NewFetches(&p, e.written.API, e.written.Fetch) {
+			names = append(names, fetch.SecretNames()...)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -42,6 +42,7 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	c.Item = itemPath(d.Batch)
 	c.compileEvents(p, d)
 	p.recovery = recovery.New(&c.Problems, p.paths[0].Template, d.API, d.Recover)
+	p.fetches = recovery.NewFetches(&c.Problems, d.API, d.Fetch)
 	if d.API != nil {
 		p.apiRate = c.newRate("api.rate", d.API.Rate)
 	}
@@ -57,7 +58,8 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.typeOf = c.Expression("type", d.Type)
 	p.needsType = c.OneOf("untyped", d.Untyped, "accept", "reject") == "reject"
 	p.sourceOf = c.Expression("source", d.Source)
-	c.HasSource = d.Source != ""
+	c.HasSource, c.Fetches = d.Source != "", len(d.Fetch) > 0
+	c.DeletesGone = slices.ContainsFunc(d.Fetch, func(f definition.Fetch) bool { return f.Gone == "delete" })
 	p.refusals = c.newRefusals(d.Refuse)
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery

@@ -15,16 +15,14 @@ const UnknownType = "unknown"
 // Parse reads what an event means. It depends only on the receipt, the body and the definition, so that a retry, a reset and a
 // replay have the same result, and a new one after the definition has been corrected. Errors are *event.Error: ClassRejected if
 // the event is at fault, ClassFailed if the definition is.
+//
+// If the state of what the event names is to be fetched, the result says so, and is that of the event without it.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	in, err := p.inputOf(r, body)
+	in, eventType, err := p.read(ctx, r, body)
 	if err != nil {
 		return event.Parsed{}, err
-	}
-	eventType, err := p.eventType(ctx, in)
-	if err != nil {
-		return event.Parsed{}, p.typeOf.Failed(err)
 	}
 	rules := p.mapping.For(eventType)
 	if eventType == "" {
@@ -39,9 +37,26 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	if in.Source, err = p.sourceText(ctx, in); err != nil {
 		return event.Parsed{}, err
 	}
+	plan, err := p.addFetched(ctx, &r, eventType, in)
+	if err != nil {
+		return event.Parsed{}, err
+	}
 	parsed, err := rules.Parse(ctx, r, eventType, in)
 	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
+	if parsed.Outcome == event.OutcomeProcessed {
+		parsed.Fetch = plan
+	}
 	return parsed, err
+}
+
+func (p *Provider) read(ctx context.Context, r event.Receipt, body []byte) (in jq.Input, eventType string, err error) {
+	if in, err = p.inputOf(r, body); err != nil {
+		return in, "", err
+	}
+	if eventType, err = p.eventType(ctx, in); err != nil {
+		return in, "", p.typeOf.Failed(err)
+	}
+	return in, eventType, nil
 }
 
 // inputOf decodes an event and its envelope.

@@ -41,6 +41,7 @@ type Provider struct {
 	redact           *jq.Expression
 	samples          map[string]sample
 	recovery         *recovery.List // nil if the provider has no list of events
+	fetches          []*recovery.Fetch
 	apiRate          *Rate
 	// file has the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
@@ -150,6 +151,9 @@ func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Recovery returns the provider's list of events, from which missed events can be recovered; nil if the definition has none.
 func (p *Provider) Recovery() *recovery.List { return p.recovery }
+
+// Fetches returns the GETs for the current state of what events name, in the order of the definition.
+func (p *Provider) Fetches() []*recovery.Fetch { return p.fetches }
 
 // APIRate limits the requests of all processes to the provider's API; nil if the definition has none.
 func (p *Provider) APIRate() *Rate { return p.apiRate }

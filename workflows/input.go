@@ -41,6 +41,13 @@ func (in input) parse() call {
 	return call{do.ParseEvent, []any{in.receipt, in.body}}
 }
 
+func (in input) fetch() call {
+	if in.large {
+		return call{do.FetchLargeState, []any{in.small()}}
+	}
+	return call{do.FetchState, []any{in.receipt, in.body}}
+}
+
 func (in input) persist(p event.Parsed) call {
 	if in.large {
 		return call{do.PersistLargeEvent, []any{in.small()}}

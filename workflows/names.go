@@ -44,6 +44,9 @@ const (
 	// A single replay by hand uses the event's queue.
 	QueueRedrive = "events-redrive"
 
+	// QueueFetch gets states from providers' APIs. It is a queue of its own, so that a slow API doesn't hold slots of events.
+	QueueFetch = "events-fetch"
+
 	// QueueBulk processes batches of the bulk lane, apart from events with their own workflow.
 	QueueBulk = "events-bulk"
 
@@ -119,7 +122,7 @@ func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} 
 
 // AllQueues lists all task queues, those of events first.
 func AllQueues() []string {
-	return append(Queues(), QueueBulk, QueueRedrive, QueueDeadLetter, QueueOperations)
+	return append(Queues(), QueueBulk, QueueRedrive, QueueFetch, QueueDeadLetter, QueueOperations)
 }
 
 // destinationPrefix has no colon, so that it can't be mistaken for an event's workflow ID.

@@ -37,9 +37,9 @@ func (r ProcessResult) decided(v *event.Decision) ProcessResult {
 	return r
 }
 
-// ProcessEvent processes one event: parse → persist → upsert entities, the last two in one transaction if possible. The history
-// shows all three steps. If the retries are exhausted, it records a dead letter and fails, so that ExecutionStatus="Failed"
-// finds the run. If an operator has made a decision about the event, the run ends with that outcome.
+// ProcessEvent processes one event: parse → fetch, if it is thin → persist → upsert entities, the last two in one transaction if
+// possible. The history shows all steps. If the retries are exhausted, it records a dead letter and fails, so that
+// ExecutionStatus="Failed" finds the run. If an operator has made a decision about the event, the run ends with that outcome.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)
@@ -65,7 +65,7 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	result = ProcessResult{
 		EventID: in.receipt.ID, Outcome: event.OutcomeProcessed, CorrelationID: in.receipt.CorrelationID,
 	}
-	if parsed, failed = parse(ctx, in); failed != nil {
+	if parsed, failed = parseFetched(ctx, in); failed != nil {
 		return result, parsed, failed
 	}
 	stored, failed := store(ctx, in, parsed, result, true)
@@ -130,6 +130,21 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 		failed = s.run(ctx, &parsed, in.parse())
 	}
 	return parsed, failed
+}
+
+// parseFetched runs the parse step. If the event is thin, it fetches the state of what the event names, and parses the event with
+// it.
+func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
+	parsed, failed = parse(ctx, in)
+	if failed != nil || parsed.Fetch == nil || !hasChange(ctx, versionFetchState) {
+		return parsed, failed
+	}
+	s := step{name: event.StepFetch, summary: "fetch: " + parsed.Fetch.From, policy: parsed.Fetch.Policy, eventID: in.receipt.ID}
+	var fetched event.Fetched
+	if failed = s.runOn(ctx, QueueFetch, &fetched, in.fetch()); failed != nil {
+		return parsed, failed
+	}
+	return parse(ctx, in)
 }
 
 // takeOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if

@@ -20,7 +20,7 @@ import (
 // that an outage of days uses up no attempts.
 type step struct {
 	name    event.Step
-	summary string // summary of the local activity; default: name
+	summary string // of the activities; default: name
 	policy  event.Policy
 	eventID string
 	// persistsAgain ends the step at once if the event has no row.
@@ -31,6 +31,24 @@ type step struct {
 func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 	activityCtx := withLocalOptions(ctx, cmp.Or(s.summary, string(s.name)))
 	err := workflow.ExecuteLocalActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
+	return s.retry(ctx, result, c, err)
+}
+
+// runOn is run for a step that is always a regular activity, on a queue of its own.
+func (s step) runOn(ctx workflow.Context, queue string, result any, c call) *event.Failure {
+	ctx = workflow.WithTaskQueue(ctx, queue)
+	return s.retry(ctx, result, c, s.attempt(ctx, result, c, 1))
+}
+
+// attempt executes the step as a regular activity.
+func (s step) attempt(ctx workflow.Context, result any, c call, n int) error {
+	activityCtx := withRetryOptions(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", cmp.Or(s.summary, string(s.name)), n,
+		s.policy.Attempts))
+	return workflow.ExecuteActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
+}
+
+// retry executes the step again after an error.
+func (s step) retry(ctx workflow.Context, result any, c call, err error) *event.Failure {
 	for counted := 0; err != nil; {
 		class := classOf(err)
 		if class == event.ClassFailed {
@@ -47,8 +65,7 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 				return s.canceled(ctx, err, counted)
 			}
 		}
-		activityCtx := withRetryOptions(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
-		err = workflow.ExecuteActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
+		err = s.attempt(ctx, result, c, counted+1)
 		if s.policy.FailOnTimeout && isTimedOut(err) && ctx.Err() == nil {
 			return s.timedOut(ctx, counted)
 		}

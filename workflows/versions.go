@@ -61,6 +61,10 @@ const versionPersistAgain = "persist-again"
 // event, also in its memo; before, it opened its own dead letter.
 const versionFailAsOwner = "fail-as-dead-owner"
 
+// versionFetchState: a run of a thin event fetches the state of what the event names, and parses the event again. Only newer
+// workers return such a result of the parse step; the version stops older workers from continuing the run.
+const versionFetchState = "fetch-state"
+
 // versionActivityNames: activities have their present names; before, those of operations.FormerNames.
 const versionActivityNames = "activity-names"
 

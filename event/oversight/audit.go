@@ -62,7 +62,9 @@ type AuditAction string
 
 // The actions. Those of operations are made of kind and verb: see AuditActions.
 const (
-	AuditReplay  AuditAction = "dead_letter.replay"
+	AuditReplay AuditAction = "dead_letter.replay"
+	// AuditRefetch removes the state that was fetched for an event, so that its replay fetches it again.
+	AuditRefetch AuditAction = "dead_letter.refetch"
 	AuditEdit    AuditAction = "dead_letter.edit"
 	AuditDiscard AuditAction = "dead_letter.discard"
 	AuditReopen  AuditAction = "dead_letter.reopen"
@@ -94,7 +96,7 @@ const (
 
 // AuditActions lists all actions, including those of operations, such as "redrive.pause".
 func AuditActions() []AuditAction {
-	all := []AuditAction{AuditReplay, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
+	all := []AuditAction{AuditReplay, AuditRefetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
 	for _, kind := range []AuditAction{"redrive", "rebuild", "import", "resend"} {
 		all = append(all, kind+".start", kind+".pause", kind+".resume", kind+".cancel")
 	}

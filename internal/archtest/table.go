@@ -155,6 +155,10 @@ var Table = []Rule{
 	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
 		Ours:  list("activities event event/operation providers providers/definition providers/recovery providers/recovery/client"),
 		Never: neverStore},
+	{Package: "activities/fetcher", Why: "how a state is fetched is independent of where it is stored, and of what it changes",
+		Ours:      list("activities event providers providers/recovery providers/recovery/client"),
+		Libraries: list("go.temporal.io/sdk/activity"),
+		Never:     neverStore},
 	{Package: "operator/redrive", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
@@ -257,7 +261,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/rebuilds",
 		Why: "events that are read again go through the writer, which doesn't know a rebuild's progress",
-		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/audit " +
+		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/fetches persistence/audit " +
 			"persistence/operations persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -266,9 +270,13 @@ var Table = []Rule{
 		Ours:      list("event event/operation event/oversight persistence/audit persistence/operations persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/fetches", Why: "it stores what was fetched; the API and the meaning of a state need no SQL",
+		Ours:      list("event persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
-			"persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
+			"persistence/fetches persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
@@ -288,7 +296,8 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
 		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities " +
-			"persistence/audit persistence/errorlog persistence/outbox persistence/postgres persistence/rates persistence/records " +
+			"persistence/audit persistence/errorlog persistence/fetches persistence/outbox persistence/postgres persistence/rates " +
+			"persistence/records " +
 			"persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -301,7 +310,7 @@ var Table = []Rule{
 	{Package: "persistence",
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
 		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/entities " +
-			"persistence/errorlog persistence/imports persistence/inbox persistence/ledgers persistence/outbox " +
+			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/ledgers persistence/outbox " +
 			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
 			"persistence/subscriptions persistence/upkeep persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
@@ -398,7 +407,8 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/eventlist activities/operations delivery delivery/dispatch delivery/handoff " +
+		Ours: list("activities activities/eventlist activities/fetcher activities/operations delivery delivery/dispatch " +
+			"delivery/handoff " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +

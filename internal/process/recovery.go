@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/activities/eventlist"
+	"holdfast/activities/fetcher"
 	"holdfast/delivery/webhook"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
@@ -14,14 +15,22 @@ import (
 	"holdfast/providers/recovery/client"
 )
 
-// eventLists reads providers' lists through the guard of deliveries, so that no definition can reach an internal address.
+// eventLists reads providers' lists.
 func (p *process) eventLists() *eventlist.Reader {
-	transport := webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
-	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
 	return &eventlist.Reader{
 		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
-		Client: client.New(transport, secrets), Rates: p.store.Rates,
+		Client: p.apiClient(), Rates: p.store.Rates,
 	}
+}
+
+// fetcher gets the states of what events name.
+func (p *process) fetcher() *fetcher.Fetcher {
+	return &fetcher.Fetcher{Lookup: p.catalogue.Lookup, Client: p.apiClient(), Rates: p.store.Rates}
+}
+
+// apiClient calls providers' APIs through the guard of deliveries, so that no definition can reach an internal address.
+func (p *process) apiClient() *client.Client {
+	return client.New(webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks), config.RememberSecrets(p.cfg.Secrets, secretsFor))
 }
 
 // switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the

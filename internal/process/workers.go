@@ -34,10 +34,13 @@ const workflowTasks = 300
 // operationSlots is how many jobs that belong to no event run concurrently in one process.
 const operationSlots = 4
 
+// fetchSlots is how many states one process fetches concurrently. Most of the time they wait for the provider.
+const fetchSlots = 16
+
 // startWorkers runs one worker for each priority, each with its own slots, so that a flood of normal events can't delay a
 // critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood
-// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; and one for the workflows
-// of redrives and sweeps.
+// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; and one for
+// the workflows of redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
@@ -70,11 +73,12 @@ func (p *process) startWorkers(ctx context.Context) error {
 		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
 		workflows.QueueBulk:                     p.cfg.Worker.SlotsBulk,
 		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
+		workflows.QueueFetch:                    fetchSlots,
 		workflows.QueueOperations:               operationSlots,
 	}
 	for queue, n := range slots {
 		options := p.workerOptions(n, classify)
-		options.DisableWorkflowWorker = queue == workflows.QueueDeadLetter
+		options.DisableWorkflowWorker = queue == workflows.QueueDeadLetter || queue == workflows.QueueFetch
 		w := worker.New(p.temporal, queue, options)
 		if !options.DisableWorkflowWorker {
 			workflows.Register(w)
@@ -110,7 +114,7 @@ func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
 		Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
-		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()),
+		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()), States: p.store.Fetches, Fetcher: p.fetcher(),
 	}
 }
 

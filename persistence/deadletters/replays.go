@@ -13,6 +13,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
@@ -54,6 +55,15 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
 RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
+
+// DropFetched removes the state that was fetched for the event of a dead letter, and audits it: a replay fetches it again. It does
+// nothing if the dead letter isn't open.
+func (s *Store) DropFetched(ctx context.Context, id int64, actor oversight.Actor) error {
+	b := &pgx.Batch{}
+	b.Queue(fetches.RemoveOfDeadLetter, id)
+	audit.Queue(b, actor.Did(oversight.AuditRefetch, fmt.Sprintf("dead_letter:%d", id), nil))
+	return postgres.Failure("drop fetched state", s.db.SendOnly(ctx, b))
+}
 
 // ClaimForReplay claims one dead letter that is open or exhausted, for a manual replay, and restarts its automatic attempts. A
 // dead letter in another state is refused with an *event.StateError; one that has been redriving for 15 minutes can be taken

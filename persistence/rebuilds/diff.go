@@ -10,6 +10,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
@@ -106,10 +107,12 @@ func readAgain(
 	for rows.Next() {
 		var body []byte
 		var passed bool
-		record, err := records.Scan(rows, &body, &passed)
+		var fetched fetches.Scanned
+		record, err := records.Scan(rows, append([]any{&body, &passed}, fetched.Targets()...)...)
 		if err != nil {
 			return nil, err
 		}
+		record.Receipt.Fetched = fetched.Fetched()
 		p, err := parse(record.Receipt, body)
 		if err != nil || passed {
 			continue // it is unchanged

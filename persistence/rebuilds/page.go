@@ -9,13 +9,15 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
 )
 
 const (
-	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
+	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id), ` +
+		fetches.Columns + ` FROM events AS e` + fetches.Join
 
 	// advanceRebuild counts each entity once, in however many events it differs, and stores the first of them for the diff.
 	advanceRebuild = `
@@ -147,8 +149,9 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 			e := &rebuilt{}
 			var body []byte
 			var err error
-			e.Record, err = records.Scan(row, &body, &e.passed)
-			e.Body = body
+			var fetched fetches.Scanned
+			e.Record, err = records.Scan(row, append([]any{&body, &e.passed}, fetched.Targets()...)...)
+			e.Body, e.Receipt.Fetched = body, fetched.Fetched()
 			return e, err
 		})
 		return err

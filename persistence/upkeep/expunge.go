@@ -13,6 +13,7 @@ import (
 	"holdfast/event/retention"
 	"holdfast/persistence/audit"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -246,6 +247,7 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeContents, e.EventID)
 	b.Queue(expungeImported, e.EventID).Exec(postgres.CountInto(&e.ImportLines))
 	b.Queue(expungeMissed, e.EventID)
+	b.Queue(fetches.Remove, []string{e.EventID})
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))

@@ -16,6 +16,7 @@ import (
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -223,11 +224,15 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	return removed, postgres.Failure("purge "+string(p.kind), err)
 }
 
-// purgeWithEvents removes data with the retention of events: ended deliveries, and counts of duplicates.
+// purgeWithEvents removes data with the retention of events: ended deliveries, counts of duplicates, and fetched
+// states without an event.
 func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
 	removed, err = s.purgeDeliveries(ctx, p)
 	if err == nil && removed == 0 {
 		removed, err = s.removeOld(ctx, p, writer.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
+	}
+	if err == nil && removed == 0 {
+		removed, err = s.removeOld(ctx, p, fetches.Purge, event.FirstIDAt(p.before), purgeRows)
 	}
 	return removed, err
 }
@@ -309,6 +314,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	b = &pgx.Batch{}
 	if len(ids) > 0 {
 		b.Queue(purgeLinks, ids, bound, purgeLinkRows).QueryRow(func(row pgx.Row) error { return row.Scan(&links) })
+		b.Queue(fetches.Remove, ids)
 	}
 	p.queueAudit(b, int64(len(ids)))
 	if err := tx.Commit(ctx, b); err != nil {

@@ -40,7 +40,7 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 			kinds, externalIDs = append(kinds, c.Change.Kind), append(externalIDs, c.Change.ExternalID)
 			positions, ops = append(positions, int32(i+1)), append(ops, string(c.Change.Op))
 			states = append(states, string(c.Change.State))
-			versions, times = append(versions, c.Change.Version), append(times, w.parsed.OccurredAt)
+			versions, times = append(versions, c.Change.Version), append(times, c.Order.OccurredAt)
 		}
 	}
 	if len(gone) > 0 {

@@ -56,6 +56,7 @@ type Definition struct {
 	Redact     []JQ       `yaml:"redact"`
 	API        *API       `yaml:"api"`
 	Recover    *Recover   `yaml:"recover"`
+	Fetch      []Fetch    `yaml:"fetch"`
 	// Samples have an event of each type, for `holdfast send` and for tests.
 	Samples map[string]Sample `yaml:"samples"`
 }
@@ -181,6 +182,8 @@ type Entity struct {
 	// Related maps fields of the state to the kinds of other entities. The names in the field's object are their IDs.
 	Related map[string]string `yaml:"related"`
 	Version JQ                `yaml:"version"`
+	// Fetched rules apply only if the state was fetched, which is .fetched in their expressions.
+	Fetched bool `yaml:"fetched"`
 }
 
 // IDs are the names of an entity, best first: one expression, or a list of them. The first that an event has is the ID, and the

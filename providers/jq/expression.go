@@ -31,7 +31,7 @@ type Expression struct {
 
 // Input is what the expressions of one event can read.
 type Input struct {
-	// Value is {headers, query, path, body}, Root the envelope of the event's batch, or nil.
+	// Value is {headers, query, path, body}, with fetched if a state was fetched, Root the envelope of the event's batch, or nil.
 	Value map[string]any
 	Root  any
 	// Source is the uncut source of the event: it may be the scope of entities.

@@ -54,6 +54,9 @@ func (l *linter) checkLane(at, lane, priority string) {
 		l.add(at+"lane", RuleIneffective, "bulk takes no account of the priority %s: it holds for the events that leave their batch",
 			priority)
 	}
+	if lane == string(definition.LaneBulk) && len(l.written.Fetch) > 0 {
+		l.add(at+"lane", RuleIneffective, "bulk fetches nothing: rules with `fetched: true` don't apply to its events")
+	}
 }
 
 // checkRetry looks for delays after the last attempt.

@@ -18,6 +18,8 @@ type Compiler struct {
 	Item string
 	// HasSource is set if the definition distinguishes the provider's senders.
 	HasSource bool
+	// Fetches is set if the definition fetches states, and DeletesGone if it deletes what is gone.
+	Fetches, DeletesGone bool
 }
 
 // Expression compiles an expression of an event and checks that the values it names are kept.

@@ -48,6 +48,7 @@ type entityRule struct {
 	deleteOn []definition.Glob
 	state    *jq.Expression
 	version  *jq.Expression
+	fetched  bool // applies only to a fetched state
 }
 
 func (c *Compiler) newEntities(field string, defs []definition.Entity) []entityRule {
@@ -59,7 +60,14 @@ func (c *Compiler) newEntities(field string, defs []definition.Entity) []entityR
 }
 
 func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
-	e := entityRule{types: c.Globs(at+".types", d.Types), deleteOn: c.Globs(at+".delete_on", d.DeleteOn)}
+	e := entityRule{types: c.Globs(at+".types", d.Types), deleteOn: c.Globs(at+".delete_on", d.DeleteOn), fetched: d.Fetched}
+	switch {
+	case !d.Fetched:
+	case !c.Fetches:
+		c.Add(at+".fetched", "the definition has no fetch")
+	case c.DeletesGone && d.Version != "":
+		c.Add(at+".version", "can't order the deletion of what is gone, which has no version: remove it, or use gone: keep")
+	}
 	e.op = event.Op(c.OneOf(at+".op", d.Op, string(event.OpPatch), string(event.OpSnapshot), string(event.OpDelete)))
 	if e.kind = d.Kind; (d.Kind == "") == (d.KindFrom == "") {
 		c.Add(at+".kind", "want either kind, a name, or kind_from, an expression")
@@ -93,13 +101,27 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
 
 // changesOf returns an event's changes to entities. If two rules name the same entity, the first one applies.
-func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.Input) ([]event.Change, error) {
+func changesOf(
+	ctx context.Context, rules []entityRule, eventType string, in jq.Input, fetched *event.Fetched,
+) ([]event.Change, error) {
 	var changes []event.Change
 	seen, budget, named := map[[2]string]bool{}, maxStateBytes, 0
 	for i := range rules {
-		found, err := rules[i].changes(ctx, eventType, in, &budget)
+		if rules[i].fetched && fetched == nil {
+			continue
+		}
+		rule := rules[i]
+		if rule.fetched && fetched.Gone {
+			rule.op, rule.state, rule.version = event.OpDelete, nil, nil
+		}
+		found, err := rule.changes(ctx, eventType, in, &budget)
 		if err != nil {
 			return nil, err
+		}
+		if rule.fetched {
+			for n := range found { // the order of a fetched state
+				found[n].At = fetched.At
+			}
 		}
 		for _, c := range found {
 			if named += len(c.Names); named > maxNamesOfEvent {

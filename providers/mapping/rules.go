@@ -211,7 +211,7 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 	if r.key != nil && receipt.Content != "" {
 		parsed.Repeats = r.key.repeats
 	}
-	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
+	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in, receipt.Fetched); err != nil {
 		return event.Parsed{}, err
 	}
 	return parsed, nil

@@ -18,5 +18,7 @@
 //   - Store no fingerprint of a recovered event: the text of the item differs from that of the webhook.
 //   - Keep the rate, for all processes together. Wait for Error.RetryAfter if it is set.
 //
+// A Fetch is a GET for the current state of what an event names, from the `fetch` field of a definition.
+//
 // The package must not depend on how events are stored or started, and does no I/O.
 package recovery

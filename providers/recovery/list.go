@@ -29,10 +29,7 @@ type List struct {
 	Types []definition.Glob
 
 	webhook string // the path of the webhook
-	host    template
-	headers map[string]template
-	basic   *definition.APIBasic
-	oauth   *definition.OAuth
+	access  access
 	path    template
 	query   map[string]template
 	post    *jq.Expression
@@ -59,7 +56,7 @@ const (
 func New(p *definition.Problems, webhook string, api *definition.API, r *definition.Recover) *List {
 	l := &List{webhook: webhook}
 	if api != nil {
-		l.compileAPI(p, api)
+		l.access = newAccess(p, api)
 	}
 	switch {
 	case r == nil:
@@ -73,66 +70,11 @@ func New(p *definition.Problems, webhook string, api *definition.API, r *definit
 	return l
 }
 
-// hostPattern is a host name with at least two labels: no address, no port and no path.
-var hostPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$`)
-
-// configuredPattern is a host name from a variable, which is the installation's configuration: it may be that of a test server
-// or a gateway, with a port. Which addresses a client connects to is its transport's decision.
-var configuredPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?$`)
-
-func (l *List) compileAPI(p *definition.Problems, api *definition.API) {
-	if p.Required("api.host", api.Host) {
-		l.host = newTemplate(p, "api.host", api.Host, true)
-		one := variablePattern.ReplaceAllString(api.Host, "a.bc")
-		if !hostPattern.MatchString(one) {
-			p.Add("api.host", "%q isn't a host name: use one such as api.example.com, or {NAME} for a variable that has it", api.Host)
-		}
-	}
-	l.headers = map[string]template{}
-	hasCredential := api.Basic != nil || api.OAuth != nil
-	for _, name := range slices.Sorted(maps.Keys(api.Headers)) {
-		field := "api.headers." + name
-		header := newTemplate(p, field, api.Headers[name], true, varTarget)
-		l.headers[p.HeaderName(field, name)] = header
-		hasCredential = hasCredential || len(header.secrets()) > 0
-	}
-	switch {
-	case api.Basic != nil && api.OAuth != nil:
-		p.Add("api.oauth", "conflicts with basic: use one of them")
-	case !hasCredential:
-		p.Add("api", `has no credential: use headers ("Bearer {ACME_API_KEY}"), basic or oauth`)
-	}
-	if l.basic = api.Basic; l.basic != nil {
-		p.SecretName("api.basic.user", l.basic.User)
-		if l.basic.Password != "" {
-			p.SecretName("api.basic.password", l.basic.Password)
-		}
-	}
-	if l.oauth = api.OAuth; l.oauth != nil {
-		p.SecretName("api.oauth.client", l.oauth.Client)
-		p.SecretName("api.oauth.secret", l.oauth.Secret)
-		l.checkPath(p, "api.oauth.path", l.oauth.Path)
-	}
-	if api.Rate == nil || api.Rate.Requests == definition.Unlimited {
-		p.Add("api.rate", "is missing: a tenth of the provider's limit leaves the rest to your other calls")
-	}
-}
-
-// pathPattern allows no query, no fragment and no empty segment.
-var pathPattern = regexp.MustCompile(`^(/[A-Za-z0-9._~:@{}-]+)+/?$`)
-
-func (l *List) checkPath(p *definition.Problems, field, path string, variables ...string) template {
-	if p.Required(field, path) && (!pathPattern.MatchString(path) || slices.Contains(strings.Split(path, "/"), "..")) {
-		p.Add(field, "%q isn't a path: use one such as /v1/events, without a query", path)
-	}
-	return newTemplate(p, field, path, false, variables...)
-}
-
 // wordPattern finds the fields that an expression may read.
 var wordPattern = regexp.MustCompile(`[a-z_]+`)
 
 func (l *List) compileRequest(p *definition.Problems, r *definition.Recover) {
-	l.path = l.checkPath(p, "recover.path", r.Path, varTarget, varCursor)
+	l.path = checkPath(p, "recover.path", r.Path, varTarget, varCursor)
 	l.query = map[string]template{}
 	templates := []template{l.path}
 	for _, name := range slices.Sorted(maps.Keys(r.Query)) {
@@ -208,23 +150,9 @@ func expression(p *definition.Problems, field string, source definition.JQ) *jq.
 }
 
 // SecretNames returns the names of the secrets and variables that a walk needs, sorted.
-func (l *List) SecretNames() []string {
-	names := l.host.secrets()
-	for _, header := range l.headers {
-		names = append(names, header.secrets()...)
-	}
-	if l.basic != nil {
-		names = append(names, l.basic.User, l.basic.Password)
-	}
-	if l.oauth != nil {
-		names = append(names, l.oauth.Client, l.oauth.Secret)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	slices.Sort(names)
-	return slices.Compact(names)
-}
+func (l *List) SecretNames() []string { return l.access.secretNames() }
 
 // String returns the list's method and address without the query: it has no secret.
 func (l *List) String() string {
-	return fmt.Sprintf("%s %s%s", l.method(), l.host, l.path)
+	return fmt.Sprintf("%s %s%s", l.method(), l.access.host, l.path)
 }

@@ -3,7 +3,6 @@ package recovery
 import (
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"holdfast/providers/jq"
@@ -33,7 +32,7 @@ const maxPost = 64 << 10
 // *Error.
 func (l *List) Request(w Walk, secret func(name string) string) (Request, error) {
 	r := Request{Method: l.method(), Header: map[string]string{"accept": "application/json"}}
-	host, err := l.hostOf(secret)
+	host, err := l.access.hostOf(secret)
 	if err != nil {
 		return r, err
 	}
@@ -48,7 +47,7 @@ func (l *List) Request(w Walk, secret func(name string) string) (Request, error)
 	if query := l.queryOf(w, values); query != "" {
 		r.URL += "?" + query
 	}
-	if err := l.authorize(&r, w, host, secret); err != nil {
+	if err := l.access.authorize(&r, host, w.Target, secret); err != nil {
 		return r, err
 	}
 	err = l.addBody(&r, values)
@@ -60,18 +59,6 @@ func (l *List) method() string {
 		return "POST"
 	}
 	return "GET"
-}
-
-func (l *List) hostOf(secret func(string) string) (string, error) {
-	host, ok := l.host.fill(secret, verbatim)
-	switch {
-	case !ok:
-		return "", Errorf(KindUnconfigured, "the host of the API isn't known: set %s", strings.Join(l.host.secrets(), ", "))
-	case !configuredPattern.MatchString(host):
-		return "", Errorf(KindUnconfigured, "the host of the API isn't a host name in lower case: correct %s",
-			strings.Join(l.host.secrets(), ", "))
-	}
-	return host, nil
 }
 
 // valuesOf returns the variables of a walk. The window is a second wider on both sides: some filters have whole seconds, and
@@ -113,50 +100,6 @@ func (l *List) queryOf(w Walk, values func(string) string) string {
 		}
 	}
 	return query.Encode()
-}
-
-// authorize adds the headers and credentials.
-func (l *List) authorize(r *Request, w Walk, host string, secret func(string) string) error {
-	for name, t := range l.headers {
-		for _, used := range t.secrets() {
-			if secret(used) == "" {
-				return unset(used)
-			}
-		}
-		value := func(variable string) string {
-			if variable == varTarget {
-				return w.Target
-			}
-			return secret(variable)
-		}
-		if text, ok := t.fill(value, verbatim); ok {
-			r.Header[name] = text
-		}
-	}
-	if l.basic != nil {
-		if r.User = secret(l.basic.User); r.User == "" {
-			return unset(l.basic.User)
-		}
-		if l.basic.Password != "" {
-			if r.Password = secret(l.basic.Password); r.Password == "" {
-				return unset(l.basic.Password)
-			}
-		}
-	}
-	if l.oauth != nil {
-		r.Token = &Token{"https://" + host + l.oauth.Path, secret(l.oauth.Client), secret(l.oauth.Secret)}
-		switch {
-		case r.Token.Client == "":
-			return unset(l.oauth.Client)
-		case r.Token.Secret == "":
-			return unset(l.oauth.Secret)
-		}
-	}
-	return nil
-}
-
-func unset(name string) error {
-	return Errorf(KindUnconfigured, "the API has no credential: set %s, or %s_FILE", name, name)
 }
 
 func (l *List) addBody(r *Request, values func(string) string) error {

@@ -83,7 +83,7 @@ func onlyComments(text []byte) bool {
 	return true
 }
 
-// made are the objects of each case. Each is made once; nobody changes them.
+// made are the objects of each case. Each is made once, and never changed.
 var (
 	made = map[string]*objects{}
 	lock sync.Mutex

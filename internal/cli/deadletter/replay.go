@@ -15,7 +15,7 @@ import (
 )
 
 func replayCommand() *cobra.Command {
-	var wait bool
+	var wait, refetch bool
 	command := &cobra.Command{
 		Use:   "replay ID",
 		Short: "Replay a failed event, or send a failed delivery again",
@@ -23,6 +23,11 @@ func replayCommand() *cobra.Command {
 			"again.",
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
+			if refetch {
+				if err := t.Store.DeadLetters.DropFetched(c.Context(), id, cli.ActorOf(c)); err != nil {
+					return err
+				}
+			}
 			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
 			if err != nil {
 				return err
@@ -36,6 +41,7 @@ func replayCommand() *cobra.Command {
 		}),
 	}
 	addWaitFlag(command, &wait)
+	command.Flags().BoolVar(&refetch, "refetch", false, "ask the provider's API again for the state behind the event")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command

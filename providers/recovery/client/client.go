@@ -1,4 +1,4 @@
-// Package client reads pages of providers' lists of events over HTTPS.
+// Package client reads pages of providers' lists of events, and the state of what an event names, over HTTPS.
 //
 // It must not choose when to read, nor at which rate: that is the caller's. It keeps nothing but bearer tokens.
 package client
@@ -61,6 +61,36 @@ func (c *Client) Page(ctx context.Context, l *recovery.List, w recovery.Walk) (r
 	return l.Read(w, answer)
 }
 
+// Fetch gets the state that an event names; nil if the provider no longer has it. The error is a *recovery.Error, or that of the
+// context.
+func (c *Client) Fetch(ctx context.Context, f *recovery.Fetch, values map[string]string) ([]byte, error) {
+	request, err := f.Request(values, c.secret)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.do(ctx, f, request)
+	if failed, ok := errors.AsType[*recovery.Error](err); ok && isGone(failed) {
+		return nil, nil
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("fetch a state: %w", ctx.Err())
+		}
+		return nil, err
+	}
+	return f.Read(answer)
+}
+
+func isGone(e *recovery.Error) bool {
+	return e.Kind == recovery.KindRefused && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
+}
+
+// CanFetch reports whether host and credential of a fetch are configured; it sends nothing.
+func (c *Client) CanFetch(f *recovery.Fetch) bool {
+	_, err := f.Request(nil, c.secret)
+	return err == nil
+}
+
 // Check returns the error of a list whose host or credential isn't configured; it sends nothing. The error is a *recovery.Error.
 func (c *Client) Check(l *recovery.List) error {
 	_, err := l.Request(recovery.Walk{}, c.secret)
@@ -74,7 +104,13 @@ func (c *Client) secret(name string) string {
 	return ""
 }
 
-func (c *Client) do(ctx context.Context, l *recovery.List, r recovery.Request) (recovery.Answer, error) {
+// named is what a request is for: a list, or a fetch.
+type named interface {
+	String() string
+	SecretNames() []string
+}
+
+func (c *Client) do(ctx context.Context, l named, r recovery.Request) (recovery.Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return recovery.Answer{}, recovery.Errorf(recovery.KindUnconfigured, "%s: the address isn't a URL", l)
@@ -148,7 +184,7 @@ func (c *Client) refused(what string, response *http.Response, secrets []string)
 	var e *recovery.Error
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may read events",
+		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may read this",
 			what, status, strings.Join(secrets, ", "))
 	case status == http.StatusTooManyRequests:
 		e = recovery.Errorf(recovery.KindLimited,

@@ -69,7 +69,7 @@ func TestFailuresAreDistinct(t *testing.T) {
 		kind   recovery.Kind
 		text   string
 	}{
-		"unauthorized":    {status(401), recovery.KindUnauthorized, "GET api.stripe.com/v1/events: 401, the credential is refused: check that STRIPE_API_KEY may read events"},
+		"unauthorized":    {status(401), recovery.KindUnauthorized, "GET api.stripe.com/v1/events: 401, the credential is refused: check that STRIPE_API_KEY may read this"},
 		"forbidden":       {status(403), recovery.KindUnauthorized, "403, the credential is refused"},
 		"rate limit":      {status(429), recovery.KindLimited, "429, the provider's rate limit is reached"},
 		"server error":    {status(502), recovery.KindUnavailable, "502, the provider failed"},

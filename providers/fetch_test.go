@@ -1,0 +1,80 @@
+package providers
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+const thin = `
+name: thin
+secrets: THIN_SECRET
+auth: [{token: {name: x-token}}]
+type: .body.type
+key: {parts: [.body.id]}
+occurred_at: [{expr: .body.at, units: [rfc3339]}]
+api:
+  host: api.thin.example.com
+  headers: {authorization: "Bearer {THIN_KEY}"}
+  rate: {requests: 5, per: 1s}
+fetch:
+  - {types: ["a.*"], path: "/things/{id}", values: {id: .body.thing}, answer: thing, gone: delete}
+  - {types: ["b.*"], path: "/things/{id}", values: {id: .body.thing}, answer: thing}
+entities:
+  - {kind: thing, fetched: true, id: .body.thing, op: snapshot, state: .fetched}
+  - {kind: thing, id: .body.thing, op: patch, state: '{named: true}'}
+`
+
+// A fetched state has the order of its request, and what is gone is deleted or left alone, as the definition says.
+func TestAFetchedStateIsOrderedByItsRequest(t *testing.T) {
+	t.Parallel()
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"thin.yaml": thin}))
+	require.NoError(t, err)
+	p, ok := catalogue.Lookup("thin")
+	require.True(t, ok)
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	parse := func(body string, f *event.Fetched) event.Parsed {
+		r := event.Receipt{ID: "e", Provider: "thin", Key: "k", KeyFrom: event.KeyFromEvent, ReceivedAt: at, Fetched: f}
+		parsed, err := p.Parse(r, []byte(body))
+		require.NoError(t, err)
+		return parsed
+	}
+	const a, b = `{"id":"1","type":"a.changed","thing":"t1","at":"2026-11-26T11:00:00Z"}`, `{"id":"1","type":"b.changed","thing":"t1","at":"2026-11-26T11:00:00Z"}`
+
+	alone := parse(a, nil)
+	require.Equal(t, "GET api.thin.example.com/things/{id}", alone.Fetch.From)
+	require.JSONEq(t, `{"named":true}`, string(alone.Changes[0].State), "without a state, the event is processed as it came")
+	require.Equal(t, at.Add(-time.Hour), event.OrderOf(event.Receipt{}, alone, alone.Changes[0]).OccurredAt)
+
+	with := parse(a, &event.Fetched{At: at.Add(time.Minute), State: json.RawMessage(`{"credit":7}`)})
+	require.Nil(t, with.Fetch)
+	require.Len(t, with.Changes, 1)
+	require.JSONEq(t, `{"credit":7}`, string(with.Changes[0].State))
+	require.Equal(t, at.Add(time.Minute), event.OrderOf(event.Receipt{}, with, with.Changes[0]).OccurredAt)
+	require.Equal(t, at.Add(-time.Hour), with.OccurredAt, "the event's own time stays")
+
+	gone := &event.Fetched{At: at.Add(time.Minute), Gone: true}
+	require.Equal(t, event.OpDelete, parse(a, gone).Changes[0].Op)
+	require.Equal(t, event.OpPatch, parse(b, gone).Changes[0].Op)
+	require.Nil(t, parse(`{"id":"1","type":"a.changed"}`, nil).Fetch, "it names nothing")
+	require.Nil(t, parse(`{"id":"1","type":"c.changed","thing":"t1"}`, nil).Fetch)
+}
+
+// An ID that could change more of the path than its place is refused.
+func TestAnIDThatIsNoneIsNotFetched(t *testing.T) {
+	t.Parallel()
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"thin.yaml": thin}))
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("thin")
+	for _, id := range []string{"..", ".", "a/b", "a?b", "a%2fb", "a b", "a#b", "ä"} {
+		body, err := json.Marshal(map[string]string{"id": "1", "type": "a.changed", "thing": id})
+		require.NoError(t, err)
+		_, err = p.Parse(event.Receipt{ID: "e", Provider: "thin", KeyFrom: event.KeyFromEvent}, body)
+		require.Equal(t, event.ClassRejected, event.ClassOf(err), id)
+		require.Equal(t, "bad_fetch_value", event.CodeOf(err), id)
+	}
+}
