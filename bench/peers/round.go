@@ -18,7 +18,7 @@ const (
 	// The load at a low rate runs for paced. Its CPU is measured between steady and the end, when delayed work of earlier
 	// events is as much as that of the measured events that comes later.
 	pacedRate = 47
-	paced     = 20 * time.Second
+	paced     = 18 * time.Second
 	steady    = 11 * time.Second
 	// arrivalLimit bounds the wait for the deliveries of a load.
 	arrivalLimit = 2 * time.Minute
