@@ -51,7 +51,7 @@ func command() *cobra.Command {
 	f.BoolVar(&o.long, "long", false, "also the long phases: "+strings.Join(namesOf(true), ", "))
 	f.StringSliceVar(&o.phases, "phases", nil, "only these: "+strings.Join(append(namesOf(false), namesOf(true)...), ", "))
 	f.StringSliceVar(&o.without, "without", nil, "in the phase ablation, leave out only these, e.g. \"change feed\"")
-	f.IntVar(&o.pairs, "pairs", 10, "pairs of slices per comparison; with fewer than 6 every result is undecided")
+	f.IntVar(&o.pairs, "pairs", 9, "pairs of slices per comparison; with fewer than 6 every result is undecided")
 	f.Float64Var(&o.scale, "scale", 1, "scales the number of events and the time; below 1 the figures mean little")
 	f.StringVar(&o.out, "out", ".holdfast/bench", "directory of reports; this run is compared with the newest")
 	f.StringVar(&o.bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")
