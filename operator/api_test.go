@@ -105,7 +105,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 	require.Empty(t, behind.called())
 	for path, detail := range map[string]string{
 		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
-		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
+		"/errors?phase=receved": `want receive, parse, fetch, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
 			`did you mean receive?`,
 		"/events?status=bogus":          `want accepted, persisted, processed or dead`,
 		"/events?since=yesterday":       `use a duration (90m, 7d) or RFC 3339`,
