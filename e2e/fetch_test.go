@@ -19,6 +19,7 @@ import (
 const thin = `
 name: thin
 extends: stripe
+body_limit: 2097152
 api:
   host: "{THIN_API_HOST}"
   headers: {authorization: "Bearer {THIN_API_KEY}"}

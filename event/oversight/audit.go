@@ -97,7 +97,7 @@ const (
 // AuditActions lists all actions, including those of operations, such as "redrive.pause".
 func AuditActions() []AuditAction {
 	all := []AuditAction{AuditReplay, AuditRefetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
-	for _, kind := range []AuditAction{"redrive", "rebuild", "import", "resend"} {
+	for _, kind := range []AuditAction{"redrive", "rebuild", "import", "resend", "recovery"} {
 		all = append(all, kind+".start", kind+".pause", kind+".resume", kind+".cancel")
 	}
 	return append(all,

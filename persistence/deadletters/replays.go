@@ -56,8 +56,8 @@ RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
 
-// DropFetched removes the state that was fetched for the event of a dead letter, and audits it: a replay fetches it again. It does
-// nothing if the dead letter isn't open.
+// DropFetched removes the state that was fetched for the event of a dead letter, and audits it: a replay fetches it again. It
+// does nothing if the dead letter isn't open.
 func (s *Store) DropFetched(ctx context.Context, id int64, actor oversight.Actor) error {
 	b := &pgx.Batch{}
 	b.Queue(fetches.RemoveOfDeadLetter, id)
