@@ -16,7 +16,7 @@ const UnknownType = "unknown"
 // replay have the same result, and a new one after the definition has been corrected. Errors are *event.Error: ClassRejected if
 // the event is at fault, ClassFailed if the definition is.
 //
-// If the state of what the event names is to be fetched, the result says so, and is that of the event without it.
+// If the state of what the event names must be fetched first, the result says so, and is that of the event without it.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
