@@ -40,7 +40,7 @@ func TestTheScheduleRecoversWhatNeverArrived(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM recoveries WHERE recovered = 1 AND state = 'completed'")
 	i.replay(t, "recover_due", i.latestOf(t, workflows.TypeRecoverDue, "Completed"))
 
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM recoveries WHERE whole"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM recoveries WHERE whole AND since < until")) // the first may come too early
 	require.Zero(t, i.count(t, "SELECT count(*) FROM audit_log WHERE action LIKE 'recovery.%'"))
 	var r operation.Recovery
 	eventually(t, time.Minute, "one is paused", func() error {
