@@ -28,7 +28,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"dlq discard 7":                           `required flag(s) "reason" not set`,
 		"dlq list --state opne":                   `"opne" is unknown: want open, redriving, resolved, exhausted, discarded or all; did you mean open?`,
 		"dlq list --class bogus":                  `"bogus" is unknown: want transient, rejected, failed, in_doubt or conflict`,
-		"dlq list --step bogus":                   `want start, parse, persist, upsert, batch, run or deliver`,
+		"dlq list --step bogus":                   `want start, parse, fetch, persist, upsert, batch, run or deliver`,
 		"dlq list --limit 501":                    `use a number from 1 to 500`,
 		"dlq list --limit 0":                      `use a number from 1 to 500`,
 		"dlq list --since 1h --until 2h":          `--since must be before --until`,
