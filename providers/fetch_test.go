@@ -78,3 +78,31 @@ func TestAnIDThatIsNoneIsNotFetched(t *testing.T) {
 		require.Equal(t, "bad_fetch_value", event.CodeOf(err), id)
 	}
 }
+
+// With its API, GoCardless's events lead to the customer, the mandate and the amount: what a membership system reads.
+func TestAMembershipReadsCustomerMandateAndAmount(t *testing.T) {
+	t.Parallel()
+	catalogue, err := Load("")
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("gocardless")
+	parse := func(body, state string) map[string]event.Change {
+		parsed, err := p.Parse(event.Receipt{
+			ID: "e", Provider: "gocardless", KeyFrom: event.KeyFromEvent, Root: json.RawMessage(`{}`),
+			Fetched: &event.Fetched{At: time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), State: json.RawMessage(state)},
+		}, []byte(body))
+		require.NoError(t, err)
+		changes := map[string]event.Change{}
+		for _, c := range parsed.Changes {
+			changes[c.Kind] = c
+		}
+		return changes
+	}
+	paid := parse(`{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}}`,
+		`{"id":"PM1","amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","links":{"mandate":"MD1"}}`)
+	require.JSONEq(t, `{"amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","mandate":"MD1"}`,
+		string(paid["transaction"].State))
+	member := parse(`{"id":"EV2","resource_type":"mandates","action":"created","links":{"mandate":"MD1"}}`,
+		`{"id":"MD1","reference":"R1","scheme":"bacs","status":"active","links":{"customer":"CU1"}}`)["member"]
+	require.Equal(t, "CU1", member.ExternalID)
+	require.JSONEq(t, `{"customer":"CU1","status":"created","mandates":{"MD1":{"status":"created"}}}`, string(member.State))
+}

@@ -51,7 +51,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"event list --limit 1000":                 `use a number from 1 to 500`,
 		"event list --cursor evt_1":               `use the one that the previous page printed`,
 		"event list --entity x":                   `--entity "x": use KIND/ID`,
-		"errors list --phase bogus":               `want receive, parse, persist, upsert, dead_letter, redrive, deliver or upkeep`,
+		"errors list --phase bogus":               `want receive, parse, fetch, persist, upsert, dead_letter, redrive, deliver or upkeep`,
 		"errors list --class bogus":               `want transient, rejected, failed, in_doubt or conflict`,
 		"errors list --limit 1000":                `use a number from 1 to 500`,
 		"errors list --before 1":                  `unknown flag: --before`,
