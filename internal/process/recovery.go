@@ -16,7 +16,10 @@ import (
 
 // eventLists reads providers' lists through the guard of deliveries, so that no definition can reach an internal address.
 func (p *process) eventLists() *eventlist.Reader {
-	transport := webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
+	transport := p.dev.APIs
+	if transport == nil {
+		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
+	}
 	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
 	return &eventlist.Reader{
 		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
