@@ -37,7 +37,7 @@ QUIETLY := $(if $(V),,2> >(grep -v '^go: downloading ' >&2))
 
 .PHONY: run
 run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it (V=1 shows more)
-	@exec bin/holdfast dev $(if $(V),--verbose)
+	@exec bin/holdfast dev $(if $(V),--verbose) $(ARGS)
 
 # GOTESTSUM_FORMAT=standard-verbose shows every test as it runs, see bin/gotestsum --help.
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails

@@ -32,9 +32,9 @@ func newDev(t *testing.T) devInstallation {
 }
 
 // start runs `holdfast dev` and waits until it reports that it is running.
-func (d devInstallation) start(t *testing.T) *node {
+func (d devInstallation) start(t *testing.T, flags ...string) *node {
 	t.Helper()
-	n := launch(t, "dev", d.env)
+	n := launch(t, "dev", d.env, flags...)
 	eventually(t, 2*time.Minute, "holdfast dev is running", func() error {
 		select {
 		case <-n.exited:

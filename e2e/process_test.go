@@ -106,17 +106,17 @@ func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 }
 
 // launch runs a role in exactly this environment, except for the ports to listen on.
-func launch(t *testing.T, role string, env []string) *node {
+func launch(t *testing.T, role string, env []string, flags ...string) *node {
 	t.Helper()
-	return launchProgram(t, holdfast, role, env)
+	return launchProgram(t, holdfast, role, env, flags...)
 }
 
 // launchProgram is launch with another build.
-func launchProgram(t *testing.T, program, role string, env []string) *node {
+func launchProgram(t *testing.T, program, role string, env []string, flags ...string) *node {
 	t.Helper()
 	ports := freePorts(t, 2)
 	n := &node{
-		command:  exec.Command(program, role),
+		command:  exec.Command(program, append([]string{role}, flags...)...),
 		ingress:  "http://" + ports[0],
 		operator: "http://" + ports[1],
 		log:      &syncBuffer{},

@@ -220,6 +220,17 @@ func TestALongerWindowSwitchesRecoveryOnAgain(t *testing.T) {
 	require.Equal(t, []bool{false, false, false, true, true, false, true, false, false, true, false, false}, isNew)
 }
 
+// An earlier start counts only for a list that has never been on.
+func TestAnEarlierStartOfRecoveryCountsOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	dedupe := map[string]operation.DedupeWindows{"acme": windows(time.Hour)}
+	for _, at := range []time.Time{noon, noon.Add(-time.Hour), {}} {
+		require.NoError(t, db.Recoveries.SwitchOnSince(t.Context(), at, dedupe))
+		require.Equal(t, noon.UTC(), value[time.Time](db, `SELECT switched_on FROM recovery_marks`).UTC())
+	}
+}
+
 // The schedule starts no recovery of a list while another one has not ended, and removes those that have found nothing.
 func TestTheScheduleStartsOneRecoveryOfAList(t *testing.T) {
 	t.Parallel()

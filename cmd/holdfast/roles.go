@@ -41,17 +41,17 @@ func roleCommand(name, short string, roles process.Roles) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return process.Run(c.Context(), cfg, name, roles, nil, func() {})
+			return process.Run(c.Context(), cfg, name, roles, process.Development{}, func() {})
 		},
 	}
 }
 
 func devCommand() *cobra.Command {
-	var verbose bool
+	var options dev.Options
 	command := &cobra.Command{
 		Use:     "dev",
 		Short:   "Run everything on this machine: PostgreSQL, Temporal, all roles",
-		Example: "  holdfast dev     # the same as: make run",
+		Example: "  holdfast dev     # the same as: make run\n  holdfast dev --fake-stripe     # to try: holdfast recover stripe",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -59,10 +59,12 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return dev.Run(c.Context(), cfg, c.OutOrStdout(), verbose)
+			return dev.Run(c.Context(), cfg, c.OutOrStdout(), options)
 		},
 	}
-	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
+	flags := command.Flags()
+	flags.BoolVarP(&options.Verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
+	flags.BoolVar(&options.FakeStripe, "fake-stripe", false, "start a fake Stripe that never sends 14 of its 100 events")
 	return command
 }
 

@@ -21,6 +21,7 @@ import (
 	"holdfast/internal/installation"
 	"holdfast/internal/process"
 	"holdfast/internal/process/operators"
+	"holdfast/providers/recovery/fakeapi"
 	"holdfast/workflows"
 )
 
@@ -32,13 +33,21 @@ type devStack struct {
 	claimed  *devstack.Claimed
 	postgres *devstack.Postgres
 	temporal *devstack.Temporal
+	stripe   *fakeStripe // nil without
 }
 
-// Run starts the missing servers, prepares them, runs every role, and stops all of it when the context ends. It logs warnings
-// only, or as configured if verbose is set.
-func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool) (err error) {
+// Options are those of the command.
+type Options struct {
+	// Verbose logs as configured, and not only warnings.
+	Verbose bool
+	// FakeStripe starts a fake Stripe, to recover events from.
+	FakeStripe bool
+}
+
+// Run starts the missing servers, prepares them, runs every role, and stops all of it when the context ends.
+func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (err error) {
 	level := cfg.Log.Level
-	if !verbose {
+	if !o.Verbose {
 		level = max(level, slog.LevelWarn)
 	}
 	installation.SetLogger(config.Log{Level: level, Format: config.LogText}, os.Stderr)
@@ -46,6 +55,12 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool)
 	defer cancel(nil)
 
 	stack := &devStack{}
+	if o.FakeStripe {
+		if len(cfg.Secrets(stripeKey)) > 0 {
+			return fmt.Errorf("unset %s: the fake Stripe has a credential of its own", stripeKey)
+		}
+		stack.stripe = &fakeStripe{}
+	}
 	defer func() { err = errors.Join(err, stack.stop()) }()
 	if err := stack.start(ctx, cfg, out); err != nil {
 		return err
@@ -66,9 +81,24 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool)
 		return err
 	}
 	defer func() { err = errors.Join(err, samples.stop()) }()
+	own := process.Development{Tickets: tickets}
+	if stack.stripe != nil {
+		if err := stack.stripe.start(ctx, cfg); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stack.stripe.stop()) }()
+		own.APIs = stack.stripe.apis
+	}
 	go stack.watch(cancel)
-	err = process.Run(ctx, cfg, "dev", process.RoleIngress|process.RoleWorker|process.RoleOperator, tickets,
-		func() { stack.welcome(out, cfg, link, samples.url) })
+	err = process.Run(ctx, cfg, "dev", process.RoleIngress|process.RoleWorker|process.RoleOperator, own, func() {
+		if stack.stripe != nil {
+			if err := stack.stripe.send(ctx, cfg); err != nil {
+				cancel(fmt.Errorf("fake Stripe: %w", err))
+				return
+			}
+		}
+		stack.welcome(out, cfg, link, samples.url)
+	})
 	if cause := context.Cause(ctx); err == nil && parent.Err() == nil {
 		return cause
 	}
@@ -156,6 +186,10 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	if s.temporal != nil {
 		given["TEMPORAL_ADDRESS"] = s.temporal.Address()
 		given["HOLDFAST_OPERATOR_TEMPORAL_WEB"] = fmt.Sprintf("%s,http://localhost:%d", s.temporal.UIURL(), cfg.Dev.TemporalUIPort)
+	}
+	if s.stripe != nil {
+		given[stripeKey] = fakeapi.Credential
+		given["HOLDFAST_RECOVERY_INTERVAL"] = "8760h" // recoveries are left to the developer
 	}
 	if cfg.Payloads.Keys.IsSet() { // for the tools, which also start runs
 		given["HOLDFAST_PAYLOAD_KEYS"] = strings.Join(strings.Fields(cfg.Payloads.Keys.Reveal()), ",")

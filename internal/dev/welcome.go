@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"text/template"
 
 	"holdfast/internal/config"
@@ -39,12 +40,19 @@ Events that can't be parsed become dead letters. Fix the cause, then replay them
   echo 'no JSON' | {{.Program}} send stripe --file -
   {{.Program}} dlq list
   {{.Program}} dlq discard 1 --reason 'only a test'
+{{with .Late}}
+The fake Stripe has sent 86 of its 100 events. Find the others, recover them, and deliver one of
+them late:
 
+  {{$.Program}} recover stripe --since 48h --dry-run
+  {{$.Program}} recover stripe --yes
+  {{$.Program}} send stripe --file {{.}}
+{{end}}
 `))
 
 func (s *devStack) welcome(out io.Writer, cfg config.Config, console, endpoint string) {
 	shown := struct {
-		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions string
+		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions, Late string
 
 		PID int
 	}{
@@ -55,6 +63,9 @@ func (s *devStack) welcome(out io.Writer, cfg config.Config, console, endpoint s
 	}
 	if s.postgres != nil {
 		shown.Database = s.postgres.URL("holdfast")
+	}
+	if s.stripe != nil {
+		shown.Late = filepath.Join(cfg.Dev.Dir, lateFile)
 	}
 	if err := welcome.Execute(out, shown); err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast:", err)

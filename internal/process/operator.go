@@ -41,7 +41,7 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 		if err != nil {
 			return err
 		}
-		options.API, options.Sessions, options.LoginLinks = p.api, store.Audit, p.tickets
+		options.API, options.Sessions, options.LoginLinks = p.api, store.Audit, p.dev.Tickets
 		options.Prefix = string(p.cfg.Operator.Prefix)
 		if err := operator.CheckPrefix(options.Prefix); err != nil {
 			return fmt.Errorf("HOLDFAST_OPERATOR_PREFIX: %w", err)

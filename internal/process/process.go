@@ -23,7 +23,6 @@ import (
 	"holdfast/internal/payloadcodec"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
-	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/persistence"
 	"holdfast/providers"
@@ -45,7 +44,7 @@ type process struct {
 	operator  *operator.Server
 	api       *api.API           // nil if it isn't served
 	apiStore  *persistence.Store // the API's own
-	tickets   *access.LoginLinks // of links to the console; nil without links
+	dev       Development
 
 	duplicates duplicateCounter // nil without a configured database
 

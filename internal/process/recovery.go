@@ -30,7 +30,11 @@ func (p *process) fetcher() *fetcher.Fetcher {
 
 // apiClient calls providers' APIs through the guard of deliveries, so that no definition can reach an internal address.
 func (p *process) apiClient() *client.Client {
-	return client.New(webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks), config.RememberSecrets(p.cfg.Secrets, secretsFor))
+	transport := p.dev.APIs
+	if transport == nil {
+		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
+	}
+	return client.New(transport, config.RememberSecrets(p.cfg.Secrets, secretsFor))
 }
 
 // switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"holdfast/internal/buildinfo"
@@ -26,17 +27,23 @@ func (r Roles) has(other Roles) bool { return r&other != 0 }
 // needsDatabase reports whether the roles need a database. An ingress alone doesn't.
 func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
 
+// Development is what only `holdfast dev` has. It is the zero value in production.
+type Development struct {
+	// Tickets are those of links to the console.
+	Tickets *access.LoginLinks
+	// APIs is the transport to the APIs of providers; nil for the one that refuses internal addresses.
+	APIs http.RoundTripper
+}
+
 // Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then the
-// ingress, then the workers, then the clients. Tickets are those of links to the console; nil for none.
-func Run(
-	ctx context.Context, cfg config.Config, name string, roles Roles, tickets *access.LoginLinks, started func(),
-) error {
+// ingress, then the workers, then the clients.
+func Run(ctx context.Context, cfg config.Config, name string, roles Roles, dev Development, started func()) error {
 	collectLess()
 	p, err := newProcess(ctx, cfg, name, roles)
 	if err != nil {
 		return err
 	}
-	p.tickets = tickets
+	p.dev = dev
 	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:

@@ -16,8 +16,8 @@ const (
 	// and a walk that goes back further would process their events twice. No window (null) is the longest. Which types share a
 	// window isn't known here, so the longest one of now is compared with the shortest one of before.
 	switchOn = `
-INSERT INTO recovery_marks AS m (provider, target, dedupe, windows)
-SELECT provider, $2, shortest, windows
+INSERT INTO recovery_marks AS m (provider, target, dedupe, windows, switched_on)
+SELECT provider, $2, shortest, windows, coalesce($6, clock_timestamp())
   FROM unnest($1::text[], $3::interval[], $5::text[]) AS on_now (provider, shortest, windows)
 ON CONFLICT (provider, target) DO UPDATE
    SET dedupe = excluded.dedupe, windows = excluded.windows,
@@ -40,17 +40,25 @@ UPDATE recovery_marks SET walked_at = CASE WHEN $5 THEN clock_timestamp() ELSE w
 // SwitchOn records that recovery is on for some providers, with their dedupe windows. Recovery of a target is on from its first
 // recovery.
 func (s *Store) SwitchOn(ctx context.Context, dedupe map[string]operation.DedupeWindows) error {
-	return postgres.Failure("switch recovery on", s.switchOn(ctx, "", dedupe))
+	return s.SwitchOnSince(ctx, time.Time{}, dedupe)
 }
 
-func (s *Store) switchOn(ctx context.Context, target string, dedupe map[string]operation.DedupeWindows) error {
+// SwitchOnSince is SwitchOn at an earlier time, for providers whose recovery has never been on. The keys of all events since then
+// must be here.
+func (s *Store) SwitchOnSince(ctx context.Context, since time.Time, dedupe map[string]operation.DedupeWindows) error {
+	return postgres.Failure("switch recovery on", s.switchOn(ctx, "", since, dedupe))
+}
+
+func (s *Store) switchOn(
+	ctx context.Context, target string, since time.Time, dedupe map[string]operation.DedupeWindows,
+) error {
 	var names, all []string
 	var shortest, longest []*time.Duration
 	for name, w := range dedupe {
 		names, all = append(names, postgres.Clean(name)), append(all, postgres.Clean(w.All))
 		shortest, longest = append(shortest, nullUnless(w.Shortest)), append(longest, nullUnless(w.Longest))
 	}
-	_, err := s.DB.Exec(ctx, switchOn, names, target, shortest, longest, all)
+	_, err := s.DB.Exec(ctx, switchOn, names, target, shortest, longest, all, nullOf(since))
 	return err
 }
 
@@ -66,7 +74,7 @@ func nullUnless(window event.Duration) *time.Duration {
 func (s *Store) Mark(
 	ctx context.Context, provider, target string, dedupe operation.DedupeWindows,
 ) (m operation.RecoveryMark, err error) {
-	if err := s.switchOn(ctx, target, map[string]operation.DedupeWindows{provider: dedupe}); err != nil {
+	if err := s.switchOn(ctx, target, time.Time{}, map[string]operation.DedupeWindows{provider: dedupe}); err != nil {
 		return m, postgres.Failure("switch recovery on", err)
 	}
 	m, err = scanMark(s.DB.QueryRow(ctx, marks+` WHERE provider = $1 AND target = $2`, postgres.Clean(provider), target))

@@ -49,6 +49,15 @@ type Server struct {
 	requests int
 }
 
+// Body returns an event as an item of the list. Stripe's webhooks have the same body.
+func (s *Style) Body(e Event) []byte {
+	body, err := json.Marshal(s.item(e))
+	if err != nil {
+		panic(err) // maps, lists, numbers and texts have JSON
+	}
+	return body
+}
+
 // New returns a server without events.
 func New(style Style) *Server { return &Server{style: style} }
 

@@ -1,0 +1,193 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"holdfast/delivery/webhook"
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/persistence"
+	"holdfast/providers"
+	"holdfast/providers/recovery/fakeapi"
+)
+
+const (
+	stripe     = "stripe"
+	stripeHost = "api.stripe.com"
+	stripeKey  = "STRIPE_API_KEY"
+
+	// stripeEvents happen every stripeEvery until stripeSettled ago. So they have settled, and also a recovery that goes on from
+	// that of an earlier start reads them.
+	stripeEvents  = 100
+	stripeEvery   = 30 * time.Second
+	stripeSettled = 6 * time.Minute
+	// Those from firstUnsent up to endOfUnsent are never sent.
+	firstUnsent, endOfUnsent = 43, 57
+	// stripeOnFor is since when recovery counts as switched on.
+	stripeOnFor = 72 * time.Hour
+
+	// lateFile has an event that was never sent, as a late delivery would bring it.
+	lateFile = "late.json"
+)
+
+// fakeStripe is an account of Stripe on this machine, some of whose events are never sent.
+type fakeStripe struct {
+	style  fakeapi.Style
+	events []fakeapi.Event
+	server *http.Server
+	// sender sends the webhooks.
+	sender *http.Client
+	// apis sends requests for Stripe's API to the fake, and others as in production.
+	apis http.RoundTripper
+}
+
+// start serves the account's list of events on loopback, and switches recovery on as if that had been some days ago.
+func (f *fakeStripe) start(ctx context.Context, cfg config.Config) error {
+	f.style, f.sender = fakeapi.Styles()[stripe], &http.Client{Timeout: 30 * time.Second}
+	begin := time.Now().Add(-stripeSettled - stripeEvents*stripeEvery)
+	for n := range stripeEvents {
+		f.events = append(f.events, fakeapi.Event{
+			ID: fmt.Sprintf("evt_%d_%02d", begin.Unix(), n), Type: "customer.updated", Object: fmt.Sprintf("cus_%02d", n),
+			Time: begin.Add(time.Duration(n) * stripeEvery),
+		})
+	}
+	late := filepath.Join(cfg.Dev.Dir, lateFile)
+	if err := os.WriteFile(late, f.style.Body(f.events[firstUnsent]), 0o600); err != nil {
+		return fmt.Errorf("write the event of a late delivery: %w", err)
+	}
+	if err := switchStripeOn(ctx, cfg); err != nil {
+		return err
+	}
+	return f.serve(webhook.NewTransport(cfg.Deliveries.AllowedNetworks))
+}
+
+func switchStripeOn(ctx context.Context, cfg config.Config) error {
+	p, err := stripeOf(cfg)
+	if err != nil {
+		return err
+	}
+	store, err := installation.OpenStore(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var windows operation.DedupeWindows
+	windows.Shortest, windows.Longest, windows.All = p.DedupeWindows()
+	return store.Recoveries.SwitchOnSince(ctx, time.Now().Add(-stripeOnFor), map[string]operation.DedupeWindows{stripe: windows})
+}
+
+func stripeOf(cfg config.Config) (*providers.Provider, error) {
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := catalogue.WithSecrets(cfg.Secrets).Lookup(stripe)
+	if !ok {
+		return nil, errors.New("the fake Stripe needs the definition of stripe")
+	}
+	return p, nil
+}
+
+// serve serves the API, with a certificate for Stripe's host that only the fake's own transport trusts.
+func (f *fakeStripe) serve(others http.RoundTripper) error {
+	certificate, trusted, err := certificateFor(stripeHost)
+	if err != nil {
+		return fmt.Errorf("make certificate of the fake Stripe: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the fake Stripe: %w", err)
+	}
+	api := fakeapi.New(f.style)
+	api.Add(f.events...)
+	f.server = &http.Server{
+		Handler: api, ReadHeaderTimeout: 5 * time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	go func() { _ = f.server.ServeTLS(listener, "", "") }() // ends with stop
+	f.apis = hostTransport{host: stripeHost, others: others, own: &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, listener.Addr().String())
+		},
+		TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
+	}}
+	return nil
+}
+
+// send sends signed webhooks of all events but the unsent ones to the ingress, and waits until they are processed.
+func (f *fakeStripe) send(ctx context.Context, cfg config.Config) error {
+	p, err := stripeOf(cfg)
+	if err != nil {
+		return err
+	}
+	store, err := installation.OpenStore(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	sent := append(append([]fakeapi.Event{}, f.events[:firstUnsent]...), f.events[endOfUnsent:]...)
+	for _, e := range sent {
+		if err := f.post(ctx, cfg, p, e); err != nil {
+			return fmt.Errorf("send %s: %w", e.ID, err)
+		}
+	}
+	for _, e := range sent {
+		if err := awaitEvent(ctx, store, e.ID); err != nil {
+			return fmt.Errorf("wait for %s: %w", e.ID, err)
+		}
+	}
+	return nil
+}
+
+func (f *fakeStripe) post(ctx context.Context, cfg config.Config, p *providers.Provider, e fakeapi.Event) error {
+	r, _ := p.Envelope(e.Type, e.ID)
+	r.URL, r.Body = "http://"+cfg.Ingress.Addr+r.Path, f.style.Body(e)
+	if err := p.SignWithSecrets(r, time.Now()); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return err
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			request.Header.Add(name, value)
+		}
+	}
+	response, err := f.sender.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // only the status counts
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the ingress answered %s", response.Status)
+	}
+	return nil
+}
+
+func awaitEvent(ctx context.Context, store *persistence.Store, key string) error {
+	for {
+		_, err := store.Read.EventByKey(ctx, stripe, key)
+		if !errors.Is(err, event.ErrNotFound) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (f *fakeStripe) stop() error { return f.server.Close() }
