@@ -12,7 +12,8 @@ import (
 // ParseEvent parses the event with its provider's definition. Its result has everything that the later steps need, so that a run
 // reset to its start picks up a corrected definition. If the changes are too large, the result only says so.
 //
-// If the state of what the event names is stored, the result is that of both. If FetchState must get it first, the result says so.
+// If the state of what the event names is stored, the result is that of both. If FetchState must get it first, the result says
+// so.
 func (a *Activities) ParseEvent(ctx context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
 	p, err := a.parse(ctx, r, body.Payload().GetData())
 	if isLarge(p) {
