@@ -414,7 +414,7 @@ var Table = []Rule{
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
 			"workflows/runs workflows"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
-		Never: never("production processes start no servers", "holdfast/internal/devstack", "holdfast/providers/recovery/fakeapi")},
+		Never:     never("production processes start no servers", "holdfast/internal/devstack", "holdfast/providers/recovery/fakeapi")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
 		Ours: list("delivery delivery/webhook event event/operation event/oversight internal/config internal/devstack " +
 			"internal/devstack/child internal/installation internal/process internal/process/operators persistence providers " +
