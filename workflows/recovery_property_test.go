@@ -78,7 +78,7 @@ type shopEvent struct {
 	fakeapi.Event
 
 	listed time.Time
-	// arrived says that a webhook has brought it.
+	// arrived is set once a webhook has delivered it.
 	arrived bool
 }
 
@@ -325,7 +325,7 @@ func (w *shopWorld) asked(since time.Duration, isDry bool) {
 
 // step is a few hours or days of the world.
 func (w *shopWorld) step() {
-	w.pass(time.Duration(rapid.SampledFrom([]int{0, 4, 15, 45, 180, 25 * 60, 4 * 24 * 60, 11 * 24 * 60}).Draw(w.t, "minutes pass")) * time.Minute)
+	w.pass(time.Duration(rapid.SampledFrom([]int{4, 45, 180, 180, 180, 25 * 60, 11 * 24 * 60}).Draw(w.t, "minutes pass")) * time.Minute)
 	w.relist(rapid.IntRange(1, 10).Draw(w.t, "page"))
 	w.list(w.happens("before")...)
 	w.requests, w.midWalk = 0, map[int][]*shopEvent{}
@@ -336,7 +336,7 @@ func (w *shopWorld) step() {
 		{}, {}, {}, {Status: 500}, {Status: 429, RetryAfter: "60"}, {Status: 401}, {IsTruncated: true}, {IsDropped: true},
 	}), 0, 6).Draw(w.t, "faults")
 	w.kills = rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 1, 2}), 0, 12).Draw(w.t, "kills")
-	switch rapid.SampledFrom([]string{"schedule", "schedule", "dry", "since", "watermark"}).Draw(w.t, "who") {
+	switch rapid.SampledFrom([]string{"schedule", "schedule", "since", "since", "dry", "watermark", "nobody"}).Draw(w.t, "who") {
 	case "schedule":
 		w.scheduled()
 	case "dry":
@@ -408,7 +408,7 @@ func TestRecoveriesFindEveryEventOnce(t *testing.T) {
 		}
 		w.exec(`TRUNCATE recovery_marks, recoveries, recovery_items, inbox`)
 		require.NoError(rt, store.Recoveries.SwitchOn(t.Context(), map[string]operation.DedupeWindows{"shop": list.Dedupe}))
-		for range rapid.IntRange(1, 5).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			w.step()
 		}
 		w.pass(25 * time.Hour)
