@@ -39,7 +39,7 @@ var (
 // observe is the profile of the watchers.
 const observe = "observe"
 
-// load reads the file, and others over it, as `docker compose` does, with an environment of its own.
+// load reads the file and the files that override it, as `docker compose` does, with only the given environment.
 func load(t *testing.T, environ map[string]string, over ...string) (*types.Project, error) {
 	t.Helper()
 	var vars []string

@@ -172,8 +172,7 @@ func matches(types []definition.Glob, eventType string) bool {
 }
 
 // isSafe reports whether an event can be recognized by the key of its item. The hash of a body from a list isn't that of the
-// webhook.
-// A key that may have expired proves nothing, unless an operator accepts duplicates.
+// webhook. A key that may have expired proves nothing, unless an operator accepts duplicates.
 func isSafe(item providers.Item, at time.Time, of operation.Recovery, now time.Time) bool {
 	expires := at.Add(time.Duration(item.DedupeWindow))
 	return item.KeyFrom == event.KeyFromEvent && item.Content == "" &&

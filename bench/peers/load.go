@@ -31,7 +31,7 @@ const (
 	providerOutpost   = "outpost"
 )
 
-// eventSample is Stripe's event, which every system gets. A definition that extends another one has samples of its own.
+// eventSample is the Stripe event that every system gets. A definition that extends another one doesn't inherit its samples.
 const eventSample = `{
           id: "evt_\(.id)", object: "event", api_version: "2024-06-20", created: .now, livemode: false,
           type: "customer.updated", pending_webhooks: 1, request: {id: null, idempotency_key: null},

@@ -26,7 +26,7 @@ type server struct {
 	label, log string
 }
 
-// host starts programs on loopback, each with a folder of its own.
+// host starts programs on loopback, each in its own folder.
 type host struct {
 	dir   string
 	meter *lab.Meter

@@ -44,7 +44,7 @@ func (h *host) redis(ctx context.Context, name string, port int) (*server, error
 // rabbit are the ports of a RabbitMQ: that of its clients, those between its nodes, and that of Erlang's name server.
 type rabbit struct{ clients, nodes, names int }
 
-// rabbitMQ starts RabbitMQ, with a name server for Erlang of its own.
+// rabbitMQ starts RabbitMQ with its own Erlang name server.
 func (h *host) rabbitMQ(ctx context.Context, r rabbit) ([]*server, error) {
 	dir, err := child.MakeDir(filepath.Join(h.dir, "rabbitmq"), child.PrivateDir)
 	if err != nil {
