@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -55,19 +53,7 @@ func writeDefinitions(dir string) (*providers.Catalogue, error) {
 		}
 	}
 	files[stripe], files[firehose] = stripeDefinition, firehoseDefinition
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
-	}
-	c, err := providers.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.WithSecrets(func(string) []string { return []string{lab.Secret} }), nil
+	return lab.WriteDefinitions(dir, files)
 }
 
 const (

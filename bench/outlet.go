@@ -152,35 +152,18 @@ func (o *outlet) awaitRows(ctx context.Context, events int64, begun time.Time) (
 	return last, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-const processedAt = `SELECT id::text, processed_at FROM events WHERE id = ANY ($1::uuid[]) AND processed_at IS NOT NULL`
+const (
+	processedAt = `SELECT id::text, processed_at FROM events WHERE id = ANY ($1::uuid[]) AND processed_at IS NOT NULL`
+	keysOf      = `SELECT id::text, key FROM events WHERE id = ANY ($1::uuid[])`
+)
 
 // fromCommit returns the time from commit to arrival of each recorded delivery, in ms.
-func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
-	noted := map[string]time.Time{}
-	var ids []string
-	for _, r := range o.endpoints {
-		for id, at := range r.Remember() {
-			noted[id], ids = at, append(ids, id)
-		}
-	}
-	conn, err := pgx.Connect(ctx, o.suite.lab.Postgres.URL(o.database))
-	if err != nil {
-		return nil, err
-	}
-	rows, _ := conn.Query(ctx, processedAt, ids) // the rows return its error
-	var id string
-	var at time.Time
-	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
-		all = append(all, milliseconds(noted[id].Sub(at)))
-		return nil
-	})
-	return all, errors.Join(err, conn.Close(ctx))
+func (o *outlet) fromCommit(ctx context.Context) ([]float64, error) {
+	return waitsOf(ctx, o, processedAt, func(at time.Time) (time.Time, bool) { return at, true })
 }
 
-const keysOf = `SELECT id::text, key FROM events WHERE id = ANY ($1::uuid[])`
-
 // fromAck returns the time from the acknowledgment to the arrival of each recorded delivery of a load, in ms.
-func (o *outlet) fromAck(ctx context.Context, path string) (all []float64, err error) {
+func (o *outlet) fromAck(ctx context.Context, path string) ([]float64, error) {
 	sent, err := ledger.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -191,6 +174,17 @@ func (o *outlet) fromAck(ctx context.Context, path string) (all []float64, err e
 			acks[e.Key] = e.AnsweredAt()
 		}
 	}
+	return waitsOf(ctx, o, keysOf, func(key string) (time.Time, bool) {
+		at, ok := acks[key]
+		return at, ok
+	})
+}
+
+// waitsOf returns the time until the arrival of each recorded delivery, in ms. A statement returns the IDs of events and a value
+// each, and begin the time from which the wait of such an event counts; false if it has none.
+func waitsOf[T any](
+	ctx context.Context, o *outlet, statement string, begin func(value T) (time.Time, bool),
+) (all []float64, err error) {
 	noted := map[string]time.Time{}
 	var ids []string
 	for _, r := range o.endpoints {
@@ -202,10 +196,11 @@ func (o *outlet) fromAck(ctx context.Context, path string) (all []float64, err e
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := conn.Query(ctx, keysOf, ids) // the rows return its error
-	var id, key string
-	_, err = pgx.ForEachRow(rows, []any{&id, &key}, func() error {
-		if at, ok := acks[key]; ok {
+	rows, _ := conn.Query(ctx, statement, ids) // the rows return its error
+	var id string
+	var value T
+	_, err = pgx.ForEachRow(rows, []any{&id, &value}, func() error {
+		if at, ok := begin(value); ok {
 			all = append(all, milliseconds(noted[id].Sub(at)))
 		}
 		return nil

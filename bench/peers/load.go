@@ -2,12 +2,9 @@ package peers
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"holdfast/bench/lab"
 	"holdfast/internal/loadgen"
 	"holdfast/providers"
 )
@@ -91,23 +88,6 @@ const outpostPadding = 162
 // outpostDefinitionOf returns the definition for a tenant.
 func outpostDefinitionOf(tenant string) string {
 	return strings.NewReplacer("TENANT", tenant, "PADDING", strings.Repeat("x", outpostPadding)).Replace(outpostDefinition)
-}
-
-// writeDefinitions writes definitions into a folder, and reads them.
-func writeDefinitions(dir string, definitions map[string]string) (*providers.Catalogue, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	for name, text := range definitions {
-		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
-	}
-	c, err := providers.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.WithSecrets(func(string) []string { return []string{lab.Secret} }), nil
 }
 
 // optionsFor returns the load for a target.

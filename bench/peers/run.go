@@ -105,7 +105,7 @@ func (r *runner) open(ctx context.Context, built programs) (err error) {
 
 // readDefinitions writes Holdfast's definitions, and reads them with those that only the load generator uses.
 func (r *runner) readDefinitions(dir string) error {
-	if _, err := writeDefinitions(filepath.Join(dir, "definitions"), holdfastDefinitions); err != nil {
+	if _, err := lab.WriteDefinitions(filepath.Join(dir, "definitions"), holdfastDefinitions); err != nil {
 		return err
 	}
 	all := maps.Clone(holdfastDefinitions)
@@ -114,7 +114,7 @@ func (r *runner) readDefinitions(dir string) error {
 		all[providerOutpost+"-"+tenant] = outpostDefinitionOf(tenant)
 	}
 	var err error
-	r.catalogue, err = writeDefinitions(filepath.Join(dir, "load"), all)
+	r.catalogue, err = lab.WriteDefinitions(filepath.Join(dir, "load"), all)
 	return err
 }
 

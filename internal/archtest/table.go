@@ -485,7 +485,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid github.com/jackc/pgx/v5")},
 	{Package: "bench/figures", Why: "results are presented in the same way for all measurements"},
 	{Package: "bench/lab", Why: "starting and measuring servers is independent of what is measured",
-		Ours:      list("workflows internal/devstack internal/devstack/temporalserver"),
+		Ours:      list("workflows internal/devstack internal/devstack/temporalserver providers"),
 		Libraries: list("github.com/jackc/pgx/v5 go.temporal.io google.golang.org/protobuf")},
 	{Package: "bench/peers", Why: "other systems are started and measured in the same way as Holdfast, from outside",
 		Ours: list("bench/figures bench/lab delivery event/oversight internal/devstack/child internal/ledger internal/loadgen " +
