@@ -83,10 +83,10 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	defer func() { err = errors.Join(err, samples.stop()) }()
 	own := process.Development{Tickets: tickets}
 	if stack.stripe != nil {
+		defer func() { err = errors.Join(err, stack.stripe.stop()) }()
 		if err := stack.stripe.start(ctx, cfg); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, stack.stripe.stop()) }()
 		own.APIs = stack.stripe.apis
 	}
 	go stack.watch(cancel)

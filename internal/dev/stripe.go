@@ -43,9 +43,11 @@ const (
 
 // fakeStripe is an account of Stripe on this machine, some of whose events are never sent.
 type fakeStripe struct {
-	style  fakeapi.Style
-	events []fakeapi.Event
-	server *http.Server
+	style    fakeapi.Style
+	events   []fakeapi.Event
+	server   *http.Server
+	provider *providers.Provider
+	store    *persistence.Store
 	// sender sends the webhooks.
 	sender *http.Client
 	// apis sends requests for Stripe's API to the fake, and others as in production.
@@ -66,37 +68,29 @@ func (f *fakeStripe) start(ctx context.Context, cfg config.Config) error {
 	if err := os.WriteFile(late, f.style.Body(f.events[firstUnsent]), 0o600); err != nil {
 		return fmt.Errorf("write the event of a late delivery: %w", err)
 	}
-	if err := switchStripeOn(ctx, cfg); err != nil {
+	if err := f.open(ctx, cfg); err != nil {
+		return err
+	}
+	var windows operation.DedupeWindows
+	windows.Shortest, windows.Longest, windows.All = f.provider.DedupeWindows()
+	since := time.Now().Add(-stripeOnFor)
+	if err := f.store.Recoveries.SwitchOnSince(ctx, since, map[string]operation.DedupeWindows{stripe: windows}); err != nil {
 		return err
 	}
 	return f.serve(webhook.NewTransport(cfg.Deliveries.AllowedNetworks))
 }
 
-func switchStripeOn(ctx context.Context, cfg config.Config) error {
-	p, err := stripeOf(cfg)
-	if err != nil {
-		return err
-	}
-	store, err := installation.OpenStore(ctx, cfg, nil)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	var windows operation.DedupeWindows
-	windows.Shortest, windows.Longest, windows.All = p.DedupeWindows()
-	return store.Recoveries.SwitchOnSince(ctx, time.Now().Add(-stripeOnFor), map[string]operation.DedupeWindows{stripe: windows})
-}
-
-func stripeOf(cfg config.Config) (*providers.Provider, error) {
+func (f *fakeStripe) open(ctx context.Context, cfg config.Config) error {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, ok := catalogue.WithSecrets(cfg.Secrets).Lookup(stripe)
-	if !ok {
-		return nil, errors.New("the fake Stripe needs the definition of stripe")
+	var ok bool
+	if f.provider, ok = catalogue.WithSecrets(cfg.Secrets).Lookup(stripe); !ok {
+		return errors.New("the fake Stripe needs the definition of stripe")
 	}
-	return p, nil
+	f.store, err = installation.OpenStore(ctx, cfg, nil)
+	return err
 }
 
 // serve serves the API, with a certificate for Stripe's host that only the fake's own transport trusts.
@@ -127,33 +121,24 @@ func (f *fakeStripe) serve(others http.RoundTripper) error {
 
 // send sends signed webhooks of all events but the unsent ones to the ingress, and waits until they are processed.
 func (f *fakeStripe) send(ctx context.Context, cfg config.Config) error {
-	p, err := stripeOf(cfg)
-	if err != nil {
-		return err
-	}
-	store, err := installation.OpenStore(ctx, cfg, nil)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	sent := append(append([]fakeapi.Event{}, f.events[:firstUnsent]...), f.events[endOfUnsent:]...)
 	for _, e := range sent {
-		if err := f.post(ctx, cfg, p, e); err != nil {
+		if err := f.post(ctx, cfg, e); err != nil {
 			return fmt.Errorf("send %s: %w", e.ID, err)
 		}
 	}
 	for _, e := range sent {
-		if err := awaitEvent(ctx, store, e.ID); err != nil {
+		if err := awaitEvent(ctx, f.store, e.ID); err != nil {
 			return fmt.Errorf("wait for %s: %w", e.ID, err)
 		}
 	}
 	return nil
 }
 
-func (f *fakeStripe) post(ctx context.Context, cfg config.Config, p *providers.Provider, e fakeapi.Event) error {
-	r, _ := p.Envelope(e.Type, e.ID)
+func (f *fakeStripe) post(ctx context.Context, cfg config.Config, e fakeapi.Event) error {
+	r, _ := f.provider.Envelope(e.Type, e.ID)
 	r.URL, r.Body = "http://"+cfg.Ingress.Addr+r.Path, f.style.Body(e)
-	if err := p.SignWithSecrets(r, time.Now()); err != nil {
+	if err := f.provider.SignWithSecrets(r, time.Now()); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
@@ -190,4 +175,12 @@ func awaitEvent(ctx context.Context, store *persistence.Store, key string) error
 	}
 }
 
-func (f *fakeStripe) stop() error { return f.server.Close() }
+func (f *fakeStripe) stop() error {
+	if f.store != nil {
+		f.store.Close()
+	}
+	if f.server == nil {
+		return nil
+	}
+	return f.server.Close()
+}

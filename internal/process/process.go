@@ -26,6 +26,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/persistence"
 	"holdfast/providers"
+	providerapi "holdfast/providers/recovery/client"
 	"holdfast/workflows/runs"
 )
 
@@ -55,6 +56,7 @@ type process struct {
 	drain       *intake.Drain       // nil until it runs
 	bulkStarter *intake.BulkStarter // nil without workers
 	workers     []worker.Worker
+	apis        *providerapi.Client  // of providers' APIs; nil without workers
 	dispatcher  *dispatch.Dispatcher // nil if nothing is delivered
 	// closeSenders closes the connections of the dispatcher.
 	closeSenders func()

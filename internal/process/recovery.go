@@ -19,17 +19,18 @@ import (
 func (p *process) eventLists() *eventlist.Reader {
 	return &eventlist.Reader{
 		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
-		Client: p.apiClient(), Rates: p.store.Rates,
+		Client: p.apis, Rates: p.store.Rates,
 	}
 }
 
 // fetcher gets the states of what events name.
 func (p *process) fetcher() *fetcher.Fetcher {
-	return &fetcher.Fetcher{Lookup: p.catalogue.Lookup, Client: p.apiClient(), Rates: p.store.Rates}
+	return &fetcher.Fetcher{Lookup: p.catalogue.Lookup, Client: p.apis, Rates: p.store.Rates}
 }
 
-// apiClient calls providers' APIs through the guard of deliveries, so that no definition can reach an internal address.
-func (p *process) apiClient() *client.Client {
+// newAPIClient returns a client of providers' APIs. It connects through the guard of deliveries, so that no definition can reach an
+// internal address.
+func (p *process) newAPIClient() *client.Client {
 	transport := p.dev.APIs
 	if transport == nil {
 		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)

@@ -45,6 +45,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
+	p.apis = p.newAPIClient()
 	if err := errors.Join(p.observeQueues(), p.observeSchedules(), p.observeLists()); err != nil {
 		return err
 	}
