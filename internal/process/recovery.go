@@ -28,8 +28,8 @@ func (p *process) fetcher() *fetcher.Fetcher {
 	return &fetcher.Fetcher{Lookup: p.catalogue.Lookup, Client: p.apis, Rates: p.store.Rates}
 }
 
-// newAPIClient returns a client of providers' APIs. It connects through the guard of deliveries, so that no definition can reach an
-// internal address.
+// newAPIClient returns a client of providers' APIs. It connects through the guard of deliveries, so that no definition can reach
+// an internal address.
 func (p *process) newAPIClient() *client.Client {
 	transport := p.dev.APIs
 	if transport == nil {
