@@ -38,9 +38,17 @@ func (d *doctor) examineProviders() {
 	for _, name := range catalogue.Names() {
 		if provider, _ := catalogue.Lookup(name); provider.CheckSecrets() == nil {
 			usable = append(usable, name)
+			d.examineAPI(provider)
 		}
 	}
 	d.reportProviders(usable, len(catalogue.Names()))
+}
+
+// examineAPI reports what is off without a credential for the provider's API. That is allowed; half a credential is a mistake.
+func (d *doctor) examineAPI(p *providers.Provider) {
+	if off, isPartial := p.APIOff(d.cfg.Secrets); off != "" {
+		d.found("API of "+p.Name(), either(!isPartial, resultWarn), off, "set what is missing, and restart the workers")
+	}
 }
 
 func (d *doctor) reportProviders(usable []string, all int) {

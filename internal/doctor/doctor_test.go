@@ -6,8 +6,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/config"
 	"holdfast/persistence"
+	"holdfast/providers"
 )
+
+// A credential for a provider's API is optional, but a half of one is a mistake.
+func TestAPIsWithoutACredential(t *testing.T) {
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("okta")
+	examine := func() []Finding {
+		cfg, err := config.Load()
+		require.NoError(t, err)
+		d := &doctor{cfg: cfg}
+		d.examineAPI(p)
+		return d.findings
+	}
+	require.Equal(t, resultOK, examine()[0].Result)
+	t.Setenv("OKTA_DOMAIN", "acme.okta.com")
+	half := examine()[0]
+	require.Equal(t, resultWarn, half.Result)
+	require.Contains(t, half.Detail, "recover is off: set OKTA_API_TOKEN for the workers")
+	t.Setenv("OKTA_API_TOKEN", "token_of_tests_1")
+	require.Empty(t, examine())
+}
 
 // A clock was read between two readings of ours: only a time outside of them is skew.
 func TestSkewOfAClock(t *testing.T) {

@@ -101,6 +101,9 @@ func (c *Checked) lint(s auth.Secrets, compiled []*providers.Provider, files def
 			f.Line, f.Column = at.Line, at.Column
 			c.Findings = append(c.Findings, f)
 		}
+		if off, _ := bound.APIOff(s); off != "" && (bound.Origin() != definition.OriginBuiltIn || bound.CheckSecrets() == nil) {
+			c.Notes = append(c.Notes, bound.File()+": "+off)
+		}
 	}
 }
 

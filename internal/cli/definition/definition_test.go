@@ -225,6 +225,12 @@ func TestWhatIsReplacedIsTold(t *testing.T) {
 	out, err := run(t, "", "provider", "check", dir)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "note: gocardless.yaml: "+told)
+	const off = "note: gocardless.yaml: fetch and recover are off: set GOCARDLESS_ACCESS_TOKEN"
+	require.Contains(t, out, off)
+	t.Setenv("GOCARDLESS_ACCESS_TOKEN", "live_token_of_tests")
+	out, err = run(t, "", "provider", "check", dir)
+	require.NoError(t, err, out)
+	require.NotContains(t, out, off)
 	out, err = run(t, "", "provider", "show", "gocardless")
 	require.NoError(t, err)
 	require.Contains(t, out, "# note:    "+told)
