@@ -12,14 +12,32 @@ type Stored struct {
 	DeadLetter *event.DeadLetter `json:"dead_letter,omitempty"`
 	// UnreadReceipt is the raw receipt of a dead letter if it couldn't be decoded.
 	UnreadReceipt []byte `json:"unread_receipt,omitempty"`
+	// Fetched is the state that was fetched for an event; nil if there is none.
+	Fetched *Fetched `json:"fetched,omitempty"`
 }
 
-// Receipt returns the receipt of the event or dead letter.
-func (s Stored) Receipt() event.Receipt {
-	if s.Event != nil {
-		return s.Event.Receipt
+// Fetched is an archived state. It has the bytes of the provider; a nil State means that the provider no longer had it.
+type Fetched struct {
+	At    time.Time `json:"at"`
+	State []byte    `json:"state,omitempty"`
+}
+
+// Fetched returns the state that was fetched for the event; nil if there is none.
+func (f *Fetched) Fetched() *event.Fetched {
+	if f == nil {
+		return nil
 	}
-	return s.DeadLetter.Receipt
+	return &event.Fetched{At: f.At, Gone: f.State == nil, State: f.State, Bytes: len(f.State)}
+}
+
+// Receipt returns the receipt of the event or dead letter, with the fetched state.
+func (s Stored) Receipt() event.Receipt {
+	if s.Event == nil {
+		return s.DeadLetter.Receipt
+	}
+	r := s.Event.Receipt
+	r.Fetched = s.Fetched.Fetched()
+	return r
 }
 
 // Outdated is an expired event or dead letter.

@@ -285,7 +285,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/imports", Why: "imported records are kept here until they are written, or become dead letters",
 		Ours: list("event event/fold event/operation event/oversight persistence/audit persistence/deadletters " +
-			"persistence/operations persistence/postgres persistence/writer"),
+			"persistence/fetches persistence/operations persistence/postgres persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/read", Why: "readers parse rows with the package that owns them, and write nothing",

@@ -20,6 +20,9 @@ func (r *Reader) readStored(of *record, kind operation.ImportRecord) []operation
 	item := operation.ImportItem{Record: kind, Line: of.line, Stored: &retention.Stored{}}
 	if kind == operation.ImportEvent {
 		item.Stored.Event = storedAs[event.Record](of)
+		if fetched := of.take("fetched"); fetched != nil && json.Unmarshal(fetched, &item.Stored.Fetched) != nil {
+			of.wrong("fetched", "is not what an archive holds")
+		}
 	} else {
 		item.Stored.DeadLetter = storedAs[event.DeadLetter](of)
 		item.Stored.UnreadReceipt = of.bytes("unread_receipt")

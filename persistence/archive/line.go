@@ -26,10 +26,11 @@ type line struct {
 	Body          *string                `json:"body,omitempty"`
 	BodyBase64    []byte                 `json:"body_base64,omitempty"`
 	UnreadReceipt []byte                 `json:"unread_receipt,omitempty"`
+	Fetched       *retention.Fetched     `json:"fetched,omitempty"`
 }
 
 func lineOf(o retention.Outdated) line {
-	l := line{Record: operation.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
+	l := line{Record: operation.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt, Fetched: o.Fetched}
 	if o.Event != nil {
 		l.Record, l.Stored = operation.ImportEvent, o.Event
 	}

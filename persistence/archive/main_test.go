@@ -112,14 +112,13 @@ func catalogue(t *testing.T) *providers.Catalogue {
 	return c
 }
 
-// parse reads events of Stripe as a process does.
+// parse reads events as a process does.
 func parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	c, err := builtIn()
 	if err != nil {
 		return event.Parsed{}, err
 	}
-	stripe, _ := c.Lookup("stripe")
-	return stripe.Parse(r, body)
+	return providers.Parser(c.Lookup)(r, body)
 }
 
 func receiptAt(n int) event.Receipt {

@@ -75,13 +75,18 @@ func (s *Store) Fetched(ctx context.Context, eventID string) (*event.Fetched, er
 	return row.Fetched(), postgres.Failure("read fetched state", err)
 }
 
+// QueueSave stores the state of an event, whose lock the transaction must hold, unless there is one or the event was expunged.
+func QueueSave(b *pgx.Batch, eventID string, f event.Fetched) {
+	b.Queue(saveState, eventID, f.At, []byte(f.State))
+}
+
 // SaveFetched stores the state of an event, unless there is one, and returns what is stored. Nothing is stored for an event that
 // was expunged meanwhile.
 func (s *Store) SaveFetched(ctx context.Context, eventID string, f event.Fetched) (event.Fetched, error) {
 	f.At = f.At.UTC().Truncate(event.TimePrecision)
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, eventID)
-	b.Queue(saveState, eventID, f.At, []byte(f.State))
+	QueueSave(b, eventID, f)
 	var row Scanned
 	b.Queue(readState, eventID).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, row.Targets(), func() error { return nil })

@@ -13,7 +13,8 @@
 //     letter instead. A discarded event isn't parsed.
 //  3. Write: the writer stores the event and its entities without deliveries (persistence/writer/import.go). It skips events that
 //     exist, live or imported.
-//  4. Restore: restored.go sets the archived status, times and run ID in the same transaction.
+//  4. Restore: restored.go sets the archived status, times and run ID in the same transaction, which also stores the
+//     state that was fetched for the event.
 //
 // A dead letter of the archive isn't parsed: it claims the key of its event and comes back closed, as it was archived.
 package imports

@@ -8,6 +8,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -26,6 +27,8 @@ type importItem struct {
 	imported     *writer.Imported
 	letter       *deadletters.Imported // inserted if the item is new; nil if it isn't a dead letter
 	restored     *restored             // its archived values; nil if it isn't from an archive
+	eventID      string                // of what is from an archive
+	fetched      *event.Fetched        // the archived state that was fetched for the event; nil if there is none
 	isUnreadable bool
 	failed       error
 }
@@ -72,6 +75,8 @@ func newImportItem(importID string, item operation.ImportItem, parse event.Parse
 	}
 	if item.Stored != nil {
 		t.restored = &restored{item: item}
+		item.Receipt.Fetched = item.Stored.Fetched.Fetched()
+		t.eventID, t.fetched = item.Receipt.ID, item.Receipt.Fetched
 	}
 	if item.Record == operation.ImportEvent {
 		err = t.readEvent(item, parse)
@@ -145,6 +150,9 @@ func (p *page) queueLetters(b *pgx.Batch) {
 	for _, t := range p.items {
 		if t.letter != nil && t.imported != nil && t.isNew() {
 			t.letter.Queue(b)
+		}
+		if t.fetched != nil && t.failed == nil && t.isNew() {
+			fetches.QueueSave(b, t.eventID, *t.fetched)
 		}
 	}
 	queueRestored(b, p.items)

@@ -10,6 +10,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/fetches"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 )
@@ -20,15 +21,17 @@ const (
 	archivedBytes = 16 << 20
 
 	// outdatedEvents adds up the sizes of rows first, without reading bodies: rows that don't fit never leave PostgreSQL.
-	outdatedEvents = records.Columns + `, raw_body, xmin::text FROM events
- WHERE id = ANY (ARRAY(
+	outdatedEvents = records.Columns + `, raw_body, e.xmin::text, ` + fetches.Columns + ` FROM events AS e` + fetches.Join + `
+ WHERE e.id = ANY (ARRAY(
        SELECT id FROM (
               SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
-                     SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) AS size FROM events AS e
+                     SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) +
+                            coalesce((SELECT octet_length(f.state) FROM fetched_states AS f WHERE f.event_id = e.id), 0) AS size
+                       FROM events AS e
                       WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + `$5::timestamptz
                       ORDER BY e.id LIMIT $2) AS sized) AS old
         WHERE before < $3))
- ORDER BY id`
+ ORDER BY e.id`
 
 	// addFile makes an existing file due again, since it may be written with events that were expunged after it was checked.
 	addFile = `
@@ -95,6 +98,9 @@ func collectOutdated(rows pgx.Rows, all *[]retention.Outdated, scan func(pgx.Row
 			return err
 		}
 		bytes += len(o.Body) + len(o.UnreadReceipt) + len(o.Receipt().Root)
+		if o.Fetched != nil {
+			bytes += len(o.Fetched.State)
+		}
 		*all = append(*all, o)
 	}
 	rows.Close()
@@ -102,8 +108,12 @@ func collectOutdated(rows pgx.Rows, all *[]retention.Outdated, scan func(pgx.Row
 }
 
 func scanOutdatedEvent(row pgx.Row) (o retention.Outdated, err error) {
-	r, err := records.Scan(row, &o.Body, &o.Version)
+	var fetched fetches.Scanned
+	r, err := records.Scan(row, append([]any{&o.Body, &o.Version}, fetched.Targets()...)...)
 	o.Event = &r
+	if f := fetched.Fetched(); f != nil {
+		o.Fetched = &retention.Fetched{At: f.At, State: f.State}
+	}
 	return o, err
 }
 
