@@ -81,6 +81,7 @@ func (a *things) requests() (n int) {
 //   - a 401 makes a dead letter, and a replay after the fix works
 //   - a state that can't be used is fetched again only with --refetch
 //   - a large event is fetched, too
+//   - a rebuild with --refetch asks the API again for all of them; a state that is refused stays
 func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	t.Parallel()
 	api := &things{credits: map[string]int{"t1": 7, "t2": 8, "t3": 9, "big": 10}}
@@ -166,5 +167,18 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	i.awaitStatus(t, big, completed)
 	require.JSONEq(t, `{"credit": 10}`, state("big"))
 	i.replay(t, "fetched_large", big)
+
+	api.set(func() { api.credits["t2"], api.credits["big"], api.refusal = 80, 100, http.StatusForbidden })
+	_, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
+	require.ErrorContains(t, err, "could not be read")
+	require.JSONEq(t, `{"credit": 8}`, state("t2"))
+	api.set(func() { api.refusal = 0 })
+	before = api.requests()
+	again, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
+	require.NoError(t, err)
+	require.Equal(t, int64(before)+again.Read, int64(api.requests()), "each once")
+	require.JSONEq(t, `{"credit": 80}`, state("t2"))
+	require.JSONEq(t, `{"credit": 100}`, state("big"))
+	require.Equal(t, `{} deleted`, state("t1"))
 	require.Zero(t, i.count(t, openDeadLetters))
 }

@@ -211,6 +211,10 @@ func (s *stub) Replay(_ context.Context, id int64, by oversight.Actor) (operatio
 	return operation.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
 }
 
+func (s *stub) Refetch(_ context.Context, id int64, by oversight.Actor) (operation.Replayed, error) {
+	return operation.Replayed{DeadLetter: id}, s.changed("refetch", by)
+}
+
 func (s *stub) EditAndReplay(_ context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error) {
 	s.edit = e
 	return operation.Replayed{DeadLetter: 8, EventID: e.EventID, Run: event.Run{WorkflowID: "acme:evt_1:r1"}},

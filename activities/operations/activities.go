@@ -17,7 +17,9 @@ type Activities struct {
 	DeadLetters  activities.DeadLetterStore
 	Replays      ReplayStore
 	Redrives     RedriveStore
-	Rebuilds     ParsedStore[operation.Rebuild]
+	Rebuilds     RebuildStore
+	States       StateStore
+	Fetcher      activities.Fetcher
 	Resends      ResendStore
 	Imports      ParsedStore[operation.Import]
 	Recoveries   RecoveryStore

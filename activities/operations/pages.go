@@ -72,27 +72,25 @@ func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 	return o, nil
 }
 
-// parsedPage runs an operation that parses events.
-func parsedPage[T operation.Any](ctx context.Context, id string, a *Activities, store ParsedStore[T], p paging[T]) (T, error) {
-	p.store = store
-	p.page = func(ctx context.Context, id string, n int) (T, error) { return store.Page(ctx, id, n, a.Parse) }
-	return p.run(ctx, id)
-}
-
 // RebuildPage parses a rebuild's events again for some seconds.
 func (a *Activities) RebuildPage(ctx context.Context, id string) (operation.Rebuild, error) {
-	return parsedPage(ctx, id, a, a.Rebuilds, paging[operation.Rebuild]{
-		size: chunkFor, done: func(r operation.Rebuild) int64 { return r.Read }, log: logRebuild,
-	})
+	return paging[operation.Rebuild]{
+		store: a.Rebuilds, page: a.rebuildPage, size: chunkFor,
+		done: func(r operation.Rebuild) int64 { return r.Read }, log: logRebuild,
+	}.run(ctx, id)
 }
 
 // ImportPage applies lines of an import for some seconds. A page is at most half a second's worth, so that live events are
 // processed between two pages.
 func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Import, error) {
-	return parsedPage(ctx, id, a, a.Imports, paging[operation.Import]{
+	return paging[operation.Import]{
+		store: a.Imports,
+		page: func(ctx context.Context, id string, n int) (operation.Import, error) {
+			return a.Imports.Page(ctx, id, n, a.Parse)
+		},
 		size: func(rate float64) int { return min(max(int(rate/2), 1), 200) },
 		done: func(i operation.Import) int64 { return i.Read }, log: logImport,
-	})
+	}.run(ctx, id)
 }
 
 // ResendPage queues deliveries of a resend for some seconds. A page is at most a second's worth: events that don't match are read

@@ -24,6 +24,8 @@ type Rebuild struct {
 	Filter RebuildFilter `json:"filter"`
 	// DryRun: it counts without changing anything.
 	DryRun bool `json:"dry_run"`
+	// Refetch: it asks the provider's API again for the state behind each event.
+	Refetch bool `json:"refetch,omitempty"`
 
 	// Read counts the parsed events.
 	Read int64 `json:"read"`
@@ -43,6 +45,11 @@ type Rebuild struct {
 	Until time.Time `json:"until,omitzero"`
 	// Reached is when the last parsed event was accepted.
 	Reached time.Time `json:"reached,omitzero"`
+}
+
+// CanRefetch reports whether it selects what a rebuild can fetch: all events of one provider, not as a dry run.
+func (r Rebuild) CanRefetch() bool {
+	return r.Filter.Provider != "" && r.Filter.Kind == "" && !r.DryRun
 }
 
 // Share returns the progress from 0 to 1, by the time at which events were accepted.

@@ -23,5 +23,10 @@ func ActorOf(c *cobra.Command) oversight.Actor {
 // ReasonFlag is the name of the flag that AddReasonFlag adds.
 const ReasonFlag = "reason"
 
+// AddRefetchFlag adds --refetch.
+func AddRefetchFlag(c *cobra.Command, refetch *bool) {
+	c.Flags().BoolVar(refetch, "refetch", false, "ask the provider's API again for the state behind an event")
+}
+
 // AddReasonFlag adds --reason, which the audit log stores.
 func AddReasonFlag(c *cobra.Command) { c.Flags().String(ReasonFlag, "", "why, for the audit log") }

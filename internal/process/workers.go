@@ -123,7 +123,7 @@ func (p *process) operations() *operations.Activities {
 	return &operations.Activities{
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
 		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
-		Resends: p.store.Resends, Imports: p.store.Imports,
+		States: p.store.Fetches, Fetcher: p.fetcher(), Resends: p.store.Resends, Imports: p.store.Imports,
 		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Bulk: p.store.Inbox.NewInboxWriter(),
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters,
 		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Redrive.Rate,

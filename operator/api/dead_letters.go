@@ -118,7 +118,7 @@ func (a *API) replayRoutes() []httpapi.Route {
 			a.replayDeadLetter).
 			Explain("Of several concurrent requests, one starts a run. A dead letter that is resolved, running, discarded or replaced "+
 				"is refused with 409.").
-			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
+			With(deadLetterID).MayTake(replay{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
 		httpapi.Post("editDeadLetter", "/dead-letters/:id/edit", "Run an edited event instead", a.editDeadLetter).
 			Explain("Starts the workflow {id}:r{n} with the new body as a new event. The original is kept as discarded, and each "+
 				"names the other. If the run can't be started, run_id is empty and the edited event is an open dead letter.").
@@ -314,14 +314,30 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	return c.JSON(cleanedUp{Removed: removed, More: removed == most})
 }
 
+// replay is the body of a replay.
+type replay struct {
+	httpapi.Reasoned
+
+	// Refetch asks the provider's API again for the state behind the event.
+	Refetch bool `json:"refetch,omitempty"`
+}
+
 func (a *API) replayDeadLetter(c *fiber.Ctx) error {
-	id, by, err := changeOf(c)
+	id, err := httpapi.PathNumber(c)
 	if err != nil {
+		return err
+	}
+	var body replay
+	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
-	started, err := a.Replays.Replay(ctx, id, by)
+	start := a.Replays.Replay
+	if body.Refetch {
+		start = a.Replays.Refetch
+	}
+	started, err := start(ctx, id, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ type rebuildRequest struct {
 	All bool `json:"all,omitempty"`
 	// DryRun counts what would change, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Refetch asks the provider's API again for the state behind each event. It requires a provider, and allows neither a kind nor a
+	// dry run.
+	Refetch bool `json:"refetch,omitempty"`
 	// Rate is the max number of events read per second.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=10000,default=200"`
 }
@@ -53,7 +56,12 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	wanted := operation.Rebuild{Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun}
+	wanted := operation.Rebuild{
+		Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun, Refetch: body.Refetch,
+	}
+	if wanted.Refetch && !wanted.CanRefetch() {
+		return httpapi.BadField("refetch")
+	}
 	return httpapi.StartOperation(c, a.Rebuilds, wanted, body.Reason)
 }
 

@@ -36,7 +36,11 @@ func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Replays.Replay(ctx.UserContext(), id, by)
+	replay := c.API.Replays.Replay
+	if ctx.FormValue("refetch") != "" {
+		replay = c.API.Replays.Refetch
+	}
+	started, err := replay(ctx.UserContext(), id, by)
 	if err != nil {
 		return err
 	}

@@ -166,6 +166,8 @@ type deadLetterPage struct {
 	Audit    []oversight.AuditEntry
 	// Waiting reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
 	Waiting, CanEdit bool
+	// CanRefetch reports whether the definition fetches the state behind events.
+	CanRefetch bool
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
@@ -178,6 +180,14 @@ func (p deadLetterPage) NeedsComparison() bool {
 // maxErrors is how many of its event's errors a page shows.
 const maxErrors = 50
 
+func (c *Console) fetches(provider string) bool {
+	if c.Definitions == nil {
+		return false
+	}
+	p, ok := c.Definitions.Catalogue().Lookup(provider)
+	return ok && len(p.Fetches()) > 0
+}
+
 func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	d, err := c.API.DeadLetter(ctx)
 	if err != nil {
@@ -188,8 +198,8 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
 		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
 		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
-		CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
-		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
+		CanRefetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
+		IsClosed: d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
 	if c.API.Errors != nil {
 		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), oversight.ErrorQuery{EventID: d.EventID, Limit: maxErrors})

@@ -1,13 +1,17 @@
 package console_test
 
 import (
+	"context"
 	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 )
 
 const replayed = "01980f4e-7b1c-7c4e-9f52-3d1b0a6b9e11"
@@ -42,4 +46,35 @@ func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
 	status, _, _ = s.send(t, access.RoleViewer, path, url.Values{"id": {"4"}})
 	require.Equal(t, 403, status)
 	require.Len(t, behind.sent, 2)
+}
+
+// replays notes how dead letters are run again.
+type replays struct {
+	api.Replayer
+
+	did []string
+}
+
+func (r *replays) Replay(context.Context, int64, oversight.Actor) (operation.Replayed, error) {
+	r.did = append(r.did, "replay")
+	return operation.Replayed{EventID: replayed}, nil
+}
+
+func (r *replays) Refetch(context.Context, int64, oversight.Actor) (operation.Replayed, error) {
+	r.did = append(r.did, "refetch")
+	return operation.Replayed{EventID: replayed}, nil
+}
+
+// A dead letter is replayed with the state that was fetched for it, or with a new one.
+func TestAReplayMayFetchAgain(t *testing.T) {
+	t.Parallel()
+	shown, behind := newDestinations().shown(), &replays{}
+	shown.API.DeadLetters, shown.API.Replays = struct{ api.DeadLetterStore }{}, behind
+	s := startShowing(t, shown, "", true)
+	for _, form := range []url.Values{{}, {"refetch": {"true"}}} {
+		status, location, _ := s.send(t, access.RoleOperator, "/console/dead-letters/7/replay", form)
+		require.Equal(t, 303, status)
+		require.Equal(t, "/console/events/"+replayed, location)
+	}
+	require.Equal(t, []string{"replay", "refetch"}, behind.did)
 }

@@ -20,6 +20,8 @@ import (
 type DeadLetters interface {
 	// ClaimForReplay claims an open dead letter, and audits it. The error is an *event.StateError if it isn't open.
 	ClaimForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
+	// DropFetched removes the state that was fetched for the event of a claimed dead letter, and audits it.
+	DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error
 	// EditDeadLetter replaces a dead letter with a new event, and audits it. The new dead letter is claimed, without an owner.
 	EditDeadLetter(ctx context.Context, e operation.Edit, actor oversight.Actor) (event.DeadLetter, error)
 	// MarkStarted stores run IDs by dead letter ID.
@@ -51,6 +53,17 @@ type Replays struct {
 // starts a run. If the process dies between its steps, the dead letter stays redriving until the sweep, or a replay after 15
 // minutes, releases it.
 func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
+	return s.replay(ctx, id, actor, func(event.DeadLetter) error { return nil })
+}
+
+// Refetch is Replay, but asks the provider's API again for the state behind the event.
+func (s *Replays) Refetch(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
+	return s.replay(ctx, id, actor, func(d event.DeadLetter) error { return s.DeadLetters.DropFetched(ctx, d, actor) })
+}
+
+func (s *Replays) replay(
+	ctx context.Context, id int64, actor oversight.Actor, prepare func(event.DeadLetter) error,
+) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.DeadLetters.ClaimForReplay(ctx, owner, id, actor)
 	if err != nil {
@@ -58,6 +71,9 @@ func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (
 	}
 	if d.SubscriptionID != 0 {
 		return s.redeliver(ctx, owner, d)
+	}
+	if err := prepare(d); err != nil {
+		return operation.Replayed{}, errors.Join(err, s.DeadLetters.Release(context.WithoutCancel(ctx), owner, d.ID))
 	}
 	run, err := s.start(ctx, owner, d)
 	if err != nil {

@@ -25,11 +25,22 @@ type desk struct {
 	// subscription is that of the dead letter, redelivered what was sent again.
 	subscription int64
 	redelivered  string
+	// dropped reports whether the fetched state was removed, unless the database was unavailable.
+	dropped     bool
+	unavailable error
 }
 
 func (d *desk) ClaimForReplay(_ context.Context, owner string, id int64, _ oversight.Actor) (event.DeadLetter, error) {
 	d.owner = owner
 	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}, SubscriptionID: d.subscription}, nil
+}
+
+func (d *desk) DropFetched(context.Context, event.DeadLetter, oversight.Actor) error {
+	if d.unavailable != nil {
+		return d.unavailable
+	}
+	d.dropped = true
+	return nil
 }
 
 func (d *desk) Replay(context.Context, event.DeadLetter) (event.Run, error) {
@@ -111,4 +122,23 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 			require.Equal(t, []int64{7}, d.given)
 		}
 	}
+}
+
+// A replay that fetches again removes the fetched state before the run starts. If that fails, the dead letter waits again.
+func TestAReplayThatFetchesAgain(t *testing.T) {
+	t.Parallel()
+	d := &desk{}
+	_, err := (&redrive.Replays{DeadLetters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	require.False(t, d.dropped)
+	_, err = (&redrive.Replays{DeadLetters: d, Runs: d}).Refetch(t.Context(), 7, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	require.True(t, d.dropped)
+
+	away := errors.New("unavailable")
+	d = &desk{unavailable: away}
+	_, err = (&redrive.Replays{DeadLetters: d, Runs: d}).Refetch(t.Context(), 7, oversight.Actor{Name: "ada"})
+	require.ErrorIs(t, err, away)
+	require.Empty(t, d.started)
+	require.Equal(t, []int64{7}, d.given)
 }

@@ -56,12 +56,11 @@ RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
 
-// DropFetched removes the state that was fetched for the event of a dead letter, and audits it: a replay fetches it again. It
-// does nothing if the dead letter isn't open.
-func (s *Store) DropFetched(ctx context.Context, id int64, actor oversight.Actor) error {
+// DropFetched removes the state that was fetched for the event of a claimed dead letter, and audits it: its run fetches it again.
+func (s *Store) DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error {
 	b := &pgx.Batch{}
-	b.Queue(fetches.RemoveOfDeadLetter, id)
-	audit.Queue(b, actor.Did(oversight.AuditRefetch, fmt.Sprintf("dead_letter:%d", id), nil))
+	b.Queue(fetches.Remove, []string{d.Receipt.ID})
+	audit.Queue(b, actor.Did(oversight.AuditRefetch, fmt.Sprintf("dead_letter:%d", d.ID), nil))
 	return postgres.Failure("drop fetched state", s.db.SendOnly(ctx, b))
 }
 

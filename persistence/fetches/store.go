@@ -19,19 +19,17 @@ const (
 
 	readState = `SELECT at, state FROM fetched_states AS f WHERE event_id = $1`
 
-	// saveState stores nothing for an event that was expunged meanwhile.
-	saveState = `
+	// insertState stores nothing for an event that was expunged meanwhile.
+	insertState = `
 INSERT INTO fetched_states (event_id, at, state)
 SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1 AND verdict = 'expunged')
-ON CONFLICT (event_id) DO NOTHING`
+ON CONFLICT (event_id) `
+
+	saveState    = insertState + `DO NOTHING`
+	replaceState = insertState + `DO UPDATE SET at = excluded.at, state = excluded.state`
 
 	// Remove removes the states of events.
 	Remove = `DELETE FROM fetched_states WHERE event_id = ANY ($1::uuid[])`
-
-	// RemoveOfDeadLetter removes the state of the event of a dead letter that can be replayed.
-	RemoveOfDeadLetter = `
-DELETE FROM fetched_states
- WHERE event_id = (SELECT event_id FROM dead_letters WHERE id = $1 AND state IN ('open', 'exhausted') AND subscription_id = 0)`
 
 	// Purge removes up to $2 states of events older than $1 that were never stored, because another one owns their key.
 	Purge = `
@@ -99,4 +97,13 @@ func (s *Store) SaveFetched(ctx context.Context, eventID string, f event.Fetched
 		return *stored, nil
 	}
 	return f, nil
+}
+
+// ReplaceFetched stores the state of an event in place of an earlier one. Nothing is stored for an event that was expunged
+// meanwhile.
+func (s *Store) ReplaceFetched(ctx context.Context, eventID string, f event.Fetched) error {
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, eventID)
+	b.Queue(replaceState, eventID, f.At.UTC().Truncate(event.TimePrecision), []byte(f.State))
+	return postgres.Failure("replace fetched state", s.db.SendOnly(ctx, b))
 }

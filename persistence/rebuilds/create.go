@@ -17,15 +17,15 @@ import (
 
 const (
 	insertRebuild = `
-INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
+INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id, refetch)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid, $9) ON CONFLICT DO NOTHING`
 
-	rebuildColumns = `provider, kind, dry_run, read, changed, unreadable, skipped, entities, problems,
+	rebuildColumns = `provider, kind, dry_run, refetch, read, changed, unreadable, skipped, entities, problems,
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
-// Create stores a rebuild of the events that match its filter and were accepted by now. It uses ID, Filter, DryRun and Rate.
-// While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
+// Create stores a rebuild of the events that match its filter and were accepted by now. It uses ID, Filter, DryRun, Refetch and
+// Rate. While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
 func (s *Store) Create(ctx context.Context, r operation.Rebuild, by oversight.Actor) (operation.Rebuild, error) {
 	if err := s.create(ctx, r, by); err != nil {
 		return operation.Rebuild{}, postgres.Failure("create rebuild", err)
@@ -49,7 +49,7 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 	var made int64
 	b = &pgx.Batch{}
 	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate,
-		postgres.Clean(by.Name), first, last).Exec(postgres.CountInto(&made))
+		postgres.Clean(by.Name), first, last, r.Refetch).Exec(postgres.CountInto(&made))
 	if err := tx.Send(ctx, b); err != nil {
 		return err
 	}
@@ -58,8 +58,9 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 	}
 	detail, err := json.Marshal(struct {
 		operation.RebuildFilter
-		DryRun bool `json:"dry_run"`
-	}{r.Filter, r.DryRun})
+		DryRun  bool `json:"dry_run"`
+		Refetch bool `json:"refetch,omitempty"`
+	}{r.Filter, r.DryRun, r.Refetch})
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ type rebuildRow struct {
 }
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
-	err = operations.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Read, &r.Changed, &r.Unreadable,
-		&r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
+	err = operations.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Refetch, &r.Read, &r.Changed,
+		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, err
 }

@@ -101,6 +101,32 @@ func (s *Store) tryPage(
 	return s.Read(ctx, id)
 }
 
+// Unfetched returns those of the next n events of a rebuild whose state wasn't fetched since it started.
+func (s *Store) Unfetched(ctx context.Context, id string, n int) (all []event.Record, err error) {
+	defer postgres.Annotate(&err, "read events of rebuild "+postgres.Clean(id))
+	t := &rebuilding{store: s}
+	b := &pgx.Batch{}
+	s.QueueLock(b, id, func(row pgx.Row) (err error) {
+		t.row, err = scanRebuild(row)
+		return err
+	})
+	tx, err := s.DB.Begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback(ctx)
+	t.Transaction = tx
+	if err := t.readPage(ctx, n); err != nil {
+		return nil, err
+	}
+	for _, e := range t.events {
+		if f := e.Receipt.Fetched; !e.passed && (f == nil || f.At.Before(t.row.StartedAt)) {
+			all = append(all, e.Record)
+		}
+	}
+	return all, nil
+}
+
 func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	if err := t.readPage(ctx, n); err != nil {
 		return err

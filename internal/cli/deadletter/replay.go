@@ -23,12 +23,11 @@ func replayCommand() *cobra.Command {
 			"again.",
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
+			replay := t.Replays().Replay
 			if refetch {
-				if err := t.Store.DeadLetters.DropFetched(c.Context(), id, cli.ActorOf(c)); err != nil {
-					return err
-				}
+				replay = t.Replays().Refetch
 			}
-			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
+			started, err := replay(c.Context(), id, cli.ActorOf(c))
 			if err != nil {
 				return err
 			}
@@ -41,7 +40,7 @@ func replayCommand() *cobra.Command {
 		}),
 	}
 	addWaitFlag(command, &wait)
-	command.Flags().BoolVar(&refetch, "refetch", false, "ask the provider's API again for the state behind the event")
+	cli.AddRefetchFlag(command, &refetch)
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command

@@ -77,7 +77,10 @@ func filterOfRebuild(f operation.RebuildFilter) string {
 }
 
 func writeRebuild(w io.Writer, r operation.Rebuild) error {
-	var dry, reached string
+	var dry, refetch, reached string
+	if r.Refetch {
+		refetch = "yes (the provider's API is asked again)"
+	}
 	if r.DryRun {
 		dry = "yes (nothing is changed)"
 	}
@@ -89,6 +92,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"state", string(r.State),
 		"filter", filterOfRebuild(r.Filter),
 		"dry run", dry,
+		"refetch", refetch,
 		"rate", cli.RateText(r.Rate),
 		"reached", reached,
 		"events read", cli.Number(r.Read),
@@ -133,9 +137,11 @@ func entityRebuildCommand() *cobra.Command {
 		Long: "Read the stored bodies of processed events again with the workers' current\n" +
 			"definitions, and correct the entities that differ. Changes made by the old definition\n" +
 			"are undone. Events that the current definition can't read are listed and stay\n" +
-			"unchanged. With --dry-run, the command ends with the differences of some entities.",
+			"unchanged. With --dry-run, the command ends with the differences of some entities.\n" +
+			"--refetch is for all events of one --provider, without --kind and --dry-run.",
 		Example: "  holdfast entity rebuild --provider stripe --kind customer --dry-run\n" +
 			"  holdfast entity rebuild --provider stripe --rate 500/s --reason INC-42\n" +
+			"  holdfast entity rebuild --provider gocardless --refetch\n" +
 			"  holdfast entity rebuild --yes --detach      # everything, without waiting\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
@@ -145,6 +151,7 @@ func entityRebuildCommand() *cobra.Command {
 	cli.AddProviderFlag(command, &o.filter.Provider)
 	cli.AddKindFlag(command, &o.filter.Kind, "")
 	cli.AddRateFlag(command, &o.rate, "rate", "events to read")
+	cli.AddRefetchFlag(command, &o.refetch)
 	cli.AddReasonFlag(command)
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddJSONFlag(command)
@@ -152,19 +159,21 @@ func entityRebuildCommand() *cobra.Command {
 }
 
 type rebuildOptions struct {
-	filter operation.RebuildFilter
-	rate   float64
-	dryRun bool
+	filter          operation.RebuildFilter
+	rate            float64
+	dryRun, refetch bool
 }
 
 func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
+	wanted := operation.Rebuild{Base: operation.New(o.rate), Filter: o.filter, DryRun: o.dryRun, Refetch: o.refetch}
+	if o.refetch && !wanted.CanRefetch() {
+		return cli.UsageError(c, errors.New("--refetch needs --provider, and allows neither --kind nor --dry-run"))
+	}
 	question := fmt.Sprintf("Rebuild the entities of %s?", filterOfRebuild(o.filter))
 	if !o.dryRun && !cli.Confirm(c, question) {
 		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
 	}
-	r, err := t.Rebuilds().Start(c.Context(), operation.Rebuild{
-		Base: operation.New(o.rate), Filter: o.filter, DryRun: o.dryRun,
-	}, cli.ActorOf(c))
+	r, err := t.Rebuilds().Start(c.Context(), wanted, cli.ActorOf(c))
 	if r.ID == "" {
 		return err
 	}
