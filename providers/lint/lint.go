@@ -39,6 +39,7 @@ const (
 	RuleUnreachable Rule = "unreachable"
 	RuleIneffective Rule = "ineffective"
 	RuleUnscoped    Rule = "unscoped"
+	RuleUnfetched   Rule = "unfetched"
 	RuleUnversioned Rule = "unversioned"
 	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"

@@ -57,6 +57,11 @@ func TestLint(t *testing.T) {
 		"sample fails":        {"order: \"o", "order: (1 | .x), o: \"o", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"sample is no object": {"'{id:", "'[1] | {id:", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"wrong name":          {"  order.paid:", "  order.sent:", `samples["order.sent"]`, RuleSampleType, "is of type order.paid"},
+		"fetched out of order": {
+			"id: .body.order,", "id: .body.order, state: '{a: .fetched.a}',", "entities[0].state", RuleUnfetched, "add `fetched: true`",
+		},
+		"fetched in place of":  {"id: .body.order,", "id: .body.order, state: '{a: (.body.a // .fetched.a)}',", "", "", ""},
+		"a field of that name": {"id: .body.order,", "id: .body.order, state: '{a: .body.fetched}',", "", "", ""},
 		"unscoped": {
 			"scope: provider, id: .body.order, delete_on: [order.deleted]}\n", "id: .body.order, delete_on: [order.deleted]}\nsource: .body.id\n",
 			"entities[0].scope", RuleUnscoped, "is missing",

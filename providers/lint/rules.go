@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"holdfast/event"
@@ -89,11 +90,35 @@ func (l *linter) checkEntities(field string, rules []definition.Entity, within [
 				l.unreached(fmt.Sprintf("%s.delete_on[%d]", at, k), "the rule is for other types")
 			}
 		}
+		l.checkFetched(at, e)
 		for j := range rules[:i] {
 			if shadows(&rules[j], e) {
 				l.unreached(at, "%s[%d] names the same entity first", field, j)
 				break
 			}
+		}
+	}
+}
+
+var (
+	readsFetched = regexp.MustCompile(`(^|[^\w\])"?.])\.fetched\b`)
+	// standIn is a fetched value in place of one that the event lacks.
+	standIn = regexp.MustCompile(`//\s*\.fetched\b`)
+)
+
+// checkFetched looks for rules that read the fetched state and would order it by the time of the event.
+func (l *linter) checkFetched(at string, e *definition.Entity) {
+	if e.Fetched {
+		return
+	}
+	read := map[string]definition.JQ{"when": e.When, "each": e.Each, "kind_from": e.KindFrom, "state": e.State, "version": e.Version}
+	for _, name := range e.ID {
+		read["id"] += name + " "
+	}
+	for _, field := range slices.Sorted(maps.Keys(read)) {
+		if readsFetched.MatchString(standIn.ReplaceAllString(string(read[field]), "")) {
+			l.add(at+"."+field, RuleUnfetched, "reads .fetched, which is newer than the event: add `fetched: true`, or use it only "+
+				"after //, in place of what the event lacks and what never changes")
 		}
 	}
 }
