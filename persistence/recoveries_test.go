@@ -262,6 +262,30 @@ func TestTheScheduleStartsOneRecoveryOfAList(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM recoveries`))
 }
 
+// A recovery that an operator starts as paused stops the schedule of its list until it is resumed and has ended.
+func TestAPausedRecoveryStopsTheScheduleOfItsList(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	wanted := operation.Recovery{Base: operation.Base{ID: "held", Rate: 20, State: operation.Paused}, Provider: "acme"}
+	r, err := db.Recoveries.Create(t.Context(), wanted, ada)
+	require.NoError(t, err)
+	require.Equal(t, operation.Paused, r.State)
+	require.JSONEq(t, `true`, value[string](db, `SELECT detail ->> 'paused' FROM audit_log WHERE action = 'recovery.start'`))
+	schedule := func(provider string) bool {
+		isNew, err := db.Recoveries.Schedule(t.Context(), operation.RecoveryMark{Provider: provider}.Due(noon))
+		require.NoError(t, err)
+		return isNew
+	}
+	require.False(t, schedule("acme"))
+	require.True(t, schedule("other"))
+	r, err = db.Recoveries.Change(t.Context(), "held", operation.Running, ada)
+	require.NoError(t, err)
+	require.Equal(t, operation.Running, r.State)
+	_, err = db.Recoveries.Change(t.Context(), "held", operation.Canceled, ada)
+	require.NoError(t, err)
+	require.True(t, schedule("acme"))
+}
+
 // A recovery that has read everything in the list says so.
 func TestAWholeRecoveryIsRemembered(t *testing.T) {
 	t.Parallel()

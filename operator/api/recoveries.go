@@ -24,6 +24,8 @@ type recoveryRequest struct {
 	Undelivered bool `json:"undelivered,omitempty"`
 	// AcceptDuplicates also goes back before recovery was switched on, where events may be processed twice.
 	AcceptDuplicates bool `json:"accept_duplicates,omitempty"`
+	// Paused: it waits until it is resumed, and until then the schedule starts no recovery of the list.
+	Paused bool `json:"paused,omitempty"`
 	// Rate is the max number of missed events started per second.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=1000,default=20"`
 }
@@ -55,6 +57,9 @@ func (a *API) startRecovery(c *fiber.Ctx) error {
 	wanted := operation.Recovery{
 		Base: operation.New(rate), Provider: body.Provider, Target: body.Target, DryRun: body.DryRun, Undelivered: body.Undelivered,
 		AcceptDuplicates: body.AcceptDuplicates,
+	}
+	if body.Paused {
+		wanted.State = operation.Paused
 	}
 	if body.Since != "" {
 		if wanted.AskedSince, err = httpapi.ParseTime(body.Since); err != nil {

@@ -17,8 +17,9 @@ import (
 
 const (
 	insertRecovery = `
-INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by, whole)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`
+INSERT INTO recoveries (
+       id, provider, target, dry_run, undelivered, accept_duplicates, rate, asked_since, started_by, whole, state)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce(nullif($11, ''), 'running')) ON CONFLICT DO NOTHING`
 
 	// dropEmpty removes what the schedule has started of a list and has found nothing: a list of recoveries isn't to be full of it.
 	dropEmpty = `
@@ -105,8 +106,9 @@ func textOf(walk json.RawMessage) *string {
 // CodeRuns is the code of a recovery that is refused because another one of its list has not ended.
 const CodeRuns = "recovery_runs"
 
-// Create stores a recovery. It uses ID, Provider, Target, DryRun, Undelivered, AcceptDuplicates, AskedSince and Rate. While
-// another one of the same list has not ended it is refused with an event.Error of class rejected and code CodeRuns.
+// Create stores a recovery, which begins as running unless its state is paused. It uses ID, State, Provider, Target, DryRun,
+// Undelivered, AcceptDuplicates, AskedSince and Rate. While another one of the same list has not ended it is refused with an
+// event.Error of class rejected and code CodeRuns.
 func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
 	provider, target := postgres.Clean(r.Provider), postgres.Clip(postgres.Clean(r.Target), maxTarget)
 	detail := map[string]any{
@@ -116,12 +118,15 @@ func (s *Store) Create(ctx context.Context, r operation.Recovery, by oversight.A
 	if target != "" {
 		detail["target"] = target
 	}
+	if r.State == operation.Paused {
+		detail["paused"] = true
+	}
 	if !r.AskedSince.IsZero() {
 		detail["since"] = r.AskedSince.UTC()
 	}
 	did := s.Started(r.ID, by, audit.DetailOf(detail))
 	created, err := audit.Change(ctx, s.DB, did, insertRecovery, r.ID, provider, target, r.DryRun, r.Undelivered,
-		r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name), false)
+		r.AcceptDuplicates, r.Rate, nullOf(r.AskedSince), postgres.Clean(by.Name), false, string(r.State))
 	if err == nil && !created {
 		err = event.Rejectf(CodeRuns, "another recovery of this list has not ended: one works at a time")
 	}
@@ -137,7 +142,7 @@ func (s *Store) Schedule(ctx context.Context, r operation.Recovery) (isNew bool,
 	var created int64
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(insertRecovery, r.ID, r.Provider, r.Target, false, false, false, r.Rate, nil, operation.RecoverySchedule, r.Whole).
+	b.Queue(insertRecovery, r.ID, r.Provider, r.Target, false, false, false, r.Rate, nil, operation.RecoverySchedule, r.Whole, "").
 		Exec(postgres.CountInto(&created))
 	b.Queue(dropEmpty, r.Provider, r.Target, operation.RecoverySchedule, emptyFor, emptyUntil)
 	err = s.DB.SendOnly(ctx, b)

@@ -27,6 +27,7 @@ func RecoverCommand() *cobra.Command {
 		Example: "  holdfast recover stripe --since 48h --dry-run\n" +
 			"  holdfast recover stripe --since 48h --reason INC-42\n" +
 			"  holdfast recover stripe --target acct_1 --rate 5/s --detach\n" +
+			"  holdfast recover stripe --paused --yes    # stops the schedule of the list\n" +
 			"  holdfast recover list\n" +
 			"  holdfast recover watch|pause|resume|cancel ID",
 		Args:    cobra.ExactArgs(1),
@@ -39,6 +40,7 @@ func RecoverCommand() *cobra.Command {
 	flags.BoolVar(&o.undelivered, "no-deliveries", false, "don't send recovered events to subscriptions")
 	flags.BoolVar(&o.acceptDuplicates, "accept-duplicates", false,
 		"also go back before recovery was switched on, where events may be processed twice")
+	flags.BoolVar(&o.paused, "paused", false, "wait until it is resumed: until then the schedule doesn't recover the list either")
 	cli.AddRateFlag(command, &o.rate, "rate", "missed events to start")
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddReasonFlag(command)
@@ -51,6 +53,7 @@ type recoverOptions struct {
 	since                                 time.Time
 	target                                string
 	dryRun, undelivered, acceptDuplicates bool
+	paused                                bool
 	rate                                  float64
 }
 
@@ -58,6 +61,9 @@ func (o *recoverOptions) run(c *cobra.Command, t *cli.Tools, provider string) er
 	wanted := operation.Recovery{
 		Base: operation.New(o.rate), Provider: provider, Target: o.target, DryRun: o.dryRun, Undelivered: o.undelivered,
 		AcceptDuplicates: o.acceptDuplicates, AskedSince: o.since,
+	}
+	if o.paused {
+		wanted.State = operation.Paused
 	}
 	question := fmt.Sprintf("Recover missed events of %s (%s)?", provider, deliveriesText(wanted))
 	if !o.dryRun && !cli.Confirm(c, question) {
@@ -67,7 +73,9 @@ func (o *recoverOptions) run(c *cobra.Command, t *cli.Tools, provider string) er
 	if r.ID == "" {
 		return err
 	}
-	r, err = recoveries().Follow(c, t, r, err)
+	if !o.paused {
+		r, err = recoveries().Follow(c, t, r, err)
+	}
 	return cli.Report(c, r, func(w io.Writer) error { return writeRecovery(w, r) }, err)
 }
 
