@@ -52,7 +52,7 @@ func (r *Reader) Describe(provider string) (operation.EventList, error) {
 	}
 	return operation.EventList{
 		Reach: time.Duration(list.Reach), Overlap: time.Duration(list.Overlap), Settle: time.Duration(list.Settle),
-		Dedupe: windowsOf(p),
+		Dedupe: windowsOf(p), NeedsTarget: list.NeedsTarget(),
 	}, nil
 }
 

@@ -17,7 +17,7 @@ func (a *Activities) RecoverDue(ctx context.Context) (started []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range dueLists(a.Lists.Available(), marks) {
+	for _, m := range a.dueLists(marks) {
 		activity.RecordHeartbeat(ctx, m.Provider)
 		r := m.Due(time.Now())
 		isNew, err := a.Recoveries.Schedule(ctx, r)
@@ -36,8 +36,12 @@ func (a *Activities) RecoverDue(ctx context.Context) (started []string, err erro
 }
 
 // dueLists returns the marks of the lists that the schedule reads.
-func dueLists(available []string, marks []operation.RecoveryMark) (due []operation.RecoveryMark) {
-	for _, name := range available {
+func (a *Activities) dueLists(marks []operation.RecoveryMark) (due []operation.RecoveryMark) {
+	for _, name := range a.Lists.Available() {
+		list, err := a.Lists.Describe(name)
+		if err != nil {
+			continue // its definition was changed in between
+		}
 		own := operation.RecoveryMark{Provider: name}
 		for _, m := range marks {
 			switch {
@@ -48,7 +52,9 @@ func dueLists(available []string, marks []operation.RecoveryMark) (due []operati
 				due = append(due, m)
 			}
 		}
-		due = append(due, own)
+		if !list.NeedsTarget {
+			due = append(due, own)
+		}
 	}
 	slices.SortStableFunc(due, func(a, b operation.RecoveryMark) int { return a.Watermark.Compare(b.Watermark) })
 	return due

@@ -51,7 +51,7 @@ func (s *recoveryIn) Wake(_ context.Context, _ operation.Kind, id string) error 
 	return nil
 }
 
-func (s *recoveryIn) Available() []string { return []string{"acme", "paused", "fresh"} }
+func (s *recoveryIn) Available() []string { return []string{"acme", "paused", "fresh", "targeted"} }
 
 // The schedule starts a recovery of each list that it can read, also of targets that were recovered before, and leaves those alone
 // that an operator or a problem has paused. The list that is furthest behind comes first.
@@ -60,7 +60,8 @@ func TestTheScheduleStartsWhatIsDue(t *testing.T) {
 	at := func(hours int) time.Time { return time.Now().Add(-time.Duration(hours) * time.Hour) }
 	s := &recoveryIn{unended: map[string]bool{"paused": true}, marks: []operation.RecoveryMark{
 		{Provider: "acme", Watermark: at(1), WalkedAt: at(5)}, {Provider: "acme", Target: "one", Watermark: at(3), WalkedAt: at(30)},
-		{Provider: "acme", Target: "never read"}, {Provider: "paused", Watermark: at(9)}, {Provider: "no credential", Watermark: at(9)},
+		{Provider: "acme", Target: "never read"}, {Provider: "paused", Watermark: at(9)},
+		{Provider: "targeted", Watermark: at(9)}, {Provider: "targeted", Target: "board", Watermark: at(2)}, {Provider: "no credential", Watermark: at(9)},
 	}}
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	all := &Activities{Recoveries: s, Lists: lists{s}, Starter: s}
@@ -72,9 +73,9 @@ func TestTheScheduleStartsWhatIsDue(t *testing.T) {
 	for _, r := range s.scheduled {
 		started = append(started, fmt.Sprint(r.Provider, " ", r.Target, " ", r.Whole))
 	}
-	require.Equal(t, []string{"fresh  true", "acme one true", "acme  false"}, started)
+	require.Equal(t, []string{"fresh  true", "acme one true", "targeted board true", "acme  false"}, started)
 	require.Equal(t, s.woken, ids)
-	require.Len(t, ids, 3)
+	require.Len(t, ids, 4, "a list that needs a target is read only with one")
 }
 
 func (s *recoveryIn) Read(context.Context, string) (operation.Recovery, error) { return s.row, nil }
@@ -142,7 +143,7 @@ func (s *recoveryIn) Describe(provider string) (operation.EventList, error) {
 	if provider == "without" {
 		return operation.EventList{}, event.Rejectf("no_list", "without has no list")
 	}
-	return operation.EventList{Reach: 24 * time.Hour, Overlap: time.Hour}, nil
+	return operation.EventList{Reach: 24 * time.Hour, Overlap: time.Hour, NeedsTarget: provider == "targeted"}, nil
 }
 
 // lists has Begin of EventLists, a name that the store has as well.

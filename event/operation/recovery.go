@@ -113,6 +113,8 @@ type EventList struct {
 	// events are read.
 	Reach, Overlap, Settle time.Duration
 	Dedupe                 DedupeWindows
+	// NeedsTarget: there is no list without a target.
+	NeedsTarget bool
 }
 
 // DedupeWindows are the times for which redeliveries of a provider's events are duplicates; 0 means forever.

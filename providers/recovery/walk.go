@@ -34,14 +34,14 @@ func (l *List) Begin(from, to time.Time, target string) (Walk, error) {
 	if err := checkTarget(target); err != nil {
 		return Walk{}, err
 	}
-	if l.needsTarget() && target == "" {
+	if l.NeedsTarget() && target == "" {
 		return Walk{}, errors.New("the list needs a target, which its path names")
 	}
 	return Walk{From: from, To: to, Target: target}, nil
 }
 
-// needsTarget reports whether there is no list without a target. A header or a parameter is left out instead.
-func (l *List) needsTarget() bool { return l.path.uses(varTarget) }
+// NeedsTarget reports whether there is no list without a target. A header or a parameter is left out instead.
+func (l *List) NeedsTarget() bool { return l.path.uses(varTarget) }
 
 // enoughBeyond is how many items in a row must be beyond the window before a list without a filter counts as read. A single one
 // may have appeared late, and be older than its neighbors.
