@@ -455,3 +455,101 @@ func TestTheHealthOfLists(t *testing.T) {
 	require.Equal(t, noon.Add(time.Hour), all[3].CompleteUntil())
 	require.Equal(t, all[0].SwitchedOn, all[0].CompleteUntil(), "no recovery has ended")
 }
+
+// attempt makes an item of a log of deliveries.
+func attempt(key string, minutes int, isDelivered bool) operation.RecoveryItem {
+	item := missing(key, minutes)
+	item.Body, item.Path, item.Redeliverable, item.IsDelivered = nil, "/deliveries/"+fmt.Sprint(-minutes)+"/attempts", true, isDelivered
+	return item
+}
+
+// A delivery is missed if no attempt of it has succeeded: later attempts come first, on earlier pages.
+func TestADeliveryIsMissedIfNoAttemptSucceeded(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.addPage(db.recovery("r1"), operation.RecoveryPage{
+		Listed: 4, Next: json.RawMessage(`{"page":2}`), Items: []operation.RecoveryItem{
+			attempt("again", -1, true), attempt("failed", -2, false), attempt("both", -3, false), attempt("both", -4, true),
+		},
+	})
+	r = db.addPage(r, operation.RecoveryPage{Listed: 3, Items: []operation.RecoveryItem{
+		attempt("again", -5, false), attempt("failed", -6, false), attempt("never", -7, false),
+	}})
+	require.Equal(t, []int64{7, 3, 2, 2}, []int64{r.Listed, r.Known, r.Missed, r.Redeliverable})
+	items, err := db.Recoveries.Next(t.Context(), "r1", 10)
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	require.Equal(t, []string{"never /deliveries/7/attempts", "failed /deliveries/2/attempts"}, []string{
+		items[0].Receipt.Key + " " + items[0].Path, items[1].Receipt.Key + " " + items[1].Path,
+	}, "the last attempt is repeated")
+	require.True(t, items[0].Redeliverable)
+
+	became := operation.RecoveryStart{Asked: 2, Left: map[string]bool{"acme:never": true, "acme:failed": true}}
+	for range 2 { // the second call is that of a process that was killed
+		r, err = db.Recoveries.Settle(t.Context(), "r1", items, became)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 2, r.Asked)
+	r, err = db.Recoveries.Finish(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Equal(t, operation.Completed, r.State)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM recovery_items`))
+}
+
+// The schedule reports an event once that a recovery couldn't start itself, and has it sent again once. An operator's recovery does
+// both each time.
+func TestTheScheduleAsksOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	run := func(mayRedeliver, isScheduled bool) (missed int64) {
+		id := operation.NewID()
+		if isScheduled {
+			isNew, err := db.Recoveries.Schedule(t.Context(), operation.Recovery{Base: operation.Base{ID: id, Rate: 1}, Provider: "acme"})
+			require.NoError(t, err)
+			require.True(t, isNew)
+			w := operation.RecoveryWindow{Since: noon.Add(-time.Hour), Until: noon}
+			_, err = db.Recoveries.Begin(t.Context(), id, w, json.RawMessage(`{"page":1}`))
+			require.NoError(t, err)
+		} else {
+			db.recovery(id)
+		}
+		r, err := db.Recoveries.Read(t.Context(), id)
+		require.NoError(t, err)
+		r = db.addPage(r, operation.RecoveryPage{
+			Listed: 1, Items: []operation.RecoveryItem{attempt("a", -1, false)}, Redelivers: mayRedeliver,
+		})
+		items, err := db.Recoveries.Next(t.Context(), id, 10)
+		require.NoError(t, err)
+		_, err = db.Recoveries.Settle(t.Context(), id, items, operation.RecoveryStart{Left: map[string]bool{"acme:a": mayRedeliver}})
+		require.NoError(t, err)
+		_, err = db.Recoveries.Finish(t.Context(), id)
+		require.NoError(t, err)
+		return r.Missed
+	}
+	require.EqualValues(t, 1, run(false, true), "it is reported")
+	require.Zero(t, run(false, true), "and not again")
+	require.EqualValues(t, 1, run(true, true), "it is asked for")
+	require.Zero(t, run(true, true), "and not again")
+	require.Zero(t, run(false, true))
+	require.EqualValues(t, 1, run(true, false), "an operator asks again")
+	db.exec(`UPDATE recovery_remainders SET at = at - interval '101 days'`)
+	require.EqualValues(t, 1, run(true, true), "which is longer than any log")
+}
+
+// The schedule's own problem ends with the next event, and that of a failed event stays.
+func TestATemporaryProblemEnds(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.addPage(db.recovery("r1"), operation.RecoveryPage{Items: []operation.RecoveryItem{attempt("a", -2, false), attempt("b", -1, false)}})
+	_, err := db.Recoveries.Fail(t.Context(), "r1", "the provider failed", noon)
+	require.NoError(t, err)
+	items, err := db.Recoveries.Next(t.Context(), "r1", 2)
+	require.NoError(t, err)
+	r, err := db.Recoveries.Settle(t.Context(), "r1", items[:1], operation.RecoveryStart{Asked: 1})
+	require.NoError(t, err)
+	require.Empty(t, r.Problem)
+	require.True(t, r.RetryAt.IsZero())
+	r, err = db.Recoveries.Settle(t.Context(), "r1", items[1:], operation.RecoveryStart{Failed: 1, Problem: "acme:b: 404"})
+	require.NoError(t, err)
+	require.Equal(t, "acme:b: 404", r.Problem)
+}

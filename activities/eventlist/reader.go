@@ -30,6 +30,8 @@ type Reader struct {
 	Names  func() []string
 	Client *client.Client
 	Rates  Rates
+	// MayRedeliver names the providers that may be asked to send events again.
+	MayRedeliver []string
 }
 
 // Available returns the providers that have a list, and a credential for it, by name.
@@ -88,29 +90,91 @@ func (r *Reader) Page(ctx context.Context, of operation.Recovery) (operation.Rec
 	if err := json.Unmarshal(of.Walk, &walk); err != nil {
 		return operation.RecoveryPage{}, fmt.Errorf("decode position of recovery %s: %w", of.ID, err)
 	}
-	page, err := r.read(ctx, p, list, walk)
+	var page recovery.Page
+	err = r.request(ctx, p, func() error {
+		page, err = r.Client.Page(ctx, list, walk)
+		return err
+	})
 	if err != nil {
 		return operation.RecoveryPage{}, err
 	}
-	return itemsOf(p, list, of, page, time.Now())
+	items, err := itemsOf(p, list, of, page, time.Now())
+	items.Redelivers = slices.Contains(r.MayRedeliver, of.Provider)
+	return items, err
 }
 
-func (r *Reader) read(
-	ctx context.Context, p *providers.Provider, list *recovery.List, walk recovery.Walk,
-) (recovery.Page, error) {
+// Complete returns a missed event with the body that its Path has. The error is an *operation.ListError, or that of the context
+// or the database.
+func (r *Reader) Complete(
+	ctx context.Context, of operation.Recovery, item operation.RecoveryItem,
+) (operation.RecoveryItem, error) {
+	p, list, err := r.followUpOf(of.Provider)
+	if err != nil {
+		return item, err
+	}
+	var body []byte
+	err = r.request(ctx, p, func() error {
+		body, err = r.Client.Detail(ctx, list.FollowUp, of.Target, item.Path)
+		return err
+	})
+	if err != nil {
+		return item, err
+	}
+	found, err := p.SplitStored(list.WebhookOf(body, item.Receipt.Headers))
+	if err != nil {
+		return item, fmt.Errorf("split the body of %s: %w", item.Receipt.WorkflowID(), err)
+	}
+	if len(found) != 1 || found[0].Key != item.Receipt.Key {
+		return item, &operation.ListError{Text: "the body from recover.detail is of another event", IsOfEvent: true}
+	}
+	made := newItem(p, list, of, found[0], item.At, time.Now())
+	made.Body = found[0].Body
+	return made, nil
+}
+
+// Redeliver lets the provider send a missed event again. It is false if the provider may not be asked. The error is that of
+// Complete.
+func (r *Reader) Redeliver(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (asked bool, err error) {
+	if !slices.Contains(r.MayRedeliver, of.Provider) {
+		return false, nil
+	}
+	p, list, err := r.followUpOf(of.Provider)
+	if err != nil {
+		return false, err
+	}
+	err = r.request(ctx, p, func() error { return r.Client.Redeliver(ctx, list.FollowUp, of.Target, item.Path) })
+	return err == nil, err
+}
+
+func (r *Reader) followUpOf(provider string) (*providers.Provider, *recovery.List, error) {
+	p, list, err := providers.ListOf(r.Lookup, provider)
+	switch {
+	case err != nil:
+		return nil, nil, &operation.ListError{Text: err.Error()}
+	case list.FollowUp == nil:
+		return nil, nil, &operation.ListError{Text: "the definition has lost `recover.detail` or `recover.redeliver`"}
+	}
+	return p, list, nil
+}
+
+// request sends a request at the rate of the provider's API, and again if its answer can't be read.
+func (r *Reader) request(ctx context.Context, p *providers.Provider, send func() error) error {
 	for try := 1; ; try++ {
 		if err := r.wait(ctx, p); err != nil {
-			return recovery.Page{}, err
+			return err
 		}
-		page, err := r.Client.Page(ctx, list, walk)
+		err := send()
 		var failed *recovery.Error
 		switch {
 		case !errors.As(err, &failed):
-			return page, err
+			return err
 		case failed.Kind != recovery.KindUnreadable:
-			return page, &operation.ListError{Text: failed.Text, RetryAfter: failed.RetryAfter, IsTemporary: failed.IsTemporary()}
+			return &operation.ListError{
+				Text: failed.Text, RetryAfter: failed.RetryAfter, IsTemporary: failed.IsTemporary(),
+				IsOfEvent: failed.Kind == recovery.KindRefused,
+			}
 		case try == unreadableTries:
-			return page, &operation.ListError{Text: failed.Text}
+			return &operation.ListError{Text: failed.Text, IsOfEvent: true}
 		}
 	}
 }
@@ -141,6 +205,14 @@ func itemsOf(
 		}
 	}
 	for _, listed := range page.Items {
+		if list.FollowUp != nil && listed.Path == "" || list.IsByDelivery() && listed.Delivery == "" {
+			all.Unsafe++
+			continue
+		}
+		if list.IsByDelivery() {
+			all.Items = append(all.Items, newDelivery(p, of, listed))
+			continue
+		}
 		found, err := p.SplitStored(listed.Request)
 		if err != nil {
 			return all, fmt.Errorf("split an item of %s: %w", p.Name(), err)
@@ -156,7 +228,12 @@ func itemsOf(
 		case !isSafe(item, listed.Time, of, now):
 			all.Unsafe++
 		default:
-			all.Items = append(all.Items, newItem(p, list, of, item, listed.Time, now))
+			made := newItem(p, list, of, item, listed.Time, now)
+			made.IsDelivered = listed.IsDelivered
+			if made.Path = listed.Path; made.Path == "" {
+				made.Body = item.Body
+			}
+			all.Items = append(all.Items, made)
 		}
 	}
 	return all, nil
@@ -179,6 +256,18 @@ func isSafe(item providers.Item, at time.Time, of operation.Recovery, now time.T
 		(item.DedupeWindow == 0 || expires.After(now) || of.AcceptDuplicates)
 }
 
+// newDelivery returns an attempt of a log of deliveries. The key of its event begins with its delivery ID.
+func newDelivery(p *providers.Provider, of operation.Recovery, listed recovery.Item) operation.RecoveryItem {
+	key := event.CanonicalKey(p.Name(), listed.Delivery)
+	return operation.RecoveryItem{
+		Receipt: event.Receipt{
+			ID: operation.ImportedID(p.Name(), key, listed.Time), Provider: p.Name(), Key: key, ReceivedAt: listed.Time,
+			RequestID: "recovery/" + of.ID, Via: event.ViaRecover,
+		},
+		At: listed.Time, AnyType: true, Path: listed.Path, Redeliverable: true, IsDelivered: listed.IsDelivered,
+	}
+}
+
 func newItem(
 	p *providers.Provider, list *recovery.List, of operation.Recovery, item providers.Item, at, now time.Time,
 ) operation.RecoveryItem {
@@ -191,7 +280,7 @@ func newItem(
 			Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root, RequestID: "recovery/" + of.ID,
 			Via: event.ViaRecover, Undelivered: of.Undelivered,
 		},
-		Body: item.Body, At: at, AnyType: list.Types != nil,
+		At: at, AnyType: list.Types != nil, Redeliverable: list.FollowUp != nil && list.FollowUp.Redelivers,
 		Retrying: list.Retrying > 0 && now.Sub(at) < time.Duration(list.Retrying),
 	}
 	if item.Lane == definition.LaneBulk {

@@ -22,6 +22,17 @@ type EventLists interface {
 	// Page reads the page at a recovery's position, at the rate of the provider's API. An *operation.ListError means that the page
 	// can't be read.
 	Page(ctx context.Context, of operation.Recovery) (operation.RecoveryPage, error)
+
+	FollowUps
+}
+
+// FollowUps sends the requests that single missed events need, at the rate of the provider's API. An *operation.ListError means
+// that the provider didn't do it.
+type FollowUps interface {
+	// Complete returns a missed event with its body.
+	Complete(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (operation.RecoveryItem, error)
+	// Redeliver lets the provider send a missed event again; it is false if no operator has allowed that.
+	Redeliver(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (asked bool, err error)
 }
 
 // RecoveryStore stores recoveries and the missed events that they have found.
@@ -134,6 +145,12 @@ func (a *Activities) readList(ctx context.Context, r operation.Recovery) (operat
 		}
 		return a.Recoveries.AddPage(ctx, r, page)
 	}
+	return a.blockRecovery(ctx, r, failed)
+}
+
+func (a *Activities) blockRecovery(
+	ctx context.Context, r operation.Recovery, failed *operation.ListError,
+) (operation.Recovery, error) {
 	slog.WarnContext(ctx, "recovery.blocked", "recovery_id", r.ID, "provider", r.Provider, "error", failed.Text,
 		"paused", !failed.IsTemporary)
 	var retryAt time.Time
@@ -144,7 +161,8 @@ func (a *Activities) readList(ctx context.Context, r operation.Recovery) (operat
 }
 
 // startMissed starts the next missed events, oldest first, and completes the recovery after the last. An outage ends the attempt:
-// what was started is counted, and the rest stays for the next attempt.
+// what was started is counted, and the rest stays for the next attempt. An event that needs a request of its own is counted at
+// once: if the process is killed in between, that request is repeated.
 func (a *Activities) startMissed(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
 	items, err := a.Recoveries.Next(ctx, r.ID, min(max(int(r.Rate), 1), recoveryChunk))
 	if err != nil {
@@ -154,30 +172,62 @@ func (a *Activities) startMissed(ctx context.Context, r operation.Recovery) (ope
 		return a.Recoveries.Finish(ctx, r.ID)
 	}
 	pace := newPace(r.Rate)
-	var became operation.RecoveryStart
+	became := operation.RecoveryStart{Left: map[string]bool{}}
 	done := 0
 	for _, item := range items {
-		isNew, startErr := a.startItem(ctx, item)
-		switch {
-		case event.ClassOf(startErr) == event.ClassRejected && startErr != nil:
-			became.Failed, became.Problem = became.Failed+1, item.Receipt.WorkflowID()+": "+startErr.Error()
-		case startErr != nil:
-			err = startErr
-		case isNew:
-			became.Recovered++
-		default:
-			became.Arrived++
-		}
-		if err != nil {
+		if err = a.recoverItem(ctx, r, item, &became); err != nil {
 			break
 		}
 		done++
-		if err = pace.wait(ctx); err != nil {
+		if err = pace.wait(ctx); err != nil || item.Path != "" {
 			break
 		}
 	}
 	settled, settleErr := a.Recoveries.Settle(context.WithoutCancel(ctx), r.ID, items[:done], became)
+	var failed *operation.ListError
+	if errors.As(err, &failed) && settleErr == nil {
+		return a.blockRecovery(ctx, r, failed)
+	}
 	return settled, errors.Join(err, settleErr)
+}
+
+// recoverItem starts a missed event, or lets the provider send it again, and counts what has become of it.
+func (a *Activities) recoverItem(
+	ctx context.Context, r operation.Recovery, item operation.RecoveryItem, became *operation.RecoveryStart,
+) (err error) {
+	id := item.Receipt.WorkflowID()
+	var isNew, asked bool
+	switch {
+	case item.Redeliverable:
+		asked, err = a.Lists.Redeliver(ctx, r, item)
+	case item.Path != "":
+		if item, err = a.Lists.Complete(ctx, r, item); err == nil {
+			isNew, err = a.startItem(ctx, item)
+		}
+	default:
+		isNew, err = a.startItem(ctx, item)
+	}
+	var failed *operation.ListError
+	isOfEvent := errors.As(err, &failed) && failed.IsOfEvent
+	switch {
+	case isOfEvent || err != nil && event.ClassOf(err) == event.ClassRejected:
+		became.Failed, became.Problem = became.Failed+1, id+": "+err.Error()
+		if isOfEvent {
+			became.Left[id] = true
+		}
+		return nil
+	case err != nil:
+		return err
+	case item.Redeliverable:
+		if became.Left[id] = asked; asked {
+			became.Asked++
+		}
+	case isNew:
+		became.Recovered++
+	default:
+		became.Arrived++
+	}
+	return nil
 }
 
 // startItem starts a missed event, or commits it to the bulk lane. isNew is false if another event has its key.
@@ -196,6 +246,6 @@ func (a *Activities) CancelRecovery(ctx context.Context, id string) error {
 func logRecovery(ctx context.Context, r operation.Recovery) {
 	slog.InfoContext(ctx, "recovery.ended", "recovery_id", r.ID, "outcome", string(r.State), "provider", r.Provider,
 		"target", r.Target, "dry_run", r.DryRun, "since", r.Since, "until", r.Until, "listed", r.Listed, "known", r.Known,
-		"missed", r.Missed, "recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed,
+		"missed", r.Missed, "asked", r.Asked, "recovered", r.Recovered, "arrived", r.Arrived, "failed", r.Failed,
 		"duration_ms", time.Since(r.StartedAt).Milliseconds())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -29,6 +30,11 @@ type recoveryIn struct {
 	starts   []string
 	startErr map[string]error
 	known    string // the key of an event that has arrived meanwhile
+
+	mayRedeliver bool
+	requestErr   map[string]error
+	posts        []string
+	left         map[string]bool
 
 	marks     []operation.RecoveryMark
 	unended   map[string]bool // the lists of which a recovery has not ended
@@ -115,6 +121,11 @@ func (s *recoveryIn) Settle(
 ) (operation.Recovery, error) {
 	s.staged = s.staged[len(items):]
 	s.row.Recovered, s.row.Arrived, s.row.Failed = s.row.Recovered+became.Recovered, s.row.Arrived+became.Arrived, s.row.Failed+became.Failed
+	s.row.Asked += became.Asked
+	if s.left == nil {
+		s.left = map[string]bool{}
+	}
+	maps.Copy(s.left, became.Left)
 	if became.Problem != "" {
 		s.row.Problem = became.Problem
 	}
@@ -126,11 +137,11 @@ func (s *recoveryIn) Finish(context.Context, string) (operation.Recovery, error)
 	return s.row, nil
 }
 
-func (s *recoveryIn) Recover(_ context.Context, r event.Receipt, _ []byte) (bool, error) {
+func (s *recoveryIn) Recover(_ context.Context, r event.Receipt, body []byte) (bool, error) {
 	if err := s.startErr[r.Key]; err != nil {
 		return false, err
 	}
-	s.starts = append(s.starts, r.Key)
+	s.starts = append(s.starts, r.Key+string(body))
 	return r.Key != s.known, nil
 }
 
@@ -160,6 +171,27 @@ func (l lists) Page(context.Context, operation.Recovery) (operation.RecoveryPage
 	page := l.pages[0]
 	l.pages = l.pages[1:]
 	return page, nil
+}
+
+func (s *recoveryIn) Complete(
+	_ context.Context, _ operation.Recovery, item operation.RecoveryItem,
+) (operation.RecoveryItem, error) {
+	if err := s.requestErr[item.Receipt.Key]; err != nil {
+		return item, err
+	}
+	item.Body = []byte("from " + item.Path)
+	return item, nil
+}
+
+func (s *recoveryIn) Redeliver(_ context.Context, _ operation.Recovery, item operation.RecoveryItem) (bool, error) {
+	if !s.mayRedeliver {
+		return false, nil
+	}
+	if err := s.requestErr[item.Receipt.Key]; err != nil {
+		return false, err
+	}
+	s.posts = append(s.posts, item.Path)
+	return true, nil
 }
 
 func (s *recoveryIn) run(t *testing.T) (r operation.Recovery, err error) {
@@ -262,5 +294,75 @@ func TestAProblemOfTheListPausesOrDelays(t *testing.T) {
 		_, err = s.run(t)
 		require.NoError(t, err, name)
 		require.Equal(t, 1, s.asked, "%s: the provider isn't asked again before its time, whatever ends the workflow's wait", name)
+	}
+}
+
+// byProvider is an attempt that only the provider can repeat.
+func byProvider(key string, minutes int) operation.RecoveryItem {
+	item := listed(key, minutes)
+	item.Path, item.Redeliverable = "/deliveries/"+key, true
+	return item
+}
+
+// The provider is asked to send an event again only if an operator has allowed that, and never by a dry run.
+func TestARedeliveryIsAskedForOnlyIfAllowed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		allowed, dry bool
+		posts        []string
+		left         map[string]bool
+	}{
+		{true, false, []string{"/deliveries/a", "/deliveries/b"}, map[string]bool{"acme:a": true, "acme:b": true}},
+		{false, false, nil, map[string]bool{"acme:a": false, "acme:b": false}},
+		{true, true, nil, nil},
+	} {
+		s := &recoveryIn{
+			mayRedeliver: c.allowed, row: operation.Recovery{DryRun: c.dry},
+			pages: []operation.RecoveryPage{{Items: []operation.RecoveryItem{byProvider("b", 2), byProvider("a", 1)}}},
+		}
+		r, err := s.run(t)
+		require.NoError(t, err)
+		require.Equal(t, operation.Completed, r.State)
+		require.Equal(t, c.posts, s.posts)
+		require.Equal(t, c.left, s.left)
+		require.EqualValues(t, len(c.posts), r.Asked)
+		require.Empty(t, s.starts)
+		require.Zero(t, r.Recovered)
+	}
+}
+
+// A missed event gets its body just before it starts. One that the provider no longer has fails alone.
+func TestAnEventGetsItsBodyBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	gone, whole := listed("a", 1), listed("b", 2)
+	gone.Path, whole.Path = "/a", "/b"
+	s := &recoveryIn{
+		pages:      []operation.RecoveryPage{{Items: []operation.RecoveryItem{whole, gone}}},
+		requestErr: map[string]error{"a": &operation.ListError{Text: "404", IsOfEvent: true}},
+	}
+	r, err := s.run(t)
+	require.NoError(t, err)
+	require.Equal(t, []string{"bfrom /b"}, s.starts)
+	require.EqualValues(t, 1, r.Failed)
+	require.Equal(t, "acme:a: 404", r.Problem)
+	require.Equal(t, map[string]bool{"acme:a": true}, s.left)
+}
+
+// A problem of the provider makes a recovery wait, and one of the credential pauses it. What was asked for before isn't repeated.
+func TestAProblemStopsRedeliveries(t *testing.T) {
+	t.Parallel()
+	for _, temporary := range []bool{true, false} {
+		s := &recoveryIn{
+			mayRedeliver: true, requestErr: map[string]error{"b": &operation.ListError{Text: "no", IsTemporary: temporary}},
+			pages: []operation.RecoveryPage{{Items: []operation.RecoveryItem{byProvider("b", 2), byProvider("a", 1)}}},
+		}
+		r, err := s.run(t)
+		require.NoError(t, err)
+		require.Equal(t, []string{"/deliveries/a"}, s.posts)
+		require.EqualValues(t, 1, r.Asked)
+		require.Equal(t, "no", r.Problem)
+		require.Equal(t, temporary, r.State == operation.Running)
+		require.Equal(t, temporary, r.RetryAt.After(time.Now()))
+		require.Len(t, s.staged, 1)
 	}
 }

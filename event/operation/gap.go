@@ -54,10 +54,16 @@ func (r Recovery) MissedText() string {
 	}
 	switch {
 	case r.DryRun:
-	case r.Recovered > 0 || r.State.Ended():
+	case r.Recovered > 0 || r.State.Ended() && r.Redeliverable < r.Missed:
 		text += fmt.Sprintf("; %d recovered", r.Recovered)
-	default:
+	case !r.State.Ended():
 		text += "; being recovered"
+	}
+	if r.Asked > 0 {
+		text += fmt.Sprintf("; %d asked to send again", r.Asked)
+	}
+	if n := r.Unasked(); n > 0 && (r.DryRun || r.State.Ended()) {
+		text += fmt.Sprintf("; %d can only be sent again by the provider", n)
 	}
 	if r.Arrived > 0 {
 		text += fmt.Sprintf(", %d arrived meanwhile", r.Arrived)

@@ -46,6 +46,10 @@ type Recovery struct {
 	// Retrying counts the missed events that the provider may still deliver. They are recovered like the others; a late delivery
 	// is a duplicate.
 	Retrying int64 `json:"retrying"`
+	// Redeliverable counts the missed events that only the provider can send, again.
+	Redeliverable int64 `json:"redeliverable"`
+	// Asked counts the missed events that the provider was asked to send again.
+	Asked int64 `json:"asked"`
 	// Recovered counts the missed events whose processing has started.
 	Recovered int64 `json:"recovered"`
 	// Arrived counts the missed events that have arrived in the meantime.
@@ -94,7 +98,10 @@ const MaxExamples = 20
 func (r Recovery) HasReadList() bool { return !r.Since.IsZero() && r.Walk == nil }
 
 // Started counts the missed events that need nothing more.
-func (r Recovery) Started() int64 { return r.Recovered + r.Arrived + r.Failed }
+func (r Recovery) Started() int64 { return r.Recovered + r.Arrived + r.Failed + r.Asked }
+
+// Unasked counts the missed events that only the provider can send, and that it wasn't asked for.
+func (r Recovery) Unasked() int64 { return max(0, r.Redeliverable-r.Asked-r.Failed) }
 
 // Share returns the progress, from 0 to 1. While it reads the list, it isn't known how much is left.
 func (r Recovery) Share() float64 {
@@ -201,6 +208,12 @@ type RecoveryItem struct {
 	At time.Time
 	// Retrying: the provider may still deliver it.
 	Retrying bool
+	// Path is that of one more request that a missed event needs: for its body, or, if it is Redeliverable, so that the provider
+	// sends it again. "" without.
+	Path          string
+	Redeliverable bool
+	// IsDelivered: it is an attempt that has succeeded, of a log of deliveries. No other attempt of it is a missed event.
+	IsDelivered bool
 	// AnyType: it is recovered even if none of its type has ever arrived.
 	AnyType bool
 }
@@ -212,13 +225,18 @@ type RecoveryPage struct {
 	// Listed, Unwanted and Unsafe count events of the page; Items are those that are neither unwanted nor unsafe.
 	Listed, Unwanted, Unsafe int64
 	Items                    []RecoveryItem
+	// Redelivers: the provider may be asked to send events again.
+	Redelivers bool
 }
 
 // RecoveryStart counts what has become of some missed events.
 type RecoveryStart struct {
-	Recovered, Arrived, Failed int64
+	Recovered, Arrived, Failed, Asked int64
 	// Problem is the reason for the latest failure.
 	Problem string
+	// Left has the workflow IDs of those that it couldn't start itself, and whether it has tried. The schedule doesn't report them
+	// again.
+	Left map[string]bool
 }
 
 // ListError is why a page of a list couldn't be read. Its text has neither a credential nor anything of the answer.
@@ -226,6 +244,8 @@ type ListError struct {
 	Text string
 	// IsTemporary: the page may be readable later. Otherwise an operator must do something about it.
 	IsTemporary bool
+	// IsOfEvent: it is a problem of what was asked for, such as one event. Others may be readable.
+	IsOfEvent bool
 	// RetryAfter is how long the provider asks to wait; 0 if it doesn't.
 	RetryAfter time.Duration
 }

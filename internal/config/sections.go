@@ -221,6 +221,9 @@ type Redrive struct {
 type Recovery struct {
 	// Interval is how often the lists of events are read, from where the last recovery ended. Once a day everything in them is read.
 	Interval time.Duration `env:"HOLDFAST_RECOVERY_INTERVAL" envDefault:"15m"`
+	// Redeliver names the providers, separated by commas, that may be asked to send missed events again. Their credential must be
+	// able to write. Empty: none is asked. Workers read it.
+	Redeliver NameList `env:"HOLDFAST_RECOVERY_REDELIVER" example:"github,gitlab"`
 }
 
 // Providers configures the definitions of providers.

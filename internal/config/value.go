@@ -156,6 +156,18 @@ func entriesOf(list string) []string {
 // String returns the list as written in the variable.
 func (l AddressList) String() string { return strings.Join(l, ",") }
 
+// NameList is a list of names.
+type NameList []string
+
+// UnmarshalText parses a comma-separated list; white space around an entry is ignored.
+func (l *NameList) UnmarshalText(text []byte) error {
+	*l = entriesOf(string(text))
+	return nil
+}
+
+// String returns the list as written in the variable.
+func (l NameList) String() string { return strings.Join(l, ",") }
+
 // NetworkList is a list of networks; an address is a network of one.
 type NetworkList []netip.Prefix
 

@@ -19,7 +19,7 @@ import (
 func (p *process) eventLists() *eventlist.Reader {
 	return &eventlist.Reader{
 		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
-		Client: p.apis, Rates: p.store.Rates,
+		Client: p.apis, Rates: p.store.Rates, MayRedeliver: p.cfg.Recovery.Redeliver,
 	}
 }
 

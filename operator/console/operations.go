@@ -222,6 +222,7 @@ func ofRecovery(r operation.Recovery) operationView {
 	o.Counts = []frame.Fact{
 		count("Listed", r.Listed), count("Known", r.Known), count("Unwanted", r.Unwanted), count("Unsafe", r.Unsafe),
 		count("Missed", r.Missed), count("Provider may still deliver", r.Retrying), count("Recovered", r.Recovered),
+		count("Asked to send again", r.Asked),
 		count("Arrived meanwhile", r.Arrived), count("Failed", r.Failed),
 	}
 	return o

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,13 +15,15 @@ import (
 
 const (
 	// findKnown finds the events that are here in any form, and the types that have ever arrived. A discarded, replaced or expunged
-	// event has its key.
+	// event has its key. For the schedule ($5), those are known as well that an earlier recovery has reported, unless it may now ask
+	// the provider for them ($6).
 	findKnown = `
 SELECT w.n,
        EXISTS (SELECT FROM idempotency_keys AS k WHERE k.provider = $1 AND k.key = w.key OFFSET 0)
        OR EXISTS (SELECT FROM events AS e WHERE e.workflow_id = w.id OFFSET 0)
        OR EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = w.id OFFSET 0)
-       OR EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = w.id OFFSET 0),
+       OR EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = w.id OFFSET 0)
+       OR $5 AND EXISTS (SELECT FROM recovery_remainders AS l WHERE l.workflow_id = w.id AND (l.tried OR NOT $6) OFFSET 0),
        EXISTS (SELECT FROM events AS e WHERE e.provider = $1 AND e.type = w.type OFFSET 0)
        OR EXISTS (SELECT FROM dead_letters AS d WHERE d.type = w.type AND d.provider = $1 OFFSET 0)
   FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (id, key, type, n)`
@@ -28,10 +31,10 @@ SELECT w.n,
 	// stageItems stages each missed event once, however often the list has it, and counts the new ones.
 	stageItems = `
 WITH staged AS (
-INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
-SELECT $1, workflow_id, at, event_id::uuid, lane, receipt, body
-  FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[], $7::bytea[])
-       AS i (workflow_id, at, event_id, lane, receipt, body)
+INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body, path, redeliverable, is_delivered)
+SELECT $1, workflow_id, at, event_id::uuid, lane, receipt, body, path, redeliverable, is_delivered
+  FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::text[], $9::boolean[],
+       $10::boolean[]) AS i (workflow_id, at, event_id, lane, receipt, body, path, redeliverable, is_delivered)
 ON CONFLICT DO NOTHING
 RETURNING workflow_id)
 SELECT workflow_id FROM staged`
@@ -39,7 +42,7 @@ SELECT workflow_id FROM staged`
 	advanceRecovery = `
 UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwanted = unwanted + $5, unsafe = unsafe + $6,
        missed = missed + $7, retrying = retrying + $8, examples = $9::jsonb, problem = '', retry_at = NULL,
-       first_missed = least(first_missed, $10), last_missed = greatest(last_missed, $11)
+       first_missed = least(first_missed, $10), last_missed = greatest(last_missed, $11), redeliverable = redeliverable + $12
  WHERE id = $1`
 )
 
@@ -62,7 +65,7 @@ func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operat
 		return err
 	})
 	isKnown, hasType := make([]bool, len(p.Items)), make([]bool, len(p.Items))
-	queueKnown(b, before.Provider, p.Items, isKnown, hasType)
+	queueKnown(b, before, p, isKnown, hasType)
 	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return err
@@ -73,9 +76,9 @@ func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operat
 	}
 	adds := operation.Recovery{Listed: p.Listed, Unwanted: p.Unwanted, Unsafe: p.Unsafe, Examples: now.Examples}
 	var missed []operation.RecoveryItem
-	for i, item := range p.Items {
+	for i, item := range withDelivered(p.Items) {
 		switch {
-		case isKnown[i]:
+		case isKnown[i] && !item.IsDelivered:
 			adds.Known++
 		case !hasType[i] && !item.AnyType:
 			adds.Unwanted++
@@ -88,14 +91,33 @@ func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operat
 		return err
 	}
 	for _, item := range missed {
-		if staged[item.Receipt.WorkflowID()] {
+		switch id := item.Receipt.WorkflowID(); {
+		case item.IsDelivered:
+			adds.Known++
+		case staged[id]:
+			delete(staged, id) // an earlier attempt of the same delivery isn't another event
 			countMissed(&adds, item)
 		}
 	}
 	b = &pgx.Batch{}
 	b.Queue(advanceRecovery, now.ID, textOf(p.Next), adds.Listed, adds.Known, adds.Unwanted, adds.Unsafe, adds.Missed, adds.Retrying,
-		postgres.JSON{Of: append([]operation.MissedEvent{}, adds.Examples...)}, nullOf(adds.FirstMissed), nullOf(adds.LastMissed))
+		postgres.JSON{Of: append([]operation.MissedEvent{}, adds.Examples...)}, nullOf(adds.FirstMissed), nullOf(adds.LastMissed),
+		adds.Redeliverable)
 	return tx.Commit(ctx, b)
+}
+
+// withDelivered marks all attempts of a delivery if one of them has succeeded. Later pages have earlier attempts, so an attempt
+// that failed although an earlier one had succeeded may count as missed: it is sent again, as a duplicate.
+func withDelivered(items []operation.RecoveryItem) []operation.RecoveryItem {
+	delivered := map[string]bool{}
+	for _, item := range items {
+		delivered[item.Receipt.WorkflowID()] = delivered[item.Receipt.WorkflowID()] || item.IsDelivered
+	}
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].IsDelivered = delivered[items[i].Receipt.WorkflowID()]
+	}
+	return items
 }
 
 func countMissed(adds *operation.Recovery, item operation.RecoveryItem) {
@@ -109,6 +131,9 @@ func countMissed(adds *operation.Recovery, item operation.RecoveryItem) {
 	if item.Retrying {
 		adds.Retrying++
 	}
+	if item.Redeliverable {
+		adds.Redeliverable++
+	}
 	if len(adds.Examples) < operation.MaxExamples {
 		adds.Examples = append(adds.Examples, operation.MissedEvent{
 			WorkflowID: item.Receipt.WorkflowID(), Type: postgres.Clean(item.Receipt.Type), At: item.At.UTC(),
@@ -116,7 +141,8 @@ func countMissed(adds *operation.Recovery, item operation.RecoveryItem) {
 	}
 }
 
-func queueKnown(b *pgx.Batch, provider string, items []operation.RecoveryItem, isKnown, hasType []bool) {
+func queueKnown(b *pgx.Batch, of operation.Recovery, p operation.RecoveryPage, isKnown, hasType []bool) {
+	items := p.Items
 	if len(items) == 0 {
 		return
 	}
@@ -124,7 +150,8 @@ func queueKnown(b *pgx.Batch, provider string, items []operation.RecoveryItem, i
 	for i, item := range items {
 		ids[i], keys[i], types[i] = item.Receipt.WorkflowID(), item.Receipt.Key, postgres.Clean(item.Receipt.Type)
 	}
-	b.Queue(findKnown, provider, ids, keys, types).Query(func(rows pgx.Rows) error {
+	isScheduled := of.StartedBy == operation.RecoverySchedule
+	b.Queue(findKnown, of.Provider, ids, keys, types, isScheduled, p.Redelivers).Query(func(rows pgx.Rows) error {
 		var n int
 		var known, ofType bool
 		_, err := pgx.ForEachRow(rows, []any{&n, &known, &ofType}, func() error {
@@ -143,7 +170,8 @@ func stage(
 	if len(missed) == 0 {
 		return staged, nil
 	}
-	var ids, events, lanes []string
+	var ids, events, lanes, paths []string
+	var redeliverable, isDelivered []bool
 	var times []time.Time
 	var receipts, bodies postgres.ByteaArray
 	for _, item := range missed {
@@ -155,11 +183,13 @@ func stage(
 			body = item.Body
 		}
 		ids, events, lanes = append(ids, item.Receipt.WorkflowID()), append(events, item.Receipt.ID), append(lanes, string(item.Lane))
-		times = append(times, item.At)
+		times, paths = append(times, item.At), append(paths, item.Path)
+		redeliverable, isDelivered = append(redeliverable, item.Redeliverable), append(isDelivered, item.IsDelivered)
 		receipts, bodies = append(receipts, postgres.Bytea(receipt)), append(bodies, postgres.Bytea(body))
 	}
 	b := &pgx.Batch{}
-	b.Queue(stageItems, r.ID, ids, times, events, lanes, receipts, bodies).Query(func(rows pgx.Rows) error {
+	queued := b.Queue(stageItems, r.ID, ids, times, events, lanes, receipts, bodies, paths, redeliverable, isDelivered)
+	queued.Query(func(rows pgx.Rows) error {
 		var id string
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 			staged[id] = true

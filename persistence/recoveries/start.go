@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,15 +15,21 @@ import (
 
 const (
 	nextItems = `
-SELECT at, lane, receipt, body FROM recovery_items WHERE recovery_id = $1 ORDER BY recovery_id, at, workflow_id LIMIT $2`
+SELECT at, lane, receipt, body, path, redeliverable FROM recovery_items
+ WHERE recovery_id = $1 AND NOT is_delivered ORDER BY recovery_id, at, workflow_id LIMIT $2`
 
 	dropStarted = `DELETE FROM recovery_items WHERE recovery_id = $1 AND workflow_id = ANY ($2::text[])`
 
 	// countStarted counts an event once, with the removal of its row: an attempt that was killed in between repeats both.
 	countStarted = `
-UPDATE recoveries SET recovered = recovered + $2, arrived = arrived + $3, failed = failed + $4,
-       problem = CASE WHEN $5 = '' THEN problem ELSE $5 END
+UPDATE recoveries SET recovered = recovered + $2, arrived = arrived + $3, failed = failed + $4, asked = asked + $6,
+       retry_at = NULL, problem = CASE WHEN $5 <> '' THEN $5 WHEN failed = 0 THEN '' ELSE problem END
  WHERE id = $1`
+
+	// addRemainders keeps that an event was asked for.
+	addRemainders = `
+INSERT INTO recovery_remainders AS l (workflow_id, tried) SELECT * FROM unnest($1::text[], $2::boolean[])
+ON CONFLICT (workflow_id) DO UPDATE SET at = excluded.at, tried = l.tried OR excluded.tried`
 
 	// countRefused counts from the minute of the first missed event on. Without a count of that time nothing is said.
 	countRefused = `
@@ -30,7 +38,7 @@ UPDATE recoveries AS r
                    WHERE m.provider = r.provider AND m.minute >= date_trunc('minute', r.first_missed) AND m.minute <= r.until)
  WHERE r.id = $1 AND r.first_missed >= (SELECT min(b.minute) FROM refused_minutes AS b WHERE b.provider = '')`
 
-	hasItems = `SELECT EXISTS (SELECT FROM recovery_items WHERE recovery_id = $1)`
+	hasItems = `SELECT EXISTS (SELECT FROM recovery_items WHERE recovery_id = $1 AND NOT is_delivered)`
 )
 
 // Next returns the next n missed events to start, oldest first. Bodies may be large, so n should be small.
@@ -38,7 +46,7 @@ func (s *Store) Next(ctx context.Context, id string, n int) ([]operation.Recover
 	rows := s.DB.Rows(ctx, nextItems, id, n)
 	items, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (i operation.RecoveryItem, err error) {
 		var receipt []byte
-		if err := row.Scan(&i.At, &i.Lane, &receipt, &i.Body); err != nil {
+		if err := row.Scan(&i.At, &i.Lane, &receipt, &i.Body, &i.Path, &i.Redeliverable); err != nil {
 			return i, err
 		}
 		if err := json.Unmarshal(receipt, &i.Receipt); err != nil {
@@ -78,7 +86,14 @@ func (s *Store) settle(ctx context.Context, id string, items []operation.Recover
 	}
 	b = &pgx.Batch{}
 	b.Queue(countStarted, id, became.Recovered, became.Arrived, became.Failed,
-		postgres.Clip(postgres.Clean(became.Problem), maxProblem))
+		postgres.Clip(postgres.Clean(became.Problem), maxProblem), became.Asked)
+	if len(became.Left) > 0 {
+		left, tried := slices.Sorted(maps.Keys(became.Left)), make([]bool, len(became.Left))
+		for i, id := range left {
+			tried[i] = became.Left[id]
+		}
+		b.Queue(addRemainders, left, tried)
+	}
 	return tx.Commit(ctx, b)
 }
 

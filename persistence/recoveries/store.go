@@ -34,7 +34,10 @@ DELETE FROM recoveries
 
 	recoveryColumns = `provider, target, dry_run, undelivered, accept_duplicates, whole, asked_since, since, until, cut,
        wanted_since, walk, listed, known, unwanted, unsafe, missed, retrying, recovered, arrived, failed, examples, problem,
-       retry_at, first_missed, last_missed, refused`
+       retry_at, first_missed, last_missed, refused, redeliverable, asked`
+
+	// dropRemainders forgets what no log of a provider goes back to.
+	dropRemainders = `DELETE FROM recovery_remainders WHERE at < clock_timestamp() - interval '100 days'`
 
 	// beginRecovery sets the window once: an activity that runs again keeps it.
 	beginRecovery = `
@@ -72,7 +75,8 @@ func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
 	var walk *string
 	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
 		&since, &until, &r.Cut, &wanted, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
-		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused)
+		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused, &r.Redeliverable,
+		&r.Asked)
 	r.AskedSince, r.Since, r.Until, r.RetryAt = timeOf(asked), timeOf(since), timeOf(until), timeOf(retry)
 	r.WantedSince, r.FirstMissed, r.LastMissed = timeOf(wanted), timeOf(first), timeOf(last)
 	if walk != nil {
@@ -145,6 +149,7 @@ func (s *Store) Schedule(ctx context.Context, r operation.Recovery) (isNew bool,
 	b.Queue(insertRecovery, r.ID, r.Provider, r.Target, false, false, false, r.Rate, nil, operation.RecoverySchedule, r.Whole, "").
 		Exec(postgres.CountInto(&created))
 	b.Queue(dropEmpty, r.Provider, r.Target, operation.RecoverySchedule, emptyFor, emptyUntil)
+	b.Queue(dropRemainders)
 	err = s.DB.SendOnly(ctx, b)
 	return created > 0, postgres.Failure("schedule recovery", err)
 }

@@ -28,7 +28,7 @@ type OAuth struct {
 	Secret string `yaml:"secret"`
 }
 
-// Recover describes the provider's list of events, from which missed events are recovered.
+// Recover describes the provider's list of events, or its log of deliveries, from which missed events are recovered.
 type Recover struct {
 	// Path and the values of Query are templates of {from}, {to}, {cursor} and {target}. A parameter whose cursor or target is
 	// missing is left out.
@@ -46,6 +46,16 @@ type Recover struct {
 	// Body is the body of the webhook with an item: JSON in which {item}, or {item.PATH}, stands for the text of the item, or of a
 	// part of it. The default is {item}.
 	Body string `yaml:"body"`
+	// Headers are headers of the webhook: templates of {item.PATH}. One whose part is missing is left out.
+	Headers map[string]string `yaml:"headers"`
+	// Detail is one more GET for each missed event, for lists whose items lack the body.
+	Detail *Detail `yaml:"detail"`
+	// Redeliver is the path of a POST with which the provider sends a missed event again: a template of {target} and {item.PATH}.
+	Redeliver string `yaml:"redeliver"`
+	// Delivered reports whether the item was delivered, so that it isn't missed. Its input is {item}.
+	Delivered JQ `yaml:"delivered"`
+	// Delivery is for guessed keys: the delivery ID of an item, with which the key begins. Its input is {item}.
+	Delivery JQ `yaml:"delivery"`
 	// Types are the event types that are recovered. By default they are those that have arrived by webhook.
 	Types []string `yaml:"types"`
 	// Reach is how far back the list goes.
@@ -56,6 +66,14 @@ type Recover struct {
 	Settle *Duration `yaml:"settle"`
 	// Retrying is the age up to which the provider may still deliver an event.
 	Retrying *Duration `yaml:"retrying"`
+}
+
+// Detail is the GET for the body of an item.
+type Detail struct {
+	// Path is a template of {target} and {item.PATH}.
+	Path string `yaml:"path"`
+	// Body is the dotted path of the webhook's body in the answer; a number is a position in a list. A text is the body itself.
+	Body string `yaml:"body"`
 }
 
 // Next is where the next page of a list is; one of Cursor, URL and Link is set. A plain text sets Cursor. Nothing is the end of

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -37,15 +38,25 @@ func (l *linter) checkRecover() {
 	l.checkRecoveredSamples()
 }
 
-// checkRecoveredKey looks for keys with the hash of the body, whose text in the list differs.
+// checkRecoveredKey looks for keys with the hash of the body, whose text in the list differs. Only the provider can send such an
+// event, and only the delivery ID, with which its key begins, connects it with an item.
 func (l *linter) checkRecoveredKey(at string, k *definition.Key) {
 	if k == nil {
+		return
+	}
+	guesses := k.Certainty == guessed && k.Delivery != "" && len(k.Parts) == 0
+	if l.provider.Recovery().IsByDelivery() {
+		if !guesses {
+			l.add(at+"key", RuleRecover, "doesn't begin with the delivery ID, as `recover.delivery` says: want a guessed key with "+
+				"`delivery` and without parts, or remove `recover.delivery`")
+		}
 		return
 	}
 	isHash := func(part definition.Part) bool { return part.Expr == "body_sha256" }
 	if k.Certainty == guessed || slices.ContainsFunc(k.Parts, isHash) {
 		l.add(at+"key", RuleRecover, "has the hash of the body, which is another one in the provider's list: an event that has "+
-			"arrived would be processed again. Use an ID that both have, or remove `recover`")
+			"arrived would be processed again. Use an ID that both have, let the provider send it again (`recover.delivery`), or "+
+			"remove `recover`")
 	}
 }
 
@@ -89,6 +100,13 @@ func (l *linter) checkRecoveredSample(name string) {
 		l.add(field, RuleRecover, "can't be read: %s", err.Error())
 		return
 	}
+	if l.provider.Recovery().FollowUp != nil && item.Path == "" {
+		l.add(field, RuleRecover, "lacks the part that the path of `recover.detail` or `recover.redeliver` names")
+	}
+	if l.provider.Recovery().IsByDelivery() {
+		l.checkDelivery(field, name, item.Delivery)
+		return
+	}
 	recovered, err := l.provider.SplitStored(item.Request)
 	if err != nil || len(recovered) != 1 {
 		l.add(field, RuleRecover, "makes %d events of the body from recover.body: it must make one", len(recovered))
@@ -116,4 +134,16 @@ func (l *linter) checkRecoveredSample(name string) {
 	}
 	l.add(field, RuleRecover, "has the key %s, and the webhook %s: an event that has arrived would be processed again. Make `body` "+
 		"of `recover` look like the webhook's", recovered[0].Key, arrived[0].Key)
+}
+
+// checkDelivery compares the delivery ID of an item with the start of the webhook's key.
+func (l *linter) checkDelivery(field, name, delivery string) {
+	sent, err := l.provider.Sample(name, "lint", lintTime)
+	if err != nil {
+		return // reported by checkSample
+	}
+	arrived, err := l.provider.SplitStored(sent)
+	if err == nil && (len(arrived) != 1 || delivery == "" || !strings.HasPrefix(arrived[0].Key, delivery+":")) {
+		l.add(field, RuleRecover, "has the delivery ID %q, with which the webhook's key must begin: correct recover.delivery", delivery)
+	}
 }

@@ -95,3 +95,41 @@ func TestAListIsDescribedCompletely(t *testing.T) {
 	require.Contains(t, strings.Join(recoverFindings(t, minimal+"\nsamples: {a: {body: '{id: .id, type: \"a\"}', item: '1'}}\n"), "\n"),
 		"item: is for a definition with `recover` [ineffective]")
 }
+
+// A guessed key has the hash of the body, so only the provider can send the event again, and the delivery ID connects both.
+func TestAGuessedKeyNeedsARedelivery(t *testing.T) {
+	t.Parallel()
+	guessing := strings.NewReplacer("key: {parts: [.body.id]}", "key: {certainty: guessed, delivery: .body.id, unsigned: the test says so, in_doubt: accept}",
+		"dedupe: 31d\n", "").Replace(listed)
+	require.Contains(t, strings.Join(recoverFindings(t, guessing), "\n"), "let the provider send it again (`recover.delivery`)")
+	byDelivery := strings.Replace(strings.Replace(guessing, "order: oldest_first", "order: newest_first", 1), "reach: 30d",
+		"reach: 30d\n  delivery: .item.id\n  delivered: .item.ok\n  redeliver: /v1/events/{item.id}/attempts", 1)
+	require.Empty(t, recoverFindings(t, byDelivery))
+	for _, c := range []struct{ from, to, want string }{
+		{"delivery: .item.id", "delivery: .item.at", "with which the webhook's key must begin: correct recover.delivery"},
+		{"certainty: guessed, delivery: .body.id,", "certainty: guessed,", "doesn't begin with the delivery ID"},
+		{"  delivered: .item.ok\n", "", "recover.delivered: is missing"},
+		{"  redeliver: /v1/events/{item.id}/attempts\n", "", "recover.delivery: needs redeliver"},
+		{"order: newest_first", "order: oldest_first", "recover.order: must be newest_first with delivery"},
+		{"{item.id}/attempts", "{item.other}/attempts", "lacks the part that the path"},
+		{"{item.id}/attempts", "1/attempts", "the path of detail or redeliver has no {item.PATH}"},
+		{"{item.id}/attempts", "{item}/attempts", "{item} is unknown: use one of {target}, {item.PATH}"},
+		{"{item.id}/attempts", "{ACME_API_KEY}/{item.id}", "would put a secret into the URL"},
+		{"  delivered: .item.ok\n", "  delivered: .item.ok\n  detail: {path: '/v1/{item.id}', body: .}\n", "conflicts with detail"},
+	} {
+		require.Contains(t, byDelivery, c.from)
+		require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(byDelivery, c.from, c.to, 1)), "\n"), c.want)
+	}
+}
+
+// A definition with detail has the key of the webhook in the item, perhaps in a header.
+func TestADetailKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	inHeader := strings.NewReplacer("key: {parts: [.body.id]}", `keep: {headers: [x-id]}
+key: {parts: ['.headers["x-id"]'], unsigned: the test says so}`,
+		"reach: 30d", "reach: 30d\n  headers: {x-id: '{item.id}'}\n  detail: {path: '/v1/events/{item.id}', body: body}",
+		"    body: '{id: .id, type", "    headers: {x-id: '{id}'}\n    body: '{id: .id, type").Replace(listed)
+	require.Empty(t, recoverFindings(t, inHeader))
+	require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(inHeader, "{x-id: '{item.id}'}", "{x-id: '{item.at}'}", 1)), "\n"),
+		"[recover]")
+}

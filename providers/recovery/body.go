@@ -3,6 +3,7 @@ package recovery
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"holdfast/providers/definition"
@@ -42,10 +43,18 @@ func (b body) of(item []byte) (text []byte, ok bool) {
 	return []byte(b.before + string(part) + b.after), ok
 }
 
-// rawAt returns the text of a value in JSON text. ok is false if there is none.
+// rawAt returns the text of a value in JSON text; a number in the path is a position in a list. ok is false if there is none.
 func rawAt(text []byte, path []string) (part []byte, ok bool) {
 	for _, name := range path {
 		var fields map[string]json.RawMessage
+		var list []json.RawMessage
+		if at, err := strconv.Atoi(name); err == nil && json.Unmarshal(text, &list) == nil {
+			if at < 0 || at >= len(list) {
+				return nil, false
+			}
+			text = list[at]
+			continue
+		}
 		if json.Unmarshal(text, &fields) != nil {
 			return nil, false
 		}

@@ -27,6 +27,8 @@ type List struct {
 	Order Order
 	// Types are the event types to recover; nil for those that have arrived by webhook.
 	Types []definition.Glob
+	// FollowUp is the request that each missed event needs; nil if the list has all of them.
+	FollowUp *FollowUp
 
 	webhook string // the path of the webhook
 	access  access
@@ -38,6 +40,9 @@ type List struct {
 	time    *jq.Expression
 	unit    string
 	body    body
+	headers map[string]template
+	// delivery is nil unless events are known by their deliveries.
+	delivery, delivered *jq.Expression
 	// filters means that the provider leaves out what is before, or after, the window.
 	filtersFrom, filtersTo bool
 }
@@ -67,6 +72,7 @@ func New(p *definition.Problems, webhook string, api *definition.API, r *definit
 	l.compileRequest(p, r)
 	l.compileAnswer(p, r)
 	l.compileTimes(p, r)
+	l.compileFollowUp(p, r)
 	return l
 }
 

@@ -42,8 +42,13 @@ type Item struct {
 	Time time.Time
 	// Text is the item as the provider wrote it.
 	Text []byte
-	// Request is the webhook that the provider would have sent.
+	// Request is the webhook that the provider would have sent. Its body is the item's if the list has a FollowUp.
 	Request *auth.Request
+	// Path is that of the list's FollowUp; "" if there is none, or if the item lacks a part of it.
+	Path string
+	// Delivery is the delivery ID if the list is by deliveries. IsDelivered reports whether this delivery has succeeded.
+	Delivery    string
+	IsDelivered bool
 }
 
 // Read reads the answer to the request for a walk's next page. The error is a *Error.
@@ -91,7 +96,7 @@ func (l *List) Read(w Walk, a Answer) (Page, error) {
 func (l *List) readItems(ctx context.Context, w Walk, texts []json.RawMessage) (page Page, beyond int, err error) {
 	page.Listed, beyond = len(texts), w.Beyond
 	for _, text := range texts {
-		item, err := l.item(ctx, text)
+		item, err := l.item(ctx, text, w.Target)
 		if err != nil {
 			return Page{}, 0, err
 		}
@@ -105,19 +110,30 @@ func (l *List) readItems(ctx context.Context, w Walk, texts []json.RawMessage) (
 	return page, beyond, nil
 }
 
-// Item reads one item of a list. The error is a *Error.
+// WebhookOf returns the webhook with a body, and with headers that are kept.
+func (l *List) WebhookOf(body []byte, headers map[string]string) *auth.Request {
+	r := &auth.Request{Method: "POST", Path: l.webhook, Body: body}
+	r.SetHeader("content-type", "application/json")
+	for name, value := range headers {
+		r.SetHeader(name, value)
+	}
+	return r
+}
+
+// Item reads one item of a list, as of some target. The error is a *Error.
 func (l *List) Item(text []byte) (Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	return l.item(ctx, text)
+	return l.item(ctx, text, varTarget)
 }
 
-func (l *List) item(ctx context.Context, text []byte) (Item, error) {
+func (l *List) item(ctx context.Context, text []byte, target string) (Item, error) {
 	value, err := decode.JSON(text)
 	if err != nil {
 		return Item{}, Errorf(KindUnreadable, "an item isn't JSON")
 	}
-	v, err := l.time.First(ctx, jq.Input{Value: map[string]any{"item": value}}, nil)
+	in := jq.Input{Value: map[string]any{"item": value}}
+	v, err := l.time.First(ctx, in, nil)
 	if err != nil {
 		return Item{}, Errorf(KindUnreadable, "%s", l.time.Failed(err).Error())
 	}
@@ -130,7 +146,7 @@ func (l *List) item(ctx context.Context, text []byte) (Item, error) {
 	if !ok {
 		return Item{}, Errorf(KindUnreadable, "an item lacks the part that recover.body names")
 	}
-	r := &auth.Request{Method: "POST", Path: l.webhook, Body: body}
-	r.SetHeader("content-type", "application/json")
-	return Item{Time: at.UTC(), Text: text, Request: r}, nil
+	item := Item{Time: at.UTC(), Text: text, Request: l.WebhookOf(body, nil)}
+	err = l.addFollowUp(ctx, &item, in, target)
+	return item, err
 }

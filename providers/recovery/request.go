@@ -18,6 +18,8 @@ type Request struct {
 	Body   []byte
 	// User and Password are those of basic authentication; User is "" without it.
 	User, Password string
+	// AnySuccess means that every 2xx is a success, and that the answer isn't read.
+	AnySuccess bool
 	// Token is where a bearer token comes from; nil without OAuth.
 	Token *Token
 }

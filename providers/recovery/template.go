@@ -29,7 +29,8 @@ type template string
 func newTemplate(p *definition.Problems, field, text string, secrets bool, allowed ...string) template {
 	for _, name := range template(text).variables() {
 		switch {
-		case slices.Contains(allowed, name), secrets && secretPattern.MatchString(name):
+		case slices.Contains(allowed, name) && name != varItem, slices.Contains(allowed, varItem) && isItem(name):
+		case secrets && secretPattern.MatchString(name):
 		case secretPattern.MatchString(name):
 			p.Add(field, "{%s} would put a secret into the URL: use api.headers", name)
 		default:
@@ -41,6 +42,9 @@ func newTemplate(p *definition.Problems, field, text string, secrets bool, allow
 
 func described(secrets bool, allowed []string) (names []string) {
 	for _, name := range allowed {
+		if name == varItem {
+			name += ".PATH"
+		}
 		names = append(names, "{"+name+"}")
 	}
 	if secrets {

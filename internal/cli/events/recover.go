@@ -120,6 +120,23 @@ func deliveriesText(r operation.Recovery) string {
 	return "they are sent to subscriptions like any other event"
 }
 
+// redeliverableNumber leaves a count out if the provider's list has all events.
+func redeliverableNumber(r operation.Recovery, n int64) string {
+	if r.Redeliverable == 0 {
+		return ""
+	}
+	return cli.Number(n)
+}
+
+// redeliveryText says how many events only the provider can send, and how it is asked for them.
+func redeliveryText(r operation.Recovery) string {
+	text := redeliverableNumber(r, r.Redeliverable)
+	if text != "" && r.Unasked() > 0 {
+		text += " (it is asked to send them again if HOLDFAST_RECOVERY_REDELIVER of the workers has " + r.Provider + ")"
+	}
+	return text
+}
+
 // cutText says what a recovery can't read.
 func cutText(r operation.Recovery) string {
 	text := "from " + r.WantedSince.UTC().Format(time.RFC3339) + " to " + r.Since.UTC().Format(time.RFC3339)
@@ -155,7 +172,9 @@ func writeRecovery(w io.Writer, r operation.Recovery) error {
 		"of types that never arrived", cli.Number(r.Unwanted),
 		"can't be recognized", cli.Number(r.Unsafe),
 		"missed", fmt.Sprintf("%d (of which the provider may still deliver %d)", r.Missed, r.Retrying),
+		"only the provider has it", redeliveryText(r),
 		"gap", r.GapText(),
+		"asked to send again", redeliverableNumber(r, r.Asked),
 		"recovered", cli.Number(r.Recovered),
 		"arrived meanwhile", cli.Number(r.Arrived),
 		"failed to start", cli.Number(r.Failed),

@@ -81,6 +81,33 @@ func (c *Client) Fetch(ctx context.Context, f *recovery.Fetch, values map[string
 	return f.Read(answer)
 }
 
+// Detail gets the body of a missed event. The error is a *recovery.Error, or that of the context.
+func (c *Client) Detail(ctx context.Context, f *recovery.FollowUp, target, path string) ([]byte, error) {
+	answer, err := c.followUp(ctx, f, target, path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Read(answer)
+}
+
+// Redeliver lets the provider send a missed event again. The error is a *recovery.Error, or that of the context.
+func (c *Client) Redeliver(ctx context.Context, f *recovery.FollowUp, target, path string) error {
+	_, err := c.followUp(ctx, f, target, path)
+	return err
+}
+
+func (c *Client) followUp(ctx context.Context, f *recovery.FollowUp, target, path string) (recovery.Answer, error) {
+	request, err := f.Request(path, target, c.secret)
+	if err != nil {
+		return recovery.Answer{}, err
+	}
+	answer, err := c.do(ctx, f, request)
+	if err != nil && ctx.Err() != nil {
+		return answer, fmt.Errorf("follow a missed event up: %w", ctx.Err())
+	}
+	return answer, err
+}
+
 func isGone(e *recovery.Error) bool {
 	return e.Kind == recovery.KindRefused && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
 }
@@ -104,7 +131,7 @@ func (c *Client) secret(name string) string {
 	return ""
 }
 
-// named is what a request is for: a list, or a fetch.
+// named is what a request is for: a list, a follow-up of one of its events, or a fetch.
 type named interface {
 	String() string
 	SecretNames() []string
@@ -134,6 +161,9 @@ func (c *Client) do(ctx context.Context, l named, r recovery.Request) (recovery.
 		return recovery.Answer{}, unanswered(l.String(), err)
 	}
 	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
+	if r.AnySuccess && response.StatusCode/100 == 2 {
+		return recovery.Answer{}, nil
+	}
 	if response.StatusCode != http.StatusOK {
 		if r.Token != nil && response.StatusCode == http.StatusUnauthorized {
 			c.tokens.forget(*r.Token)
@@ -180,12 +210,15 @@ func unanswered(what string, err error) *recovery.Error {
 
 // refused returns the error of an answer with another status than 200.
 func (c *Client) refused(what string, response *http.Response, secrets []string) *recovery.Error {
-	status := response.StatusCode
+	status, verb := response.StatusCode, "read"
+	if response.Request.Method == http.MethodPost {
+		verb = "do"
+	}
 	var e *recovery.Error
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may read this",
-			what, status, strings.Join(secrets, ", "))
+		e = recovery.Errorf(recovery.KindUnauthorized, "%s: %d, the credential is refused: check that %s may %s this",
+			what, status, strings.Join(secrets, ", "), verb)
 	case status == http.StatusTooManyRequests:
 		e = recovery.Errorf(recovery.KindLimited,
 			"%s: 429, the provider's rate limit is reached: lower api.rate if it happens often", what)

@@ -79,16 +79,18 @@ func secrets(name string) []string {
 		return []string{"acme"}
 	case "OKTA_DOMAIN":
 		return []string{"acme.okta.com"}
+	case "GITLAB_HOST":
+		return []string{"gitlab.example.com"}
 	}
 	return []string{fakeapi.Credential}
 }
 
-// target is the board of the fake Trello.
+// target is the board of the fake Trello, or the webhook of a log.
 func target(provider string) string {
 	if provider == "trello" {
 		return "b1"
 	}
-	return ""
+	return fakeapi.Targets()[provider]
 }
 
 // serve returns a transport on which every host is this handler.
@@ -137,6 +139,10 @@ func (w walker) walk(ctx context.Context, from, to time.Time) (all []found, err 
 			return nil, err
 		}
 		for _, item := range page.Items {
+			if list.IsByDelivery() {
+				all = append(all, found{item.Delivery, item.Time})
+				continue
+			}
 			events, err := w.provider.SplitStored(item.Request)
 			if err != nil || len(events) != 1 {
 				return nil, fmt.Errorf("an item makes %d events (%w)", len(events), err)

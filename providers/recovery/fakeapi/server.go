@@ -22,6 +22,8 @@ type Event struct {
 	Time time.Time
 	// Object is the ID of the object that the event is about; "" for the style's own.
 	Object string
+	// IsDelivered: a log of deliveries has it as delivered, and otherwise as failed.
+	IsDelivered bool
 }
 
 // Fault is what goes wrong with one request.
@@ -47,6 +49,7 @@ type Server struct {
 	mu       sync.Mutex
 	events   []Event
 	requests int
+	asked    []string
 }
 
 // Body returns an event as an item of the list. Stripe's webhooks have the same body.
@@ -73,6 +76,13 @@ func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests
+}
+
+// Asked returns the IDs of the events that it was asked to send again, in this order.
+func (s *Server) Asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
 }
 
 func (s *Server) begin() (events []Event, f Fault) {
@@ -103,6 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("retry-after", fault.RetryAfter)
 		}
 		http.Error(w, `{"error": "this fake was told to fail"}`, fault.Status)
+	case s.style.follows != nil && s.followsUp(w, r, events):
 	case r.URL.Path != s.style.path || r.Method != s.style.method:
 		http.Error(w, `{"error": "not found"}`, http.StatusNotFound)
 	case !s.style.allows(r):
@@ -112,6 +123,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// followsUp answers the request for one event, if it is one.
+func (s *Server) followsUp(w http.ResponseWriter, r *http.Request, events []Event) bool {
+	for _, e := range events {
+		method, path, status, answer := s.style.follows(e)
+		if r.Method != method || r.URL.Path != path {
+			continue
+		}
+		if !s.style.allows(r) {
+			http.Error(w, `{"error": "unauthorized"}`, http.StatusUnauthorized)
+			return true
+		}
+		if method == http.MethodPost {
+			s.mu.Lock()
+			s.asked = append(s.asked, e.ID)
+			s.mu.Unlock()
+		}
+		w.Header().Set("content-type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(answer)
+		return true
+	}
+	return false
+}
+
 func (s *Server) list(w http.ResponseWriter, r *http.Request, events []Event, fault Fault) {
 	p, err := s.style.parametersOf(r)
 	if err != nil {
@@ -119,19 +154,19 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, events []Event, fa
 		return
 	}
 	events = s.style.selected(events, p)
-	at, ok := s.style.position(events, p)
-	if !ok {
-		http.Error(w, `{"error": "no such cursor"}`, http.StatusBadRequest)
-		return
-	}
 	size := min(p.limit, s.style.maxLimit)
 	if s.PageCap > 0 {
 		size = min(size, s.PageCap)
 	}
+	at, ok := s.style.position(events, p, size)
+	if !ok {
+		http.Error(w, `{"error": "no such cursor"}`, http.StatusBadRequest)
+		return
+	}
 	page := events[at:min(at+size, len(events))]
 	next := ""
 	if at+len(page) < len(events) {
-		next = s.style.cursorAfter(page, at)
+		next = s.style.cursorAfter(page, at, size)
 	}
 	items := make([]any, len(page))
 	for i, e := range page {
@@ -228,9 +263,13 @@ func (s *Style) selected(events []Event, p parameters) []Event {
 }
 
 // position returns where a page begins. ok is false for a cursor that doesn't exist.
-func (s *Style) position(events []Event, p parameters) (at int, ok bool) {
+func (s *Style) position(events []Event, p parameters, size int) (at int, ok bool) {
 	if p.cursor == "" {
 		return 0, true
+	}
+	if s.isPage {
+		n, err := strconv.Atoi(p.cursor)
+		return min((n-1)*size, len(events)), err == nil && n > 0
 	}
 	if s.isOffset {
 		at, err := strconv.Atoi(p.cursor)
@@ -240,7 +279,10 @@ func (s *Style) position(events []Event, p parameters) (at int, ok bool) {
 	return at + 1, at >= 0
 }
 
-func (s *Style) cursorAfter(page []Event, at int) string {
+func (s *Style) cursorAfter(page []Event, at, size int) string {
+	if s.isPage {
+		return strconv.Itoa(at/size + 2)
+	}
 	if s.isOffset {
 		return strconv.Itoa(at + len(page))
 	}

@@ -20,11 +20,14 @@ type Style struct {
 	limit, cursor, from, to string
 	defaultLimit, maxLimit  int
 	fromBody                func(r *http.Request) (url.Values, error)
-	// isUnix means times in seconds; isExclusive, that bounds are excluded; isByID, the order of creation, not of times; isOffset,
-	// that a cursor is a number of items and not an ID.
-	isUnix, isExclusive, isByID, isOffset, isNewestFirst bool
-	item                                                 func(e Event) map[string]any
-	answer                                               func(w http.ResponseWriter, r *http.Request, items []any, next string) any
+	// isUnix means times in seconds; isExclusive, that bounds are excluded; isByID, the order of creation, not of times; isOffset
+	// and isPage, that a cursor is a number of items, or of the page, and not an ID.
+	isUnix, isExclusive, isByID, isOffset, isPage, isNewestFirst bool
+
+	item   func(e Event) map[string]any
+	answer func(w http.ResponseWriter, r *http.Request, items []any, next string) any
+	// follows returns the request for one event, and its answer; nil if there is none.
+	follows func(e Event) (method, path string, status int, answer any)
 }
 
 // Styles returns the styles by the name of the provider. "offset" is of no provider.
@@ -32,6 +35,7 @@ func Styles() map[string]Style {
 	return map[string]Style{
 		"stripe": stripe(), "gocardless": gocardless(), "paddle": paddle(), "paypal": paypal(), "square": square(),
 		"chargebee": chargebee(), "workos": workos(), "okta": okta(), "trello": trello(), "coinbase-commerce": coinbase(),
+		"github": github(), "gitlab": gitlab(), "easypost": easypost(), "resend": resend(),
 		"offset": offset(),
 	}
 }
