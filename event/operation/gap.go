@@ -60,7 +60,7 @@ func (r Recovery) MissedText() string {
 		text += "; being recovered"
 	}
 	if r.Asked > 0 {
-		text += fmt.Sprintf("; %d asked to send again", r.Asked)
+		text += fmt.Sprintf("; the provider was asked to send %d again", r.Asked)
 	}
 	if n := r.Unasked(); n > 0 && (r.DryRun || r.State.Ended()) {
 		text += fmt.Sprintf("; %d can only be sent again by the provider", n)

@@ -28,6 +28,12 @@ func TestTheTextOfAGap(t *testing.T) {
 		"2 events from 2026-11-26 02:10 to 02:11 UTC never arrived; 3 requests of the provider were refused here from then on": {
 			Base: done, DryRun: true, Missed: 2, FirstMissed: at(2, 10), LastMissed: at(2, 11), Refused: number(3),
 		},
+		"3 events at 2026-11-26 02:10 UTC never arrived; the provider was asked to send 2 again, 1 couldn't be started": {
+			Base: done, Missed: 3, Redeliverable: 3, Asked: 2, Failed: 1, FirstMissed: at(2, 10), LastMissed: at(2, 10),
+		},
+		"3 events at 2026-11-26 02:10 UTC never arrived; 3 can only be sent again by the provider": {
+			Base: done, Missed: 3, Redeliverable: 3, FirstMissed: at(2, 10), LastMissed: at(2, 10),
+		},
 		"nothing was read for 35 days, and the provider keeps 30 days: what happened from 2026-10-22 02:10 to 2026-10-27 02:10 UTC can't be known": {
 			Base: done, Cut: operation.CutReach, WantedSince: at(2, 10).AddDate(0, 0, -35), Since: at(2, 10).AddDate(0, 0, -30),
 			Until: at(2, 10),
