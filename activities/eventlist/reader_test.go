@@ -203,3 +203,68 @@ func TestProblemsOfAListAreTemporaryOrNot(t *testing.T) {
 		})
 	}
 }
+
+// An item without the body is known by its key, and gets its body before it starts, with the receipt of the whole webhook. The
+// claims of the API's rate include that request.
+func TestAnItemIsCompleted(t *testing.T) {
+	t.Parallel()
+	fake := fakeapi.New(fakeapi.Styles()["easypost"])
+	fake.Add(fakeapi.Event{ID: "evt_1", Type: "tracker.updated", Time: time.Now().Add(-2 * time.Hour)})
+	r, limits := newReader(t, fake, fakeapi.Credential)
+	of := begin(t, r, "easypost")
+	page, err := r.Page(t.Context(), of)
+	require.NoError(t, err)
+	require.False(t, page.Redelivers)
+	item := page.Items[0]
+	require.Equal(t, "easypost:evt_1", item.Receipt.WorkflowID())
+	require.Equal(t, "tracker.updated", item.Receipt.Type)
+	require.Equal(t, "/v2/events/evt_1/payloads", item.Path)
+	require.Empty(t, item.Body)
+	claims := len(limits.claims)
+	whole, err := r.Complete(t.Context(), of, item)
+	require.NoError(t, err)
+	require.Greater(t, len(limits.claims), claims)
+	require.JSONEq(t, `{"id": "evt_1", "description": "tracker.updated", "result": {"id": "trk_1", "object": "Tracker"}}`, string(whole.Body))
+	require.Equal(t, item.Receipt, whole.Receipt)
+	require.False(t, whole.Redeliverable)
+
+	item.Receipt.Key = "evt_2"
+	_, err = r.Complete(t.Context(), of, item)
+	var failed *operation.ListError
+	require.ErrorAs(t, err, &failed)
+	require.True(t, failed.IsOfEvent)
+	require.Contains(t, failed.Text, "another event")
+}
+
+// An attempt that only GitHub can repeat is known by its delivery ID, and is sent again only by those that may.
+func TestOnlyAllowedProvidersSendAgain(t *testing.T) {
+	t.Parallel()
+	fake := fakeapi.New(fakeapi.Styles()["github"])
+	at := time.Now().Add(-2 * time.Hour)
+	fake.Add(fakeapi.Event{ID: "one", Time: at}, fakeapi.Event{ID: "two", Time: at, IsDelivered: true}, fakeapi.Event{Time: at})
+	r, _ := newReader(t, fake, fakeapi.Credential)
+	list, err := r.Describe("github")
+	require.NoError(t, err)
+	require.True(t, list.NeedsTarget)
+	target := fakeapi.Targets()["github"]
+	walk, err := r.Begin("github", target, at.Add(-time.Hour), time.Now())
+	require.NoError(t, err)
+	of := operation.Recovery{Base: operation.Base{ID: "r1"}, Provider: "github", Target: target, Walk: walk}
+	page, err := r.Page(t.Context(), of)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, page.Unsafe, "one without a delivery ID")
+	require.Len(t, page.Items, 2)
+	two, one := page.Items[0], page.Items[1]
+	require.Equal(t, []string{"github:two", "github:one"}, []string{two.Receipt.WorkflowID(), one.Receipt.WorkflowID()})
+	require.Equal(t, []bool{true, false, true}, []bool{two.IsDelivered, one.IsDelivered, one.Redeliverable})
+
+	asked, err := r.Redeliver(t.Context(), of, one)
+	require.NoError(t, err)
+	require.False(t, asked)
+	require.Empty(t, fake.Asked())
+	r.MayRedeliver = []string{"github"}
+	asked, err = r.Redeliver(t.Context(), of, one)
+	require.NoError(t, err)
+	require.True(t, asked)
+	require.Equal(t, []string{"one"}, fake.Asked())
+}
