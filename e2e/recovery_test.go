@@ -1,18 +1,9 @@
 package e2e
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,23 +34,12 @@ const unscheduled = "HOLDFAST_RECOVERY_INTERVAL=8760h"
 // serveAPI serves an API over HTTPS as localhost, and returns its host and the file of its certificate.
 func serveAPI(t *testing.T, api http.Handler) (host, certificate string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	served, err := fakeapi.Serve("localhost", api)
 	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(api)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	server.StartTLS()
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { _ = served.Close() })
 	certificate = filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	address, err := url.Parse(server.URL)
-	require.NoError(t, err)
-	return "localhost:" + address.Port(), certificate
+	require.NoError(t, os.WriteFile(certificate, served.Certificate, 0o600))
+	return "localhost:" + served.Port, certificate
 }
 
 func (i *installation) recovers(t *testing.T, args ...string) (r operation.Recovery) {

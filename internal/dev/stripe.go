@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -45,7 +46,7 @@ const (
 type fakeStripe struct {
 	style    fakeapi.Style
 	events   []fakeapi.Event
-	server   *http.Server
+	server   *fakeapi.HTTPS
 	provider *providers.Provider
 	store    *persistence.Store
 	// sender sends the webhooks.
@@ -93,26 +94,18 @@ func (f *fakeStripe) open(ctx context.Context, cfg config.Config) error {
 	return err
 }
 
-// serve serves the API, with a certificate for Stripe's host that only the fake's own transport trusts.
-func (f *fakeStripe) serve(others http.RoundTripper) error {
-	certificate, trusted, err := certificateFor(stripeHost)
-	if err != nil {
-		return fmt.Errorf("make certificate of the fake Stripe: %w", err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen for the fake Stripe: %w", err)
-	}
+// serve serves the API as Stripe's host. Only the fake's own transport trusts its certificate.
+func (f *fakeStripe) serve(others http.RoundTripper) (err error) {
 	api := fakeapi.New(f.style)
 	api.Add(f.events...)
-	f.server = &http.Server{
-		Handler: api, ReadHeaderTimeout: 5 * time.Second,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	if f.server, err = fakeapi.Serve(stripeHost, api); err != nil {
+		return err
 	}
-	go func() { _ = f.server.ServeTLS(listener, "", "") }() // ends with stop
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(f.server.Certificate)
 	f.apis = hostTransport{host: stripeHost, others: others, own: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, listener.Addr().String())
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+f.server.Port)
 		},
 		TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
 	}}
