@@ -51,7 +51,7 @@ type scenario struct {
 }
 
 var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults,
-	failoverFaults, restoreFaults, clockFaults, powerFaults, bitRotFaults, networkFaults, clusterFaults)
+	failoverFaults, restoreFaults, clockFaults, powerFaults, bitRotFaults, networkFaults, clusterFaults, recoveryFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {

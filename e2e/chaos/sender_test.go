@@ -44,7 +44,7 @@ func (m message) signed(now time.Time, forged bool) map[string]string {
 	}
 	at := fmt.Sprint(now.Unix())
 	switch m.provider {
-	case "stripe":
+	case "stripe", "shop":
 		headers["Stripe-Signature"] = "t=" + at + ",v1=" + hex.EncodeToString(mac(stripeSecret, at+"."+body))
 	case "standard-webhooks":
 		key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(standardSecret, "whsec_"))

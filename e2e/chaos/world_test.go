@@ -38,6 +38,7 @@ type world struct {
 	standby   *postgres       // of sql; nil if it has none
 	pooler    *pooler         // in front of sql; nil if there is none
 	adapt     func(*exec.Cmd) // changes the commands of Holdfast's processes unless nil
+	environ   []string        // more variables for everything that runs Holdfast
 
 	ingresses, workers []*node
 	// How the processes reach their stores.
@@ -237,13 +238,13 @@ func (w *world) runBinary(binary string, args ...string) (string, error) {
 }
 
 func (w *world) environment(temporal, database string) []string {
-	return append(cleanEnvironment(),
+	return append(append(cleanEnvironment(),
 		"DATABASE_URL="+database, "TEMPORAL_ADDRESS="+temporal, "TEMPORAL_NAMESPACE="+w.namespace,
 		"STRIPE_WEBHOOK_SECRET="+stripeSecret, "STANDARD_WEBHOOKS_SECRET="+standardSecret,
 		"HMAC_WEBHOOK_SECRET="+hmacSecret, "GITHUB_WEBHOOK_SECRET="+hmacSecret,
 		"HOLDFAST_WORKER_GRACE=5s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=2s", "HOLDFAST_REDRIVE_AUTOMATIC=false",
 		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8",
-	)
+	), w.environ...)
 }
 
 func (w *world) node(role string, i int, temporal, database *link, environ []string) *node {
