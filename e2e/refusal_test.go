@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,4 +22,36 @@ func TestARefusalIsReadable(t *testing.T) {
 	require.NoError(t, json.Unmarshal(a.body, &body))
 	require.Equal(t, "request-7", body["error"]["request_id"])
 	require.NotEmpty(t, body["error"]["message"])
+}
+
+// Requests that a real ingress refuses are counted by provider and minute. Those that it accepts aren't, nor those for a provider
+// that doesn't exist.
+func TestRefusedRequestsAreCountedInTheDatabase(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "ingress")
+	body := customerUpdated(uniqueID("evt"), "cus_1", "Ada", time.Now())
+	before := time.Now().Truncate(time.Minute)
+	for path, c := range map[string]struct {
+		signature string
+		status    int
+	}{
+		"/webhooks/stripe": {sign(body, "whsec_of_somebody", time.Now()), http.StatusUnauthorized},
+		"/webhooks/paddle": {"", http.StatusUnauthorized},
+		"/webhooks/nobody": {"", http.StatusNotFound},
+	} {
+		for range 3 {
+			a, err := n.post(path, body, "Stripe-Signature", c.signature)
+			require.NoError(t, err)
+			require.Equal(t, c.status, a.status, path)
+		}
+	}
+	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, a.status)
+	i.awaitCount(t, time.Minute, 3, "SELECT coalesce(sum(requests), 0) FROM refused_minutes WHERE provider = 'stripe'")
+	i.awaitCount(t, time.Minute, 6, "SELECT sum(requests) FROM refused_minutes")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM refused_minutes WHERE provider <> '' AND (minute NOT BETWEEN $1 AND $2)",
+		before, time.Now()))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM refused_minutes WHERE minute <> date_trunc('minute', minute) AND provider <> ''"))
 }
