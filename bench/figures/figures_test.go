@@ -11,7 +11,7 @@ import (
 )
 
 func report() *figures.Report {
-	r := &figures.Report{At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), About: []string{"2 cores"}}
+	r := &figures.Report{At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), About: []string{"2 cores", "everything here"}, Options: "pairs 9"}
 	r.AddValue("throughput: rate", "/s", nil, 12_345.6)
 	r.AddSamples("throughput: ratio", "", figures.AtLeast(0.85), []float64{0.88, 0.9, 0.5, 0.86, 0.86, 0.86, 0.86, 0.86, 0.87, 0.95})
 	r.AddValue("latency: p99", "ms", figures.AtMost(40), 50)
@@ -46,6 +46,7 @@ func TestTheMarkdownHasCostsByProcess(t *testing.T) {
 	require.Contains(t, text, "| CPU, ms for each event | Temporal | holdfast | all |")
 	require.Contains(t, text, "| throughput: event | 2 | 1.5 | 3.5 |")
 	require.Contains(t, text, "bulk failed, and its figures are worth nothing: there is none.")
+	require.Contains(t, text, "\n2 cores. Everything here. Pairs 9.\n", "a page allows no sentence of all of it")
 }
 
 func TestTheNewestReportIsTheOneToCompareWith(t *testing.T) {

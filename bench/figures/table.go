@@ -100,7 +100,14 @@ func (r *Report) Markdown() string {
 			fmt.Fprintf(&b, "\n%s failed, and its figures are worth nothing: %s.\n", p.Name, p.Failed)
 		}
 	}
-	fmt.Fprintf(&b, "\n%s; %s.\n", strings.Join(r.About, "; "), r.Options)
+	b.WriteString("\n")
+	for i, line := range slices.Concat(r.About, []string{r.Options}) {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		fmt.Fprintf(&b, "%s%s.", strings.ToUpper(line[:1]), line[1:])
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 
