@@ -64,11 +64,14 @@ func walking(id, name string, fault func(*world)) scenario {
 		fault: func(w *world) {
 			missed := w.listEvents(fake, &style)
 			id := w.startRecovery()
-			w.awaitCount(time.Minute, listedEvents/4, "SELECT listed FROM recoveries WHERE id = $1", id)
+			w.awaitCount(settle, listedEvents/4, "SELECT listed FROM recoveries WHERE id = $1", id)
 			fault(w)
-			w.awaitCount(2*time.Minute, missedEvents/4, "SELECT recovered FROM recoveries WHERE id = $1", id)
+			w.awaitCount(settle, missedEvents/4, "SELECT recovered FROM recoveries WHERE id = $1", id)
 			fault(w)
-			w.awaitCount(2*time.Minute, 1, "SELECT count(*) FROM recoveries WHERE id = $1 AND state = 'completed'", id)
+			for done := missedEvents / 4; done < missedEvents; done += missedEvents / 4 { // a busy machine takes its time
+				w.awaitCount(settle, done, "SELECT recovered FROM recoveries WHERE id = $1", id)
+			}
+			w.awaitCount(settle, 1, "SELECT count(*) FROM recoveries WHERE id = $1 AND state = 'completed'", id)
 			w.requireRecovered(id)
 			for i, m := range missed { // each is delivered late
 				w.load.send(m, ledger.KindDuplicate, w.load.doors[i%2])
@@ -124,7 +127,7 @@ func (w *world) listEvents(fake *fakeapi.Server, style *fakeapi.Style) (missed [
 		w.load.deliver(w.load.note(m, ledger.KindDuplicate), m, ledger.KindDuplicate, w.load.doors[n%2])
 	}
 	require.Len(w.t, missed, missedEvents)
-	w.awaitCount(time.Minute, listedEvents-missedEvents,
+	w.awaitCount(settle, listedEvents-missedEvents,
 		"SELECT count(*) FROM events WHERE provider = 'shop' AND status = 'processed'")
 	return missed
 }
