@@ -15,6 +15,8 @@ import (
 const (
 	stripe   = "stripe"
 	firehose = "firehose"
+	// walked and missed have a list of events, walked in the bulk lane; thin has its state fetched.
+	walked, missed, thin = "walked", "missed", "thin"
 )
 
 // The definitions: those of the catalogue without their rate limits, Stripe at normal priority, and Stripe again in the bulk
@@ -29,7 +31,9 @@ extends: stripe
 rate: null
 priority: normal
 lane: bulk
-samples:
+` + customerSample
+
+	customerSample = `samples:
   customer.updated:
     body: |
       {
@@ -38,6 +42,26 @@ samples:
         data: {object: {id: "cus_\(.entity)", object: "customer", name: "Ada Lovelace", balance: 0, metadata: {order: .id}}}
       }
 `
+)
+
+// apiDefinition gives a provider an API on loopback, whose rate isn't what limits it.
+const apiDefinition = `name: %s
+extends: stripe
+rate: null
+priority: normal
+lane: %s
+api: {host: "{BENCH_API_HOST}", headers: {authorization: "Bearer {BENCH_API_KEY}"}, rate: {requests: 100000, per: 1s}}
+`
+
+const (
+	listDefinition = apiDefinition + "recover: {settle: 1s, types: [\"*\"]}\n"
+
+	thinDefinition = apiDefinition + `recover: null
+fetch:
+  - {types: ["customer.*"], path: "/v1/customers/{id}", values: {id: .body.data.object.id}}
+entities:
+  - {kind: customer, scope: source, fetched: true, id: .body.data.object.id, op: snapshot, state: .fetched}
+` + customerSample
 )
 
 // writeDefinitions writes the product's definitions to the directory.
@@ -53,6 +77,9 @@ func writeDefinitions(dir string) (*providers.Catalogue, error) {
 		}
 	}
 	files[stripe], files[firehose] = stripeDefinition, firehoseDefinition
+	files[walked] = fmt.Sprintf(listDefinition, walked, "bulk")
+	files[missed] = fmt.Sprintf(listDefinition, missed, "workflow")
+	files[thin] = fmt.Sprintf(thinDefinition, thin, "workflow")
 	return lab.WriteDefinitions(dir, files)
 }
 
@@ -75,6 +102,9 @@ func signs(p *providers.Provider, sample string) bool {
 	return p.SignWithSecrets(r, time.Now()) == nil && p.Authenticate(r, time.Now()) == nil && bytes.Equal(r.Body, body)
 }
 
+// ownProviders are those of this benchmark.
+var ownProviders = []string{firehose, walked, missed, thin}
+
 var notEvents = []string{"url_verification", "call_inbound"}
 
 // mixed is a load of equal shares of all samples of the catalogue, in their natural size: patches, mentions, snapshots,
@@ -85,7 +115,7 @@ func (s *suite) mixed(node *lab.Node) drive {
 	for _, name := range s.catalogue.Names() {
 		provider, _ := s.catalogue.Lookup(name)
 		for _, sample := range provider.SampleTypes() {
-			if name != firehose && !slices.Contains(notEvents, sample) && signs(provider, sample) {
+			if !slices.Contains(ownProviders, name) && !slices.Contains(notEvents, sample) && signs(provider, sample) {
 				d.Mix = append(d.Mix, loadgen.Share{Provider: provider, Type: sample})
 			}
 		}

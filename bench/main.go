@@ -83,6 +83,9 @@ func partCommand() *cobra.Command {
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
 			return baseline.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
 		}},
+		&cobra.Command{Use: partAPI, RunE: func(c *cobra.Command, _ []string) error {
+			return serveAPI(c.InOrStdin(), c.OutOrStdout())
+		}},
 	)
 	return part
 }

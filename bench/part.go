@@ -18,12 +18,13 @@ import (
 	"holdfast/bench/lab"
 )
 
-// The parts, which run as separate processes: see package baseline.
+// The parts, which run as separate processes: see package baseline, and serveAPI.
 const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
 	partHandler = "handler"
 	partStarts  = "starts"
+	partAPI     = "api"
 	// partDatabase is the variable with a part's database, because arguments are visible to everyone.
 	partDatabase = "BENCH_DATABASE"
 )

@@ -31,6 +31,7 @@ func phases() []phase {
 		{"entity", "The writer alone: out-of-order changes of an entity with 300,000 links, and of entities with ten.", false, entity},
 		{"mix", "Full load, alternating between bare steps, events, empty workflows and the mix of the catalogue.", true, mix},
 		{"handoff", "Bulk events that start a workflow, and bare starts of it.", true, handoff},
+		{"apis", "A provider's API on loopback: known and missed events of a list, and events whose state is fetched.", true, apis},
 		{"duplicates", "New events, and the same ones again.", true, duplicates},
 		{"isolation", "10,000 healthy endpoints, and 10,000 of which some are dead or slow.", true, isolation},
 		{growthPhase, "Pages read and events delivered with ten million stored events and with a hundredth; five days of retention.",
