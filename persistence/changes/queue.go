@@ -30,7 +30,8 @@ SELECT count(*), json_agg(json_build_object('subject', 'delivery', 'action', rep
        'provider', coalesce(e.provider, ''), 'kind', coalesce(e.type, ''),
        'id', reported.event_id || '/' || reported.subscription_id, 'event_id', reported.event_id,
        'subscription_id', reported.subscription_id, 'code', reported.code))
-  FROM reported LEFT JOIN events AS e ON e.id = reported.event_id
+  FROM reported
+  LEFT JOIN LATERAL (SELECT provider, type FROM events WHERE id = reported.event_id OFFSET 0) AS e ON true
 HAVING count(*) > 0`
 
 // Drop removes change events older than a time, in whole days, and returns about how many rows were removed. It calls a function

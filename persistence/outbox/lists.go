@@ -39,7 +39,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 	namesOfQ = `
   LEFT JOIN subscriptions AS sub ON sub.id = q.subscription_id
   LEFT JOIN destinations AS dest ON dest.id = q.destination_id
-  LEFT JOIN events AS e ON e.id = q.event_id`
+  LEFT JOIN LATERAL (SELECT provider, type FROM events WHERE id = q.event_id OFFSET 0) AS e ON true`
 
 	// lastOfQ selects the last attempt that has its own row; first successes have none, and no error.
 	lastOfQ = `

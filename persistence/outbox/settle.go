@@ -55,8 +55,8 @@ WITH o AS MATERIALIZED (
             done_at = clock_timestamp()
        FROM o
       WHERE d.event_id = o.event_id AND d.subscription_id = o.subscription_id AND d.generation = o.generation
-        AND o.status = 'delivered' AND d.status <> 'delivered' AND EXISTS (SELECT FROM events WHERE id = o.event_id)
-        AND o.place IS NULL
+        AND o.status = 'delivered' AND d.status <> 'delivered' AND o.place IS NULL
+        AND EXISTS (SELECT FROM events WHERE id = o.event_id OFFSET 0)
   RETURNING o.*
 ), ended_rows AS (
      INSERT INTO deliveries AS d
@@ -85,7 +85,9 @@ WITH o AS MATERIALIZED (
             error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id)
      SELECT e.event_id, e.subscription_id, v.provider, v.source, v.key, v.type, v.receipt, '', 'deliver', e.class, e.code,
             e.error, e.before + e.counted, statement_timestamp(), clock_timestamp(), v.workflow_id, ''
-       FROM ended AS e JOIN events AS v ON v.id = e.event_id
+       FROM ended AS e
+      CROSS JOIN LATERAL (
+            SELECT provider, source, key, type, receipt, workflow_id FROM events WHERE id = e.event_id OFFSET 0) AS v
       WHERE e.status = 'failed'
          ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
         SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,

@@ -36,7 +36,8 @@ INSERT INTO dead_letters (
        attempts, first_failed_at, workflow_id, last_failed_at, run_id)
 SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, '', $5, 'failed', $4,
        'the filter of the subscription could not be evaluated', 0, t.at, e.workflow_id, t.at, ''
-  FROM failed AS f JOIN events AS e ON e.id = f.event_id CROSS JOIN (SELECT clock_timestamp() AS at) AS t
+  FROM failed AS f CROSS JOIN LATERAL (SELECT * FROM events WHERE id = f.event_id OFFSET 0) AS e
+ CROSS JOIN (SELECT clock_timestamp() AS at) AS t
     ON CONFLICT DO NOTHING`
 
 	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get

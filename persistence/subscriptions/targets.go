@@ -117,12 +117,13 @@ func (s *Store) refreshSafely(ctx context.Context) (err error) {
 // selectMessages adds up sizes before it reads a body.
 const selectMessages = `
 WITH sized AS MATERIALIZED (
-     SELECT i.id, i.n, sum(coalesce(octet_length(e.raw_body), 0)) OVER (ORDER BY i.n) AS bytes
-       FROM unnest($1::uuid[]) WITH ORDINALITY AS i (id, n) LEFT JOIN events AS e ON e.id = i.id
+     SELECT i.id, i.n, sum(coalesce(e.bytes, 0)) OVER (ORDER BY i.n) AS bytes
+       FROM unnest($1::uuid[]) WITH ORDINALITY AS i (id, n)
+       LEFT JOIN LATERAL (SELECT octet_length(raw_body) AS bytes FROM events WHERE id = i.id OFFSET 0) AS e ON true
 )
 SELECT s.id::text, e.id IS NOT NULL, e.receipt, e.headers, coalesce(e.type, ''), e.occurred_at, e.raw_body,
        coalesce(e.possible_duplicate_of::text, '')
-  FROM sized AS s LEFT JOIN events AS e ON e.id = s.id
+  FROM sized AS s LEFT JOIN LATERAL (SELECT * FROM events WHERE id = s.id OFFSET 0) AS e ON true
  WHERE s.n = 1 OR s.bytes <= $2
  ORDER BY s.n`
 
