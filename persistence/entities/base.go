@@ -55,7 +55,7 @@ SELECT provider, kind, external_id FROM (
 	// purged.
 	oldestChanges = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text,
-       event_id >= $7::uuid OR EXISTS (SELECT FROM events WHERE id = l.event_id)
+       event_id >= $7::uuid OR EXISTS (SELECT FROM events WHERE id = l.event_id OFFSET 0)
   FROM event_entities AS l
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
@@ -98,7 +98,7 @@ DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
         WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
           AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
             <= (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
-          AND event_id < $7::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+          AND event_id < $7::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id OFFSET 0)
         ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
         LIMIT $8))
 RETURNING event_id)
@@ -117,7 +117,7 @@ DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
                       WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsMention + `
                       ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
                       LIMIT $5) AS oldest
-               WHERE event_id < $4::uuid AND NOT EXISTS (SELECT FROM events WHERE id = oldest.event_id)) AS purged
+               WHERE event_id < $4::uuid AND NOT EXISTS (SELECT FROM events WHERE id = oldest.event_id OFFSET 0)) AS purged
         WHERE NOT is_last))
 RETURNING 1), noted AS (
 UPDATE entities SET purged_mentions = true

@@ -14,11 +14,11 @@ import (
 
 const (
 	livesOf = lifeColumns + `
-  FROM entities WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+  FROM ` + givenRefs + ` CROSS JOIN LATERAL (SELECT * FROM entities WHERE ` + isGiven + `) AS e`
 
 	checkpointsOf = `
-SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_checkpoints
- WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id
+  FROM ` + givenRefs + ` CROSS JOIN LATERAL (SELECT * FROM entity_checkpoints WHERE ` + isGiven + `) AS c`
 )
 
 // FindWrongCheckpoints compares the counts in the rows of entities, and their checkpoints, with their changes.

@@ -23,10 +23,14 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 
 	// dropCheckpoints removes invalid checkpoints, and those too close to each other for their age: see isKept.
 	dropCheckpoints = `
-DELETE FROM entity_checkpoints AS c
- USING unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS d (provider, kind, external_id, above, newest)
- WHERE c.provider = d.provider AND c.kind = d.kind AND c.external_id = d.external_id
-   AND (c.links > d.above OR c.links / $6::bigint + 2 * ((c.links / $6) & -(c.links / $6)) <= d.newest)`
+DELETE FROM entity_checkpoints WHERE ctid = ANY (ARRAY(
+       SELECT place
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+              AS d (provider, kind, external_id, above, newest)
+        CROSS JOIN LATERAL (
+              SELECT ctid AS place, links FROM entity_checkpoints
+               WHERE provider = d.provider AND kind = d.kind AND external_id = d.external_id OFFSET 0) AS c
+        WHERE links > above OR links / $6::bigint + 2 * ((links / $6) & -(links / $6)) <= newest))`
 
 	insertCheckpoints = `
 INSERT INTO entity_checkpoints (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted)

@@ -18,9 +18,12 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, prov
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
  ORDER BY l.event_id, position`
 
+	givenRefs = `unnest($1::text[], $2::text[], $3::text[]) AS given (of_provider, of_kind, id)`
+	isGiven   = `provider = of_provider AND kind = of_kind AND external_id = id OFFSET 0`
+
 	basesOf = `
-SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_bases
- WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id
+  FROM ` + givenRefs + ` CROSS JOIN LATERAL (SELECT * FROM entity_bases WHERE ` + isGiven + `) AS c`
 )
 
 // History is what an entity is folded from: its base (nil if nothing is collapsed), and the changes after it in fold order.

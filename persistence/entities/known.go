@@ -21,7 +21,7 @@ SELECT last.version, last.occurred_at, last.event_id::text
           AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
            <= (CASE WHEN e.links IS NULL THEN 'Infinity' ELSE coalesce(e.reset_version::numeric, '-Infinity') END,
                coalesce(e.reset_at, 'infinity'), coalesce(e.reset_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-          AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+          AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id OFFSET 0)
         ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
               event_id DESC, position DESC
         LIMIT 1) AS last
@@ -31,7 +31,7 @@ SELECT last.version, last.occurred_at, last.event_id::text
 	purgedMention = `
 SELECT version, occurred_at, event_id::text FROM event_entities AS l
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsMention + `
-   AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+   AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id OFFSET 0)
  ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position LIMIT 1`
 )
 

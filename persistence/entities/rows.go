@@ -47,7 +47,6 @@ SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_ev
 	lockedEntities = `
 SELECT provider, kind, external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS wanted (provider, kind, external_id, need)
-  JOIN entities USING (provider, kind, external_id)
   LEFT JOIN LATERAL (
        SELECT * FROM (
               SELECT true AS is_free FROM entities
@@ -58,7 +57,9 @@ SELECT provider, kind, external_id
               SELECT true FROM entities
                WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id AND wanted.need = 0
                  FOR KEY SHARE SKIP LOCKED) AS mentioned) AS locked ON true
- WHERE is_free IS NULL`
+ WHERE is_free IS NULL
+   AND EXISTS (SELECT FROM entities
+                WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id OFFSET 0)`
 
 	// lockTables fails if another transaction has locked one of the tables.
 	lockTables = `
@@ -81,8 +82,8 @@ UPDATE entities AS e
        links = f.links, latest_at = f.latest_at, revision = f.revision, lost_version = f.lost_version, lost_at = f.lost_at,
        lost_id = f.lost_id, purged_events = f.purged_events, purged_sum = f.purged_sum, purged_mentions = f.purged_mentions,
        updated_at = now()
-  FROM (SELECT * FROM ` + entityRows + `) AS f
- WHERE e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id`
+  FROM (SELECT * FROM ` + entityRows + placeOfEntity + `) AS f
+ WHERE e.ctid = f.place`
 
 	entityRows = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::uuid[],
        $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[], $14::bigint[],
@@ -93,8 +94,14 @@ UPDATE entities AS e
 
 	// removeEntities deletes entities that have no links left.
 	removeEntities = `
-DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS gone (provider, kind, external_id)
- WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
+DELETE FROM entities WHERE ctid = ANY (ARRAY(
+       SELECT place FROM unnest($1::text[], $2::text[], $3::text[]) AS row (provider, kind, external_id)` + placeOfEntity + `))`
+
+	// placeOfEntity looks a row up. It stays where it is, since the transaction has locked it.
+	placeOfEntity = `
+        CROSS JOIN LATERAL (
+              SELECT ctid AS place FROM entities
+               WHERE provider = row.provider AND kind = row.kind AND external_id = row.external_id OFFSET 0) AS here`
 )
 
 // QueueLocks queues a statement that locks what a transaction needs and the entities that the given events are linked to. It

@@ -18,7 +18,7 @@ SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
        SELECT provider, kind, name, ` + hashOfName + ` AS h FROM (
               SELECT * FROM ` + givenNames + `
                UNION
-              SELECT provider, kind, n.external_id FROM ` + givenNames + ` JOIN entity_names AS n USING (provider, kind, name)
+              SELECT provider, kind, external_id FROM ` + givenNames + ` CROSS JOIN ` + rowOfName + `
               ) AS wanted
         ORDER BY h, name) AS in_one_order`
 
@@ -27,16 +27,19 @@ SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
 	// lockedNames selects names that another transaction has locked, or whose target it has locked.
 	lockedNames = `
 SELECT provider, kind, name FROM (
-       SELECT provider, kind, name, n.external_id
-         FROM ` + givenNames + ` LEFT JOIN entity_names AS n USING (provider, kind, name)) AS s
+       SELECT provider, kind, name, external_id FROM ` + givenNames + ` LEFT JOIN ` + rowOfName + ` ON true) AS s
  WHERE NOT pg_try_advisory_xact_lock(` + hashOfName + `)
     OR NOT coalesce((SELECT pg_try_advisory_xact_lock(` + hashOfName + `)
                        FROM (SELECT s.provider, s.kind, s.external_id AS name) AS root WHERE name IS NOT NULL), true)`
 
 	readNames = `
-SELECT provider, kind, name, external_id, rank FROM ` + givenNames + ` JOIN entity_names USING (provider, kind, name)`
+SELECT provider, kind, name, external_id, rank FROM ` + givenNames + ` CROSS JOIN ` + rowOfName
 
 	givenNames = `unnest($1::text[], $2::text[], $3::text[]) AS given (provider, kind, name)`
+
+	rowOfName = `LATERAL (
+       SELECT external_id, rank FROM entity_names
+        WHERE provider = given.provider AND kind = given.kind AND name = given.name OFFSET 0) AS n`
 
 	learnNames = `
 INSERT INTO entity_names (provider, kind, name, external_id, rank)
@@ -46,8 +49,13 @@ SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallin
 	// repointNames makes names that stood for a repointed name stand for its new target.
 	repointNames = `
 UPDATE entity_names AS n SET external_id = t.external_id, rank = t.rank
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[]) AS t (provider, kind, name, external_id, rank)
- WHERE n.provider = t.provider AND n.kind = t.kind AND n.external_id = t.name`
+  FROM (SELECT place, t.external_id, rank
+          FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[])
+               AS t (provider, kind, name, external_id, rank)
+         CROSS JOIN LATERAL (
+               SELECT ctid AS place FROM entity_names
+                WHERE provider = t.provider AND kind = t.kind AND external_id = t.name OFFSET 0) AS here) AS t
+ WHERE n.ctid = t.place`
 
 	// lockNamesOfEvent locks the best names of the entities that an event is linked to.
 	lockNamesOfEvent = `
@@ -57,10 +65,14 @@ SELECT pg_advisory_xact_lock(h) FROM (
         ORDER BY h) AS in_one_order`
 
 	forgetNames = `
-DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) AS t (provider, kind, external_id)
- WHERE n.provider = t.provider AND n.kind = t.kind AND n.external_id = t.external_id
-   AND NOT EXISTS (SELECT FROM entities AS e
-                    WHERE e.provider = t.provider AND e.kind = t.kind AND e.external_id = t.external_id)`
+DELETE FROM entity_names WHERE ctid = ANY (ARRAY(
+       SELECT place
+         FROM unnest($1::text[], $2::text[], $3::text[]) AS t (provider, kind, external_id)
+        CROSS JOIN LATERAL (
+              SELECT ctid AS place FROM entity_names
+               WHERE provider = t.provider AND kind = t.kind AND external_id = t.external_id OFFSET 0) AS n
+        WHERE NOT EXISTS (SELECT FROM entities
+                           WHERE provider = t.provider AND kind = t.kind AND external_id = t.external_id OFFSET 0)))`
 )
 
 // QueueLocks locks names, and reads what they stand for.
