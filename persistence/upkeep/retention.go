@@ -46,9 +46,10 @@ RETURNING id::text`
 const purgeReadEvents = `
 DELETE FROM events WHERE id = ANY (ARRAY(
        SELECT id FROM (
-              SELECT e.id FROM unnest($2::uuid[], $3::text[]) AS was (id, version) JOIN events AS e ON e.id = was.id
-               WHERE e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `$4::timestamptz
-                 FOR UPDATE OF e SKIP LOCKED) AS old
+              SELECT e.id FROM unnest($2::uuid[], $3::text[]) AS was (id, version) CROSS JOIN LATERAL (
+                     SELECT id FROM events AS e
+                      WHERE e.id = was.id AND e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `$4::timestamptz
+                        FOR UPDATE SKIP LOCKED) AS e) AS old
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0))))
 RETURNING id::text`
 
@@ -83,8 +84,8 @@ WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
             provider, kind, external_id, version AS given, coalesce(version::numeric, '-Infinity') AS version,
             occurred_at, event_id, position
-       FROM event_entities
-      WHERE event_id = ANY ($1::uuid[]) AND op <> 'patch'
+       FROM unnest($1::uuid[]) AS purged (id)
+      CROSS JOIN LATERAL (SELECT * FROM event_entities WHERE event_id = purged.id AND op <> 'patch' OFFSET 0) AS l
       ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
             position DESC
 ), below AS MATERIALIZED (
@@ -94,9 +95,11 @@ WITH base AS MATERIALIZED (
       UNION ALL` + mentionsBelow + `) AS l
       LIMIT $3
 ), locked AS MATERIALIZED (
-     SELECT provider, kind, external_id FROM entities
-      WHERE (provider, kind, external_id) IN (SELECT provider, kind, external_id FROM below)
-        FOR NO KEY UPDATE SKIP LOCKED
+     SELECT b.*, e.place FROM (SELECT DISTINCT provider, kind, external_id FROM below) AS b
+      CROSS JOIN LATERAL (
+            SELECT ctid AS place FROM entities
+             WHERE provider = b.provider AND kind = b.kind AND external_id = b.external_id OFFSET 0) AS e
+      WHERE EXISTS (SELECT FROM entities WHERE ctid = e.place FOR NO KEY UPDATE SKIP LOCKED)
 ), gone AS (
      DELETE FROM event_entities AS l USING below AS b JOIN locked USING (provider, kind, external_id)
       WHERE l.ctid = b.place
@@ -108,13 +111,13 @@ WITH base AS MATERIALIZED (
             lost_version = CASE WHEN ` + movesLost + ` THEN n.given ELSE e.lost_version END,
             lost_at = CASE WHEN ` + movesLost + ` THEN n.occurred_at ELSE e.lost_at END,
             lost_id = CASE WHEN ` + movesLost + ` THEN n.event_id ELSE e.lost_id END
-       FROM (SELECT b.*, g.events, g.sum, g.mentions
+       FROM (SELECT b.*, locked.place, g.events, g.sum, g.mentions
                FROM (SELECT provider, kind, external_id, count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
                             coalesce(` + entities.SumOfEvents + ` FILTER (WHERE is_change), 0) AS sum,
                             bool_or(NOT is_change) AS mentions
                        FROM gone WHERE NOT is_own GROUP BY provider, kind, external_id) AS g
-               JOIN base AS b USING (provider, kind, external_id)) AS n
-      WHERE e.provider = n.provider AND e.kind = n.kind AND e.external_id = n.external_id)
+               JOIN base AS b USING (provider, kind, external_id) JOIN locked USING (provider, kind, external_id)) AS n
+      WHERE e.ctid = n.place)
 SELECT count(*) FROM gone`
 
 // What an event did before its own snapshot is no loss: it is removed with the snapshot.
@@ -130,7 +133,7 @@ const (
         WHERE l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
           AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
             < (b.version, b.occurred_at, b.event_id, b.position)
-          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)`
+          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id OFFSET 0)`
 )
 
 const (
