@@ -21,7 +21,7 @@ const (
 SELECT c.position
   FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[], $7::boolean[])
        WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, provider, key, from_outside, position)
-  LEFT JOIN events AS e ON e.id = c.event_id
+  LEFT JOIN LATERAL (SELECT id, status FROM events WHERE id = c.event_id OFFSET 0) AS e ON true
  WHERE e.status IS DISTINCT FROM 'processed'
    AND (e.id IS NOT NULL OR c.from_outside
         OR NOT EXISTS (SELECT FROM idempotency_keys AS k
@@ -29,13 +29,14 @@ SELECT c.position
         OR EXISTS (SELECT FROM dead_letters
                     WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')
                    OFFSET 0))
-   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
+   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
                     WHERE d.event_id = c.event_id AND d.subscription_id = 0
                       AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at) OFFSET 0)
  ORDER BY c.position`
 
-	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
+	selectStored = `
+SELECT c.id::text FROM unnest($1::uuid[]) AS c (id) WHERE EXISTS (SELECT FROM events WHERE id = c.id OFFSET 0)`
 
 	selectStale = deadLetterColumns + ` FROM dead_letters
  WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval AND id > $2

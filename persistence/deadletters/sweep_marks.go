@@ -33,8 +33,8 @@ UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
 	// selectGone includes none that wait in the inbox: they are processed from there.
 	selectGone = `
 SELECT c.id::text FROM unnest($1::uuid[]) AS c (id)
- WHERE c.id IS NOT NULL AND NOT EXISTS (SELECT FROM events WHERE id = c.id)
-   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.id)
+ WHERE c.id IS NOT NULL AND NOT EXISTS (SELECT FROM events WHERE id = c.id OFFSET 0)
+   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = c.id)
    AND NOT EXISTS (SELECT FROM inbox WHERE event_id = c.id)`
 )

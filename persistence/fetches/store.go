@@ -13,7 +13,8 @@ import (
 
 const (
 	// Join adds the fetched state of events e, whose Columns Scan reads.
-	Join = ` LEFT JOIN fetched_states AS f ON f.event_id = e.id`
+	Join = `
+  LEFT JOIN LATERAL (SELECT at, state FROM fetched_states WHERE event_id = e.id OFFSET 0) AS f ON true`
 	// Columns are those that Read scans.
 	Columns = `f.at, f.state`
 
@@ -35,8 +36,8 @@ ON CONFLICT (event_id) `
 	Purge = `
 DELETE FROM fetched_states WHERE event_id = ANY (ARRAY (
        SELECT event_id FROM fetched_states AS f
-        WHERE event_id < $1::uuid AND NOT EXISTS (SELECT FROM events WHERE id = f.event_id)
-          AND NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = f.event_id)
+        WHERE event_id < $1::uuid AND NOT EXISTS (SELECT FROM events WHERE id = f.event_id OFFSET 0)
+          AND NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = f.event_id OFFSET 0)
         ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 

@@ -28,10 +28,10 @@ SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status,
   LEFT JOIN LATERAL (
        SELECT event_id FROM idempotency_keys WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS k ON true
  CROSS JOIN LATERAL (
-       SELECT CASE WHEN EXISTS (SELECT FROM events WHERE events.id = wanted.id)
+       SELECT CASE WHEN EXISTS (SELECT FROM events WHERE events.id = wanted.id OFFSET 0)
                      OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0)
                    THEN wanted.id ELSE k.event_id END AS id) AS known
-  LEFT JOIN events AS e ON e.id = known.id
+  LEFT JOIN LATERAL (SELECT status FROM events WHERE id = known.id OFFSET 0) AS e ON true
   LEFT JOIN LATERAL (
        SELECT p.id, p.status FROM events AS p
         WHERE known.id IS NULL
@@ -43,9 +43,13 @@ SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status,
 	selectStates = `
 SELECT wanted.n, e.state, e.deleted
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (provider, kind, name, n)
-  LEFT JOIN entity_names AS s ON s.provider = wanted.provider AND s.kind = wanted.kind AND s.name = wanted.name
-  JOIN entities AS e
-    ON e.provider = wanted.provider AND e.kind = wanted.kind AND e.external_id = coalesce(s.external_id, wanted.name)`
+  LEFT JOIN LATERAL (
+       SELECT external_id FROM entity_names
+        WHERE provider = wanted.provider AND kind = wanted.kind AND name = wanted.name OFFSET 0) AS s ON true
+ CROSS JOIN LATERAL (
+       SELECT state, deleted FROM entities
+        WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = coalesce(s.external_id, wanted.name)
+       OFFSET 0) AS e`
 
 	eventsBetween = `
 SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY events.id LIMIT $4`

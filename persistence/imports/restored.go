@@ -17,9 +17,10 @@ import (
 const restoreEvents = `
 UPDATE events AS e
    SET status = was.status, persisted_at = was.persisted_at, processed_at = was.processed_at, run_id = was.run_id
-  FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[])
-       AS was (id, status, persisted_at, processed_at, run_id)
- WHERE e.id = was.id`
+  FROM (SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[])
+                   AS was (id, status, persisted_at, processed_at, run_id)
+         CROSS JOIN LATERAL (SELECT ctid AS place FROM events WHERE id = was.id OFFSET 0) AS here) AS was
+ WHERE e.ctid = was.place`
 
 // restored holds the archived values of an item.
 type restored struct {

@@ -38,7 +38,7 @@ SELECT w, e, l, p, r, b, j, t, now() + delay, d, nullif(f, '')
   FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
               $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, delay, d, f)
  WHERE l <> 'copy' OR NOT (
-       EXISTS (SELECT FROM events WHERE id = e) OR
+       EXISTS (SELECT FROM events WHERE id = e OFFSET 0) OR
        EXISTS (SELECT FROM dead_letters WHERE event_id = e AND subscription_id = 0))
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`

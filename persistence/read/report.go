@@ -18,12 +18,13 @@ const (
 	// The rows of events and deliveries are found by the time at the beginning of the event's ID. Events that could not be parsed
 	// have only a dead letter.
 	countReceived = `
-SELECT provider, count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid GROUP BY provider
+SELECT provider, count(*) FROM (SELECT provider FROM events WHERE id >= $1::uuid AND id < $2::uuid OFFSET 0) AS e
+ GROUP BY provider
  UNION ALL
 SELECT provider, count(DISTINCT event_id) FROM (
        SELECT provider, event_id FROM dead_letters AS d
         WHERE event_id >= $1::uuid AND event_id < $2::uuid AND subscription_id = 0
-          AND NOT EXISTS (SELECT FROM events WHERE id = d.event_id) OFFSET 0) AS dead
+          AND NOT EXISTS (SELECT FROM events WHERE id = d.event_id OFFSET 0) OFFSET 0) AS dead
  GROUP BY provider`
 
 	countRepeated = `

@@ -34,8 +34,8 @@ SELECT event_id::text FROM inbox
 UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
 
 	doneByRun = `
-SELECT id::text, provider, key, received_at, type, outcome FROM events
- WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY events.id`
+SELECT e.id::text, provider, key, received_at, type, outcome
+  FROM (SELECT * FROM events WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' OFFSET 0) AS e ORDER BY e.id`
 
 	// bulkSpan skips claimed rows. A batch skips the row that it locks itself, so it ends without waiting for the disk.
 	bulkSpan = `

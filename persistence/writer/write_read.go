@@ -37,7 +37,7 @@ INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expir
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
        nullif(fingerprint, '')`
 
-	isUndecided = `NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = claim.event_id)`
+	isUndecided = `NOT EXISTS (SELECT FROM verdicts WHERE event_id = claim.event_id OFFSET 0)`
 
 	replaceKeys = `
 ON CONFLICT (provider, key) DO UPDATE
@@ -86,12 +86,12 @@ SELECT wanted.n, coalesce(e.status, ''),
        coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
-  LEFT JOIN events AS e ON e.id = wanted.id
+  LEFT JOIN LATERAL (SELECT status FROM events WHERE id = wanted.id OFFSET 0) AS e ON true
   LEFT JOIN LATERAL (
        SELECT event_id, fingerprint, first_seen FROM idempotency_keys
         WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS held ON true
-  LEFT JOIN events AS owner ON owner.id = held.event_id
-  LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
+  LEFT JOIN LATERAL (SELECT status, workflow_id FROM events WHERE id = held.event_id OFFSET 0) AS owner ON true
+  LEFT JOIN LATERAL (SELECT * FROM verdicts WHERE event_id = wanted.id OFFSET 0) AS v ON true`
 
 	// These select the dead letter of an event that waits. The states are compared afterwards: if PostgreSQL assumes an empty table,
 	// it would read all that wait.

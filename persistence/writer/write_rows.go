@@ -32,8 +32,8 @@ UPDATE events AS e
        occurred_at_missing = latest.occurred_at_missing, received_at = latest.received_at,
        workflow_id = latest.workflow_id, run_id = latest.run_id,
        request_id = latest.request_id, correlation_id = latest.correlation_id
-  FROM (SELECT * FROM ` + eventRows + `) AS latest
- WHERE e.id = latest.id AND e.status <> 'processed'`
+  FROM (SELECT * FROM ` + eventRows + placeOfEvent + `) AS latest
+ WHERE e.ctid = latest.place AND e.status <> 'processed'`
 
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
@@ -51,9 +51,13 @@ UPDATE events AS e
        status = 'processed', outcome = done.outcome, type = done.type, occurred_at = done.occurred_at,
        occurred_at_missing = done.occurred_at_missing, workflow_id = coalesce(nullif(done.workflow_id, ''), e.workflow_id),
        run_id = coalesce(nullif(done.run_id, ''), e.run_id)
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[])
-       AS done (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)
- WHERE e.id = done.id`
+  FROM (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[])
+                   AS row (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)` + placeOfEvent + `) AS done
+ WHERE e.ctid = done.place`
+
+	// placeOfEvent looks a row up. It stays where it is, since the transaction has locked the event.
+	placeOfEvent = `
+         CROSS JOIN LATERAL (SELECT ctid AS place FROM events WHERE id = row.id OFFSET 0) AS here`
 
 	// resolveDeadLetters resolves dead letters, however the events were rescued.
 	resolveDeadLetters = `
