@@ -111,7 +111,8 @@ type index struct {
 }
 
 // indexesOf returns the indexes by name. A condition selects a part of an index if it is about the first column. If PostgreSQL
-// assumes an empty table, all indexes that have a column look alike to it. This only matters for the work queues.
+// assumes an empty table, all indexes that have a column look alike to it. This only matters for the work queues: PostgreSQL analyzes
+// the others again within a minute after they fill.
 func indexesOf(t *testing.T, tx pgx.Tx, state stateOfStatistics) map[string]index {
 	t.Helper()
 	rows, err := tx.Query(t.Context(), `

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stateOfStatistics is what PostgreSQL may know about the queues when it makes a plan, and statements that make it so.
+// stateOfStatistics is what PostgreSQL may know about tables when it makes a plan, and statements that make it so.
 type stateOfStatistics struct {
 	name, set string
-	fill      string // fills the queues again; empty if they are full
-	isEmptied bool   // PostgreSQL assumes that the queues are empty
+	fill      string // fills the tables again; empty if they are full
+	isEmptied bool   // PostgreSQL assumes that the tables are empty
 }
 
 // statesOfStatistics has a table that was empty when it was last analyzed, and appears to have one row, however many it has by
@@ -46,15 +46,15 @@ SET LOCAL session_replication_role = origin`},
 // workQueues are empty whenever everything is processed, so PostgreSQL analyzes them while they are empty again and again.
 var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "import_rows", "recovery_items"}
 
-// queues are the tables that are empty at times in ordinary operation, with their indexes: the work queues, and tables whose rows
-// retention removes even if no event follows. Those are analyzed as empty once an installation stands still for as long as their
-// rows are kept, and again within a minute after 50 new rows. Events and entities, and what belongs to them, grow from the
-// installation on; for them, that minute is the first one after the installation.
+// queues are the tables that can be empty, with their indexes: the work queues, and tables whose rows retention removes even if no
+// event follows, including events and entities. Those are analyzed as empty once an installation stands still for as long as their
+// rows are kept, and again within a minute after 50 new rows.
 const queues = `
 CREATE TEMPORARY TABLE queues ON COMMIT DROP AS
 WITH listed AS (
      SELECT name FROM unnest($1::regclass[] || '{rebuild_entities, dead_letters, error_log, changes, sessions, rates,
-                idempotency_keys, event_contents, event_duplicates, conflicts, notification_claims}'::regclass[]) AS name
+                idempotency_keys, event_contents, event_duplicates, conflicts, notification_claims, events, entities,
+                event_entities, entity_checkpoints, entity_bases, entity_names, verdicts, fetched_states}'::regclass[]) AS name
       UNION
      SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'changes'::regclass)
 SELECT c.oid, listed.name FROM listed JOIN pg_class AS c ON c.oid = listed.name AND c.relkind = 'r'

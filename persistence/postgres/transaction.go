@@ -25,8 +25,9 @@ const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 // would then appear so expensive that PostgreSQL would compile it each time, for much longer than it runs.
 //
 // If a table was empty when PostgreSQL analyzed it, it appears to have one row, however many it has by now, and a join would read
-// all of it for each row of the other side. So statements don't join queues: they find their rows by "= ANY (ARRAY(SELECT …))",
-// by ctid, or in a LATERAL or EXISTS with OFFSET 0, which PostgreSQL doesn't turn into a join.
+// all of it for each row of the other side. So statements don't join tables: they find their rows by "= ANY (ARRAY(SELECT …))",
+// by ctid, or in a LATERAL or EXISTS with OFFSET 0, which PostgreSQL doesn't turn into a join. A ctid is only safe for a row that
+// the transaction has locked, since it changes with the row.
 const SettingsOfPlans = `
        set_config('jit', 'off', true),
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
