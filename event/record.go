@@ -61,7 +61,7 @@ type RecordQuery struct {
 	Key string
 	// PossibleDuplicates selects events with PossibleDuplicateOf.
 	PossibleDuplicates bool
-	// DeliveryStatus selects events with a delivery in this status: see delivery.Status.
+	// DeliveryStatus selects events with a delivery in this status, among the newest deliveries: see delivery.Status.
 	DeliveryStatus string
 	// Entity selects the events that changed it.
 	Entity *EntityRef
@@ -75,13 +75,14 @@ type RecordQuery struct {
 	Limit int
 }
 
-// Limits of a text search.
+// Limits of a search: events and bytes by text, deliveries by their status.
 const (
-	MaxSearched      = 20_000
-	MaxSearchedBytes = 32 << 20
+	MaxSearched           = 20_000
+	MaxSearchedBytes      = 32 << 20
+	MaxSearchedDeliveries = 5_000
 )
 
-// FoundEvents is a page of events whose body contains a text, newest first.
+// FoundEvents is a page of events whose body contains a text, or that have a delivery in a status, newest first.
 type FoundEvents struct {
 	Records []Record
 	// SearchedTo is the ID of the last searched event if there are older ones: continue the search before it.

@@ -13,7 +13,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// A text search reveals what is in bodies, so viewers can't use it; it continues where it stopped, however little it found.
+// A text search reveals what is in bodies, so viewers can't use it. It continues where it stopped, however little it found, and
+// so does a search by delivery status.
 func TestASearchForAText(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
@@ -27,7 +28,13 @@ func TestASearchForAText(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.body, &page))
 	require.Len(t, page.Items, 1)
 	require.Equal(t, []string{"search", "statuses"}, behind.called())
-	require.Equal(t, event.RecordQuery{Text: "4242", Type: "a", Limit: 50}, behind.events)
+	require.Equal(t, event.RecordQuery{Text: "4242", Type: "a", Limit: 51}, behind.events)
 	ask(t, "GET", base+"/events?text=4242&cursor="+page.Next, "", bearer(texts[access.RoleOperator])...)
 	require.Equal(t, someID, behind.events.Before)
+
+	r = ask(t, "GET", base+"/events?delivery_status=failed", "", bearer(texts[access.RoleViewer])...)
+	page = httpapi.List[api.EventView]{}
+	require.NoError(t, json.Unmarshal(r.body, &page))
+	require.Len(t, page.Items, 1)
+	require.NotEmpty(t, page.Next, "a short page, and more to search")
 }

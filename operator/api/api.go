@@ -53,7 +53,7 @@ type EventStore interface {
 	// Event returns an event with its body and links, or event.ErrNotFound.
 	Event(ctx context.Context, id string) (event.Record, error)
 	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
-	// SearchEvents searches for q.Text in the bodies of the newest events that match the rest of the query.
+	// SearchEvents searches the newest events for q.Text and q.DeliveryStatus, among those that match the rest of the query.
 	SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error)
 	// Decision returns an operator's decision about an event, or event.ErrNotFound.
 	Decision(ctx context.Context, eventID string) (event.Decision, error)

@@ -101,7 +101,8 @@ var (
 		httpapi.TextParameter("entity_kind", "With provider and entity_id: the events that changed that entity."),
 		httpapi.TextParameter("entity_id", "ID of the entity at the provider."),
 		httpapi.ChoiceParameter("possible_duplicate", "Only events with the same content as an earlier one.", []string{"true"}),
-		httpapi.ChoiceParameter("delivery_status", "Only events with a delivery in this status.", delivery.Statuses()),
+		httpapi.ChoiceParameter("delivery_status", "Only events with a delivery in this status. Searches the newest "+
+			"5,000 deliveries: a page may be short, even empty, and have a next one.", delivery.Statuses()),
 		httpapi.SinceParameter, httpapi.UntilParameter,
 		httpapi.TextParameter("text", "Text in the body, byte for byte or as JSON escapes it; for operators. Searches the newest "+
 			"20,000 events (32 MiB) that match the other filters: a page may be short, even empty, and have a next one."),
@@ -160,21 +161,21 @@ func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 	return wanted, q.Err
 }
 
-// ListEvents returns one page of the matching stored events. In a text search, a page that isn't full still has a next one while
-// events remain unchecked.
+// ListEvents returns one page of the matching stored events. In a search by text or by delivery status, a page that isn't full
+// still has a next one while events remain unchecked.
 func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list httpapi.List[EventView], err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpapi.Timeout)
 	defer cancel()
-	if q.Text != "" {
+	q.Limit++ // one more shows whether there is a next page
+	if q.Text != "" || q.DeliveryStatus != "" {
 		found, err := a.Events.SearchEvents(ctx, q)
 		if err != nil {
 			return list, err
 		}
-		list = httpapi.NewPage(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
-		list.ContinueAt(found.SearchedTo != "", idCursor{found.SearchedTo})
+		list = httpapi.NewPage(found.Records, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+		list.ContinueAt(list.Next == "" && found.SearchedTo != "", idCursor{found.SearchedTo})
 		return list, a.addStatuses(ctx, list.Items)
 	}
-	q.Limit++ // one more shows whether there is a next page
 	rows, note, err := a.FindEvents(ctx, q)
 	if err != nil {
 		return list, err

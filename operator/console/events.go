@@ -91,7 +91,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	data.Accepted, data.Rows = splitAccepted(list.Items)
-	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
+	data.IsShort = list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = !httpapi.IsViewer(ctx)
 	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
 		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()

@@ -123,20 +123,20 @@ func (s *Store) StatusesOf(ctx context.Context, eventIDs []string) (map[string]d
 	return of, postgres.Failure("read statuses of deliveries", err)
 }
 
-// EventsWith returns a statement that selects the IDs of the events that have a delivery with a status; each %s stands for an
-// argument.
-func EventsWith(status delivery.Status) (sql string, args []any) {
+// WithStatus lists the events of deliveries, among which are those with a status, and says of each whether it has it.
+func WithStatus(status delivery.Status) *postgres.List {
+	table, has := `deliveries`, `q.status = $1 AND`+endedAlone
 	switch status {
-	case delivery.Delivered:
-		sql = `SELECT q.event_id FROM deliveries AS q WHERE q.status = 'delivered' AND ` + endedAlone
-	case delivery.Failed, delivery.Canceled:
-		sql = `SELECT q.event_id FROM deliveries AS q WHERE q.status <> 'delivered' AND q.status = %s AND ` + endedAlone
-		args = []any{string(status)}
+	case delivery.Delivered, delivery.Failed, delivery.Canceled:
 	default:
-		sql = `SELECT q.event_id FROM delivery_queue AS q WHERE ` + openStatus + ` = %s`
-		args = []any{string(status)}
+		table, has = `delivery_queue`, openStatus+` = $1`
 	}
-	return sql, args
+	list := &postgres.List{Args: []any{string(status)}}
+	list.Selection = `SELECT q.event_id, ` + has + ` AS has_status FROM ` + table + ` AS q`
+	if status == delivery.Failed || status == delivery.Canceled {
+		list.Where(`q.status <> 'delivered'`) // they have an index
+	}
+	return list
 }
 
 // Delivery returns one delivery. It returns event.ErrNotFound if there is none.

@@ -7,10 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 )
@@ -36,13 +34,22 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	if err != nil {
 		return nil, postgres.Failure("list events", err)
 	}
-	page, err := s.eventPage(ctx, list, q.Limit)
+	page, err := s.eventPage(ctx, list, q)
 	return page, postgres.Failure("list events", err)
 }
 
-// eventList lists the events that a query selects, ignoring its text search.
+// eventList lists the events that a query selects, ignoring its text search. Its selection has no columns yet.
 func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.List, error) {
-	list := postgres.NewList(records.Columns + ` FROM events`)
+	list := postgres.NewList(` FROM events`)
+	switch {
+	case walksDeliveries(q):
+		list.Selection, list.Args = eventsDelivered(q)
+	case q.DeliveryStatus != "":
+		of := newestDeliveries(q)
+		of.Where("q.event_id = events.id")
+		list.Args = of.Args
+		list.Where("EXISTS (SELECT FROM (" + of.Statement() + ") AS q WHERE has_status)")
+	}
 	list.Equal("provider", q.Provider)
 	list.OfSource(q.Source)
 	list.Equal("type", q.Type)
@@ -58,22 +65,28 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 	if q.PossibleDuplicates {
 		list.Where("possible_duplicate_of IS NOT NULL")
 	}
-	withDelivery(list, delivery.Status(q.DeliveryStatus))
-	acceptedBetween(list, q)
-	if q.Before != "" {
-		list.Where("id < %s::uuid", postgres.Clean(q.Before))
-	}
-	if q.Type != "" && q.Provider == "" {
+	acceptedBetween(list, "id", q)
+	if q.Type != "" && q.Provider == "" && !walksDeliveries(q) {
 		overProviders(list, q.Limit)
 	}
 	return list, nil
 }
 
-func (s *Store) eventPage(ctx context.Context, list *postgres.List, limit int) ([]event.Record, error) {
-	sql, args := list.Page("id DESC", limit)
-	rows := s.db.Rows(ctx, sql, args...)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) })
+func (s *Store) eventPage(ctx context.Context, list *postgres.List, q event.RecordQuery) (page []event.Record, err error) {
+	list.Selection = records.Columns + list.Selection
+	if !walksDeliveries(q) {
+		sql, args := list.Page("id DESC", q.Limit)
+		return pgx.CollectRows(s.db.Rows(ctx, sql, args...), scanRecord)
+	}
+	sql, args := list.Page("delivered.event_id DESC", q.Limit)
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(postgres.InOrder)
+	b.Queue(sql, args...).Query(postgres.Collect(&page, scanRecord))
+	return page, s.db.SendRead(ctx, b)
 }
+
+func scanRecord(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) }
 
 // eventsOfKey selects the events that ran in the workflow of their key, and those processed in a batch, whose workflow isn't
 // named after the key. Each of the two has an index.
@@ -96,22 +109,17 @@ func ofKey(l *postgres.List, provider, key string) {
 		" SELECT of.id FROM found CROSS JOIN LATERAL ("+each+") AS of WHERE found.name IS NOT NULL))", key)
 }
 
-// withDelivery restricts to events that have a delivery with a status, in the order of the indexes of deliveries by event.
-func withDelivery(l *postgres.List, status delivery.Status) {
-	if status == "" {
-		return
+// acceptedBetween converts times to bounds of the ID, which begins with a time, so that no further index is needed. It also
+// restricts to what follows on the last page.
+func acceptedBetween(l *postgres.List, id string, q event.RecordQuery) {
+	if q.Before != "" {
+		l.Where(id+" < %s::uuid", postgres.Clean(q.Before))
 	}
-	sql, args := outbox.EventsWith(status)
-	l.Where("id IN ("+sql+")", args...)
-}
-
-// acceptedBetween converts times to bounds of the ID, which begins with a time, so that no further index is needed.
-func acceptedBetween(l *postgres.List, q event.RecordQuery) {
 	if !q.Since.IsZero() {
-		l.Where("id >= %s::uuid", event.FirstIDAt(q.Since))
+		l.Where(id+" >= %s::uuid", event.FirstIDAt(q.Since))
 	}
 	if !q.Until.IsZero() {
-		l.Where("id < %s::uuid", event.FirstIDAt(q.Until))
+		l.Where(id+" < %s::uuid", event.FirstIDAt(q.Until))
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 )
 
 // searchedEvents selects the events that a search reads, with the size of each.
-const searchedEvents = `SELECT id, octet_length(raw_body) AS size FROM events`
+const searchedEvents = `SELECT id, octet_length(raw_body) AS size`
 
-// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects: at most event.MaxSearched
-// of them, with event.MaxSearchedBytes together. Bodies are stored as received, so it finds any bytes in any of them,
+// SearchEvents returns the events that a query selects among the newest deliveries, if it is about their status, and looks for
+// q.Text in the bodies of the newest events that the rest selects: at most event.MaxSearched of them, with event.MaxSearchedBytes
+// together. Bodies are stored as received, so it finds any bytes in any of them,
 // case-sensitively. If the text has characters that JSON may escape, it finds the escaped form, too.
 func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (found event.FoundEvents, err error) {
 	defer postgres.Annotate(&err, "search events")
@@ -28,25 +29,30 @@ func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (found ev
 	if err != nil {
 		return found, err
 	}
-	if found.SearchedTo, err = s.endOfSearch(ctx, list); err != nil {
+	if q.Text != "" {
+		if found.SearchedTo, err = s.endOfSearch(ctx, list); err != nil {
+			return found, err
+		}
+		if found.SearchedTo != "" {
+			list.Where("id >= %s::uuid", found.SearchedTo)
+		}
+		whereBodyHas(list, q.Text)
+	}
+	if found.Records, err = s.eventPage(ctx, list, q); err != nil {
 		return found, err
 	}
-	if found.SearchedTo != "" {
-		list.Where("id >= %s::uuid", found.SearchedTo)
-	}
-	whereBodyHas(list, q.Text)
-	if found.Records, err = s.eventPage(ctx, list, q.Limit); err != nil {
-		return found, err
-	}
-	if n := len(found.Records); n > 0 && n == q.Limit { // it has stopped earlier
+	switch n := len(found.Records); {
+	case n > 0 && n == q.Limit: // it has stopped earlier
 		found.SearchedTo = found.Records[n-1].Receipt.ID
+	case found.SearchedTo == "" && walksDeliveries(q):
+		found.SearchedTo, err = s.endOfDeliveries(ctx, q)
 	}
-	return found, nil
+	return found, err
 }
 
 // endOfSearch returns the ID of the last event that is searched; empty if all are.
 func (s *Store) endOfSearch(ctx context.Context, of *postgres.List) (id string, err error) {
-	list := &postgres.List{Selection: searchedEvents, Conditions: of.Conditions, Args: of.Args}
+	list := &postgres.List{Selection: searchedEvents + of.Selection, Conditions: of.Conditions, Args: of.Args}
 	newest := list.Statement() + " ORDER BY id DESC LIMIT " + strconv.Itoa(event.MaxSearched+1)
 	sql := `
 SELECT id::text FROM (
