@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"holdfast/bench/figures"
@@ -153,36 +155,37 @@ func (w *waiting) side(name string) side {
 		if err := w.set(ctx, delivery.DestinationReady); err != nil {
 			return one, err
 		}
-		took, err := arrivals(ctx, r, before+inDrain)
+		err = untilArrived(ctx, r, before+inDrain)
+		n, _ := r.Count()
 		used := s.lab.Meter.Sample().CPU.Sub(sample.CPU)
 		if err := errors.Join(err, w.set(ctx, delivery.DestinationPaused), rest(ctx)); err != nil {
 			return one, err
 		}
 		after, _ := r.Count()
-		if once := int64(len(r.Remember())); once != after-before {
+		arrived := r.Remember()
+		if once := int64(len(arrived)); once != after-before {
 			return one, fmt.Errorf("%d deliveries came, of %d events", after-before, once)
 		}
-		return slice{rate: inDrain / took.Seconds(), cost: cost(used, inDrain)}, nil
+		return slice{rate: inDrain / timeOf(arrived, inDrain).Seconds(), cost: cost(used, n-before)}, nil
 	}}
 }
 
-// arrivals returns the time from the next request to the one with the given number.
-func arrivals(ctx context.Context, r *lab.Endpoint, until int64) (took time.Duration, err error) {
+// untilArrived waits for the request with the given number.
+func untilArrived(ctx context.Context, r *lab.Endpoint, number int64) error {
 	ctx, cancel := context.WithTimeout(ctx, drainLimit)
 	defer cancel()
-	var first time.Time
-	for {
-		n, last := r.Count()
-		if n >= until {
-			return last.Sub(first), nil
-		}
+	for n, _ := r.Count(); n < number; n, _ = r.Count() {
 		select {
 		case <-r.More():
-			if _, at := r.Count(); first.IsZero() {
-				first = at
-			}
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 	}
+	return nil
+}
+
+// timeOf returns the time from the first arrival to the nth.
+func timeOf(arrived map[string]time.Time, n int) time.Duration {
+	at := slices.SortedFunc(maps.Values(arrived), time.Time.Compare)
+	return at[n-1].Sub(at[0])
 }
