@@ -17,7 +17,7 @@ type phase struct {
 // phases returns them in the order in which they run: the overload needs the rate that the first one measures.
 func phases() []phase {
 	return []phase{
-		{"idle", "Everything at rest for a minute, after a warm-up.", false, atRest},
+		{"idle", "Everything at rest for a minute, after a warm-up; then the same as a small installation.", false, atRest},
 		{"throughput", "Full load, alternating between events, empty workflows and bulk events.", false, throughput},
 		{"latency", "47 a second, alternating between events, empty workflows and bulk events.", false, latency},
 		{"storm", "Requests with invalid signatures at full speed: none may reach a store.", false, storm},

@@ -135,6 +135,14 @@ func (s *suite) open(ctx context.Context, profile lab.Profile) (err error) {
 	return nil
 }
 
+// reopen replaces the servers by new ones with another profile.
+func (s *suite) reopen(ctx context.Context, profile lab.Profile) error {
+	if err := s.close(); err != nil {
+		return err
+	}
+	return s.open(ctx, profile)
+}
+
 func (s *suite) close() error {
 	if s.lab == nil {
 		return nil

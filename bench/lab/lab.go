@@ -85,7 +85,7 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 func (l *Lab) StartTemporal(ctx context.Context) error {
 	options := temporalserver.Options{
 		Bin: l.Bin, Dir: filepath.Join(l.Dir, devstack.TemporalDir), Store: l.Postgres.URL("postgres"),
-		DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ,
+		DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ, Shards: l.Profile.Shards,
 		SearchAttributes: map[string]string{workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword"},
 		Log:              l.Log,
 	}

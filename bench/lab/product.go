@@ -101,7 +101,7 @@ func (l *Lab) StartProduct(ctx context.Context, p Product) (*Node, error) {
 	}
 	n.command.Env = l.environment(p.Database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1],
 		"HOLDFAST_INGRESS_PUBLIC_URL="+n.Ingress)
-	n.command.Env = append(n.command.Env, p.Environ...)
+	n.command.Env = slices.Concat(n.command.Env, l.Profile.Product, p.Environ)
 	if l.Debug {
 		n.Debug = "http://" + ports[2]
 		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])

@@ -21,6 +21,10 @@ type Profile struct {
 	DynamicConfig string
 	// Environ has Temporal's environment, such as GOGC=400.
 	Environ []string
+	// Shards of Temporal's history; 0 is the default of temporalserver.
+	Shards int
+	// Product has additional variables of the product.
+	Product []string
 	// Visibility has statements for Temporal's visibility database, run before any workflow.
 	Visibility string
 }
@@ -30,15 +34,25 @@ const (
 	postgresProfile   = "deploy/postgres/performance.conf"
 	temporalProfile   = "deploy/temporal/dynamicconfig.yaml"
 	environProfile    = "deploy/temporal/performance.env"
+	smallProfile      = "deploy/temporal/small.env"
 	visibilityProfile = "deploy/temporal/drop-unused-indexes.sql"
 )
 
 // ReadProfile reads the profile that deploy/ recommends.
-func ReadProfile(root string) (p Profile, err error) {
+func ReadProfile(root string) (Profile, error) { return readProfile(root, environProfile) }
+
+// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml.
+func ReadSmallProfile(root string) (Profile, error) {
+	p, err := readProfile(root, smallProfile)
+	p.Shards, p.Product = 8, []string{"HOLDFAST_WORKER_POLLERS=2", "GOMAXPROCS=1"}
+	return p, err
+}
+
+func readProfile(root, environFile string) (p Profile, err error) {
 	if p.Postgres, err = readSettings(filepath.Join(root, postgresProfile)); err != nil {
 		return Profile{}, err
 	}
-	environ, err := readSettings(filepath.Join(root, environProfile))
+	environ, err := readSettings(filepath.Join(root, environFile))
 	if err != nil {
 		return Profile{}, err
 	}
