@@ -118,6 +118,7 @@ func (d *Dispatcher) Stop(ctx context.Context, grace time.Duration) error {
 func (d *Dispatcher) leaseLoop() {
 	pause := firstPause
 	for d.working.Err() == nil {
+		d.forgetWakes()
 		want := d.slots.capacity()
 		if want.Limit == 0 {
 			d.wait(maxPollInterval, false)
@@ -134,6 +135,16 @@ func (d *Dispatcher) leaseLoop() {
 		d.startAll(jobs)
 		if len(jobs) < want.Limit {
 			d.wait(min(max(time.Until(next), minPollInterval), maxPollInterval), true)
+		}
+	}
+}
+
+// forgetWakes drops wakes from before a lease, which sees what they announce.
+func (d *Dispatcher) forgetWakes() {
+	for _, wakes := range []<-chan struct{}{d.slots.wake, d.queue.Wakes()} {
+		select {
+		case <-wakes:
+		default:
 		}
 	}
 }

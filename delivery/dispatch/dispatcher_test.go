@@ -395,6 +395,37 @@ func TestAnAttemptStartsAtItsTime(t *testing.T) {
 	}
 }
 
+// counting counts the leases.
+type counting struct {
+	*memory
+
+	leases atomic.Int64
+}
+
+func (c *counting) Lease(ctx context.Context, want delivery.LeaseRequest) ([]delivery.Job, time.Time, error) {
+	c.leases.Add(1)
+	return c.memory.Lease(ctx, want)
+}
+
+// A lease sees everything that was announced before it began: these wakes don't cause another one.
+func TestALeaseAnswersTheWakesBeforeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := &counting{memory: newMemory()}
+		d, err := New(Options{Queue: q, Slots: 4, Errors: &told{}})
+		require.NoError(t, err)
+		notify(q.wakes)
+		notify(d.slots.wake)
+		d.Start()
+		synctest.Wait()
+		require.EqualValues(t, 1, q.leases.Load())
+		notify(q.wakes)
+		synctest.Wait()
+		require.EqualValues(t, 2, q.leases.Load())
+		require.NoError(t, d.Stop(t.Context(), 0))
+	})
+}
+
 // No attempt outlives its lease, since another process would make it again meanwhile: it ends so long before that its outcome can
 // still be settled. One for which no time is left doesn't begin, and counts nowhere. A destination's own timeout ends it earlier.
 func TestAnAttemptEndsBeforeItsLease(t *testing.T) {
