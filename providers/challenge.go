@@ -124,7 +124,7 @@ func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bo
 	if !slices.ContainsFunc(p.challenges, func(ch challenge) bool { return ch.isPlain() }) {
 		return Reply{}, false
 	}
-	shown, _ := p.kept.Of(r)
+	shown, _, _ := p.kept.Of(r)
 	body, err := p.decoders.Decode(shown.Headers["content-type"], r.Body)
 	if err != nil {
 		return Reply{}, false

@@ -64,7 +64,7 @@ func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split
 func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	shown, whole := p.kept.Of(r)
+	shown, whole, differ := p.kept.Of(r)
 	parts, root := p.partsOf(r.Body)
 	var rootValue any
 	if root != nil {
@@ -83,7 +83,9 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		if err := p.describeItem(ctx, &item, in); err != nil {
 			return nil, err
 		}
-		in = jq.NewInput(whole.Headers, whole.Query, whole.Path, body, rootValue)
+		if differ {
+			in = jq.NewInput(whole.Headers, whole.Query, whole.Path, body, rootValue)
+		}
 		if err := p.identify(ctx, &item, in, err == nil, proven); err != nil {
 			return nil, err
 		}

@@ -58,18 +58,17 @@ func (k ReceiptFields) WithoutPath(names []string) ReceiptFields {
 func (k ReceiptFields) HeaderNames() []string { return k.headers }
 
 // Of returns what the receipt keeps of a request, and the same values for keys, where nothing is cut or cleaned, so that
-// different values stay different.
-func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
-	changed := false
+// different values stay different. It reports whether the two differ.
+func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields, differ bool) {
 	shown = k.collect(r, func(s string) string {
 		clean := CleanText(s, maxKeptValue)
-		changed = changed || clean != s
+		differ = differ || clean != s
 		return clean
 	})
-	if !changed {
-		return shown, shown
+	if !differ {
+		return shown, shown, false
 	}
-	return shown, k.collect(r, func(s string) string { return s })
+	return shown, k.collect(r, func(s string) string { return s }), true
 }
 
 // Fields are the parts of a request that are kept in addition to its body.
