@@ -99,6 +99,11 @@ func TestLint(t *testing.T) {
 			"occurred_at:", "  - {kind: order, types: [order.paid], scope: provider, id: .body.order}\noccurred_at:", "entities[1]", RuleUnreachable,
 			"entities[0] names",
 		},
+		"entity with a fetched state, and without": {
+			"occurred_at:", "  - {kind: x, fetched: true, scope: provider, id: .body.id, op: snapshot, state: .fetched}\n" +
+				"  - {kind: x, scope: provider, id: .body.id}\nfetch: [{path: \"/x/{id}\", values: {id: .body.id}}]\n" +
+				"api: {host: api.example.com, headers: {x-key: \"{X_KEY}\"}, rate: {requests: 1, per: 1s}}\noccurred_at:", "", "", "",
+		},
 		"question twice": {
 			"samples:", "questions: [{types: [\"q*\"], fallback: '{}'}, {types: [qa, qb], fallback: '{}'}]\nsamples:",
 			"questions[1]", RuleUnreachable, "earlier questions",

@@ -123,9 +123,11 @@ func (l *linter) checkFetched(at string, e *definition.Entity) {
 	}
 }
 
-// shadows reports whether e names every entity that other names.
+// shadows reports whether e names every entity that other names. A rule for a fetched state leaves events without one to the next
+// rule.
 func shadows(e, other *definition.Entity) bool {
-	return e.When == "" && e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
+	return e.When == "" && (!e.Fetched || other.Fetched) &&
+		e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
 		slices.Equal(e.ID, other.ID) && e.Each == other.Each &&
 		definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
 }
