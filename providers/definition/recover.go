@@ -21,11 +21,15 @@ type APIBasic struct {
 	Password string `yaml:"password"`
 }
 
-// OAuth gets bearer tokens with client credentials from a path of the same host; Client and Secret are names of secrets.
+// OAuth gets bearer tokens with client credentials; Client and Secret are names of secrets.
 type OAuth struct {
+	// Host is that of the token endpoint, if it isn't the API's.
+	Host   string `yaml:"host"`
 	Path   string `yaml:"path"`
 	Client string `yaml:"client"`
 	Secret string `yaml:"secret"`
+	// Scope has the requested scopes, with spaces between them. Without it, the provider decides.
+	Scope string `yaml:"scope"`
 }
 
 // Recover describes the provider's list of events, or its log of deliveries, from which missed events are recovered.

@@ -71,6 +71,10 @@ func TestAListIsDescribedCompletely(t *testing.T) {
 		{"host: api.acme.example.com", "host: 10.0.0.1", "api.host: \"10.0.0.1\" isn't a host name"},
 		{"host: api.acme.example.com", `host: "{cursor}.example.com"`, "api.host: {cursor} is unknown: use one of {NAME_OF_A_SECRET}"},
 		{`headers: {authorization: "Bearer {ACME_API_KEY}"}`, "headers: {x: y}", "acme.yaml:12:1: api: has no credential"},
+		{
+			`headers: {authorization: "Bearer {ACME_API_KEY}"}`, "oauth: {host: 10.0.0.1, path: /token, client: ACME_ID, secret: ACME_SECRET}",
+			"api.oauth.host: \"10.0.0.1\" isn't a host name",
+		},
 		{"  rate: {requests: 1, per: 1s}\n", "", "api.rate: is missing"},
 		{"path: /v1/events", "path: /v1/events?a=b", "acme.yaml:17:3: recover.path: \"/v1/events?a=b\" isn't a path"},
 		{"path: /v1/events", "path: /../events", "isn't a path"},

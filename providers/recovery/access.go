@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -57,6 +58,9 @@ func newAccess(p *definition.Problems, api *definition.API) (a access) {
 		p.SecretName("api.oauth.client", a.oauth.Client)
 		p.SecretName("api.oauth.secret", a.oauth.Secret)
 		checkPath(p, "api.oauth.path", a.oauth.Path)
+		if a.oauth.Host != "" && !hostPattern.MatchString(a.oauth.Host) {
+			p.Add("api.oauth.host", "%q isn't a host name: use one such as id.example.com", a.oauth.Host)
+		}
 	}
 	if api.Rate == nil || api.Rate.Requests == definition.Unlimited {
 		p.Add("api.rate", "is missing: a tenth of the provider's limit leaves the rest to your other calls")
@@ -115,7 +119,8 @@ func (a *access) authorize(r *Request, host, target string, secret func(string) 
 		}
 	}
 	if a.oauth != nil {
-		r.Token = &Token{"https://" + host + a.oauth.Path, secret(a.oauth.Client), secret(a.oauth.Secret)}
+		url := "https://" + cmp.Or(a.oauth.Host, host) + a.oauth.Path
+		r.Token = &Token{url, secret(a.oauth.Client), secret(a.oauth.Secret), a.oauth.Scope}
 		switch {
 		case r.Token.Client == "":
 			return unset(a.oauth.Client)

@@ -25,7 +25,7 @@ type Request struct {
 }
 
 // Token is a request for a bearer token, with client credentials.
-type Token struct{ URL, Client, Secret string }
+type Token struct{ URL, Client, Secret, Scope string }
 
 // maxPost is the maximum length of the body of a request.
 const maxPost = 64 << 10

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 
 	"golang.org/x/oauth2"
@@ -55,7 +56,9 @@ func (t *tokens) source(r recovery.Token) oauth2.TokenSource {
 	if s, ok := t.sources[r]; ok {
 		return s
 	}
-	config := clientcredentials.Config{ClientID: r.Client, ClientSecret: r.Secret, TokenURL: r.URL}
+	config := clientcredentials.Config{
+		ClientID: r.Client, ClientSecret: r.Secret, TokenURL: r.URL, Scopes: strings.Fields(r.Scope),
+	}
 	s := config.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, t.http))
 	if t.sources == nil {
 		t.sources = map[recovery.Token]oauth2.TokenSource{}
