@@ -131,3 +131,17 @@ func TestAnAcknowledgementHasTheFormOfTheDefinition(t *testing.T) {
 		require.Len(t, d.receipts(provider), 1)
 	}
 }
+
+// Xero asks for an "intent to receive" with requests that have no events: those that it has signed get 200 without a body or
+// cookies, the others 401.
+func TestXerosIntentToReceive(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	const body = `{"events":[],"lastEventSequence":0,"firstEventSequence":0,"entropy":"S0m3r4Nd0mt3xt"}`
+	signed := d.deliver(t, "xero", "/webhooks/xero", body, true)
+	require.Equal(t, 200, signed.status)
+	require.Empty(t, signed.raw)
+	require.Empty(t, signed.header.Values("Set-Cookie"))
+	require.Equal(t, 401, d.deliver(t, "xero", "/webhooks/xero", body, false, "x-xero-signature", "HASH_VALUE").status)
+	require.Empty(t, d.receipts("xero"))
+}

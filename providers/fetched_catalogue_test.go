@@ -71,6 +71,21 @@ func TestTheCatalogueFetchesStates(t *testing.T) {
 			"transfer", "x11", `{"state":"funds_converted","rate":0.89,"reference":"R1","sourceCurrency":"EUR","sourceValue":0,
 			"targetCurrency":"GBP","targetValue":150.5,"hasActiveIssues":false}`, 0,
 		},
+		"Xero's invoice": {
+			"xero", "invoice.update", 0, "https://api.xero.com/api.xro/2.0/Invoices/ix1",
+			`{"Id":"1","Status":"OK","Invoices":[{"InvoiceID":"ix1","Total":150.5,"UpdatedDateUTC":"/Date(1795694400123+0000)/"}]}`,
+			"invoice", "c2cc9b6e:ix1", `{"InvoiceID":"ix1","Total":150.5,"UpdatedDateUTC":"/Date(1795694400123+0000)/"}`, 1795694400123,
+		},
+		"Xero's contact in the same batch": {
+			"xero", "invoice.update", 1, "https://api.xero.com/api.xro/2.0/Contacts/cx1",
+			`{"Contacts":[{"ContactID":"cx1","UpdatedDateUTC":"/Date(1795694400000+0000)/"}]}`,
+			"contact", "c2cc9b6e:cx1", `{"ContactID":"cx1","UpdatedDateUTC":"/Date(1795694400000+0000)/"}`, 1795694400000,
+		},
+		"QuickBooks's invoice": {
+			"quickbooks", "qbo.invoice.updated.v1", 0, "https://quickbooks.api.intuit.com/v3/company/310687/invoice/5sample",
+			`{"Invoice":{"Id":"5","SyncToken":"2","TotalAmt":150.5},"time":"2026-11-26T04:00:00.000-08:00"}`,
+			"invoice", "310687:5sample", `{"Id":"5","SyncToken":"2","TotalAmt":150.5}`, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,12 +123,13 @@ func TestTheCatalogueFetchesNothingForOtherEvents(t *testing.T) {
 	for sample, provider := range map[string]string{
 		"contact.propertyChange": "hubspot", "contact.deletion": "hubspot", "store/product/deleted": "bigcommerce",
 		"store/customer/address/created": "bigcommerce", "task.deleted": "asana", "balances#credit": "wise",
+		"qbo.invoice.deleted.v1": "quickbooks",
 	} {
 		p := providerOf(t, provider)
 		r, body := sampleReceipt(t, p, sample, 0)
 		parsed := parseSample(t, p, r, body)
 		require.Nil(t, parsed.Fetch, sample)
-		if provider != "wise" {
+		if provider != "wise" && provider != "quickbooks" {
 			require.NotNil(t, parsed.Changes[0].Version, sample)
 		}
 	}

@@ -72,3 +72,31 @@ func TestAStateIsFetched(t *testing.T) {
 	require.False(t, without.CanFetch(fetch))
 	require.True(t, client.New(nil, secrets).CanFetch(fetch))
 }
+
+// A token can come from another host than the state, and can be limited to scopes.
+func TestATokenFromAnotherHost(t *testing.T) {
+	t.Parallel()
+	xero, ok := catalogue().Lookup("xero")
+	require.True(t, ok)
+	var asked []string
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.Host+r.URL.Path)
+		switch {
+		case r.Host == "identity.xero.com":
+			asked = append(asked, r.FormValue("grant_type")+": "+r.FormValue("scope"))
+			w.Header().Set("content-type", "application/json")
+			_, _ = w.Write([]byte(`{"access_token": "t1", "token_type": "Bearer", "expires_in": 1800}`))
+		case r.Header.Get("authorization") == "Bearer t1":
+			_, _ = w.Write([]byte(`{"Contacts": [{"Name": "Ada"}]}`))
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	})
+	state, err := client.New(serve(t, handler), secrets).Fetch(t.Context(), xero.Fetches()[0], map[string]string{"id": "c1"})
+	require.NoError(t, err)
+	require.Equal(t, `[{"Name": "Ada"}]`, string(state))
+	require.Equal(t, []string{
+		"POST identity.xero.com/connect/token", "client_credentials: accounting.contacts.read accounting.invoices.read",
+		"GET api.xero.com/api.xro/2.0/Contacts/c1",
+	}, asked)
+}
