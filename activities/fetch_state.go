@@ -12,7 +12,7 @@ import (
 type StateStore interface {
 	// Fetched returns the state that was fetched for an event; nil if there is none.
 	Fetched(ctx context.Context, eventID string) (*event.Fetched, error)
-	// SaveFetched stores the state of an event, unless there is one, and returns what is stored.
+	// SaveFetched stores the states of an event, unless there are others, and returns what is stored.
 	SaveFetched(ctx context.Context, eventID string, f event.Fetched) (event.Fetched, error)
 }
 
@@ -20,12 +20,14 @@ type StateStore interface {
 type Fetcher interface {
 	// CanFetch reports whether the credential for what an event needs is configured.
 	CanFetch(r event.Receipt, body []byte) bool
-	// Fetch gets the state that an event names. The error is an *event.Error, or that of the context or the database.
+	// Fetch gets the next state of an event, and returns it with those of the receipt. The error is an *event.Error, or that of
+	// the context or the database.
 	Fetch(ctx context.Context, r event.Receipt, body []byte) (event.Fetched, error)
 }
 
-// FetchState gets the state of what the event names from the provider's API, and stores it next to the event. Its result only
-// describes the state: the parse step reads it from the store. A state that is stored already isn't fetched again.
+// FetchState gets the state of what the event, or a state that is stored for it, names from the provider's API, and stores it
+// next to the event. Its result only describes the states: the parse step reads them from the store. A state that is stored
+// already isn't fetched again.
 func (a *Activities) FetchState(ctx context.Context, r event.Receipt, body converter.RawValue) (event.Fetched, error) {
 	return a.fetch(ctx, r, body.Payload().GetData())
 }
@@ -44,7 +46,7 @@ func (a *Activities) fetch(ctx context.Context, r event.Receipt, body []byte) (e
 	if err != nil {
 		return event.Fetched{}, err
 	}
-	if stored != nil {
+	if r.Fetched = stored; stored != nil && !a.Fetcher.CanFetch(r, body) {
 		return *stored, nil
 	}
 	f, err := a.Fetcher.Fetch(ctx, r, body)
@@ -64,15 +66,14 @@ func (a *Activities) addFetched(
 		return parsed, nil
 	}
 	stored, err := a.States.Fetched(ctx, r.ID)
-	switch {
-	case err != nil:
-		return event.Parsed{}, err
-	case stored == nil:
-		if !a.Fetcher.CanFetch(r, body) {
-			parsed.Fetch = nil
-		}
-		return parsed, nil
+	if r.Fetched = stored; stored != nil {
+		parsed, err = a.parser()(r, body)
 	}
-	r.Fetched = stored
-	return a.parser()(r, body)
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	if parsed.Fetch != nil && !a.Fetcher.CanFetch(r, body) {
+		parsed.Fetch = nil
+	}
+	return parsed, nil
 }

@@ -28,9 +28,15 @@ recover: null
 fetch:
   - {types: ["thing.*"], path: "/things/{id}", values: {id: .body.thing}, answer: thing, gone: delete}
   - {types: ["kept.*"], path: "/things/{id}", values: {id: .body.thing}, answer: thing}
+  - types: ["owned.*"]
+    path: /things/{id}
+    values: {id: .body.thing}
+    answer: thing
+    also: [{name: owner, path: "/owners/{id}", values: {id: .fetched.owner}}]
 entities:
   - {kind: thing, scope: provider, fetched: true, id: .body.thing, op: snapshot, state: .fetched}
   - {kind: thing, scope: provider, id: .body.thing, op: patch, state: '{named_by: .body.type}'}
+  - {kind: owner, scope: provider, fetched: true, id: .fetched.owner, op: snapshot, state: .also.owner}
 `
 
 // things is an API that has a state for each thing, and refuses while refusal is set.
@@ -54,8 +60,12 @@ func (a *things) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	case a.refusal != 0 || r.Header.Get("authorization") != "Bearer thin-credential-1":
 		w.WriteHeader(max(a.refusal, http.StatusUnauthorized))
+	case strings.HasPrefix(r.URL.Path, "/owners/"):
+		fmt.Fprint(w, `{"name": "Ada"}`)
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
+	case credit > 100:
+		fmt.Fprintf(w, `{"thing": {"credit": %d, "owner": "o1"}}`, credit)
 	case credit < 0:
 		fmt.Fprint(w, `{"thing": "nothing that an entity could have"}`)
 	default:
@@ -81,6 +91,7 @@ func (a *things) requests() (n int) {
 //   - a 401 makes a dead letter, and a replay after the fix works
 //   - a state that can't be used is fetched again only with --refetch
 //   - a large event is fetched, too
+//   - what the state names is fetched next, by another activity
 //   - a rebuild with --refetch asks the API again for all of them; a state that is refused stays
 func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	t.Parallel()
@@ -180,5 +191,14 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	require.JSONEq(t, `{"credit": 80}`, state("t2"))
 	require.JSONEq(t, `{"credit": 100}`, state("big"))
 	require.Equal(t, `{} deleted`, state("t1"))
+
+	api.set(func() { api.credits["t4"] = 101 })
+	before = api.requests()
+	owned := send("owned.changed", "t4", "")
+	i.awaitStatus(t, owned, completed)
+	require.JSONEq(t, `{"credit": 101, "owner": "o1"}`, state("t4"))
+	require.JSONEq(t, `{"name": "Ada"}`, state("o1"))
+	require.Equal(t, before+2, api.requests())
+	i.replay(t, "fetched_also", owned)
 	require.Zero(t, i.count(t, openDeadLetters))
 }

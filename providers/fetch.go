@@ -10,7 +10,8 @@ import (
 	"holdfast/providers/recovery"
 )
 
-// FetchOf returns what is fetched for an event, and the values of its path; nil if nothing is.
+// FetchOf returns what is fetched for an event, and the values of its path; nil if nothing is. For an event with a fetched state,
+// it is what that names.
 func (p *Provider) FetchOf(r event.Receipt, body []byte) (*recovery.Fetch, map[string]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
@@ -18,7 +19,11 @@ func (p *Provider) FetchOf(r event.Receipt, body []byte) (*recovery.Fetch, map[s
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.fetchFor(ctx, eventType, in)
+	first, values, err := p.fetchFor(ctx, eventType, in)
+	if err != nil || first == nil || r.Fetched == nil {
+		return first, values, err
+	}
+	return nextFetch(ctx, first, r.Fetched, in)
 }
 
 // fetchFor returns the first fetch that matches an event.
@@ -34,27 +39,54 @@ func (p *Provider) fetchFor(ctx context.Context, eventType string, in jq.Input) 
 	return nil, nil, nil
 }
 
-// addFetched makes the fetched state of an event readable as .fetched. Without one, it returns what must be fetched; nil for
-// nothing. It removes a state that doesn't apply: nothing is fetched for such an event any more, or what is gone is kept.
+// nextFetch makes the fetched states readable as .fetched and .also, and returns the GET that follows them, with the values of
+// its path; nil if there is none.
+func nextFetch(
+	ctx context.Context, first *recovery.Fetch, fetched *event.Fetched, in jq.Input,
+) (*recovery.Fetch, map[string]string, error) {
+	states, err := fetched.States()
+	if err != nil || len(states) == 0 { // gone
+		return nil, nil, err
+	}
+	if in.Value["fetched"], err = decode.JSON(states[0]); err != nil {
+		return nil, nil, fmt.Errorf("decode the fetched state: %w", err)
+	}
+	also := map[string]any{}
+	in.Value["also"] = also
+	for n, next := range first.Also {
+		if n+1 == len(states) {
+			values, ok, err := next.Values(ctx, in)
+			if err != nil || !ok {
+				next = nil
+			}
+			return next, values, err
+		}
+		if also[next.Name], err = decode.JSON(states[n+1]); err != nil {
+			return nil, nil, fmt.Errorf("decode the fetched state %s: %w", next.Name, err)
+		}
+	}
+	return nil, nil, nil
+}
+
+// addFetched makes the fetched states of an event readable. It returns what must be fetched next; nil for nothing. It removes
+// states that don't apply: nothing is fetched for such an event any more, or what is gone is kept.
 func (p *Provider) addFetched(
 	ctx context.Context, r *event.Receipt, eventType string, in jq.Input,
 ) (*event.Fetch, error) {
-	of, _, err := p.fetchFor(ctx, eventType, in)
+	next, _, err := p.fetchFor(ctx, eventType, in)
 	fetched := r.Fetched
-	if r.Fetched = nil; err != nil || of == nil {
+	if r.Fetched = nil; err != nil || next == nil {
 		return nil, err
 	}
 	switch {
 	case fetched == nil:
-		return &event.Fetch{From: of.String(), Policy: recovery.FetchPolicy()}, nil
-	case fetched.Gone && !of.DeletesGone:
+	case fetched.Gone && !next.DeletesGone:
 		return nil, nil
+	default:
+		r.Fetched = fetched
+		if next, _, err = nextFetch(ctx, next, fetched, in); err != nil || next == nil {
+			return nil, err
+		}
 	}
-	if r.Fetched = fetched; fetched.Gone {
-		return nil, nil
-	}
-	if in.Value["fetched"], err = decode.JSON(fetched.State); err != nil {
-		return nil, fmt.Errorf("decode the fetched state: %w", err)
-	}
-	return nil, nil
+	return &event.Fetch{From: next.String(), Policy: recovery.FetchPolicy()}, nil
 }

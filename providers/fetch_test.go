@@ -2,6 +2,7 @@ package providers
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,68 @@ func TestAFetchedStateIsOrderedByItsRequest(t *testing.T) {
 	require.Equal(t, event.OpPatch, parse(b, gone).Changes[0].Op)
 	require.Nil(t, parse(`{"id":"1","type":"a.changed"}`, nil).Fetch, "it names nothing")
 	require.Nil(t, parse(`{"id":"1","type":"c.changed","thing":"t1"}`, nil).Fetch)
+}
+
+// What a fetched state names is fetched next, until a state is missing or names nothing.
+func TestAStateLeadsToTheNext(t *testing.T) {
+	t.Parallel()
+	const chain = `values: {id: .body.thing}, answer: thing, gone: delete,
+     also: [{name: owner, path: "/owners/{id}", values: {id: .fetched.owner}}, {name: town, path: "/towns/{id}", values: {id: .also.owner.town}}]}`
+	text := strings.Replace(thin, "values: {id: .body.thing}, answer: thing, gone: delete}", chain, 1)
+	text = strings.Replace(text, "state: .fetched}", "state: '{thing: .fetched, also: .also}'}", 1)
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"thin.yaml": text}))
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("thin")
+	body := []byte(`{"id":"1","type":"a.changed","thing":"t1"}`)
+	for _, c := range []struct{ states, next, value, state string }{
+		{"", "GET api.thin.example.com/things/{id}", "t1", `{"named":true}`},
+		{`{"owner":"o1"}`, "GET api.thin.example.com/owners/{id}", "o1", `{"thing":{"owner":"o1"},"also":{}}`},
+		{"{\n\"owner\":\"o1\"\n}\n\n{\"town\":7}", "GET api.thin.example.com/towns/{id}", "7", `{"thing":{"owner":"o1"},"also":{"owner":{"town":7}}}`},
+		{`{"owner":"o1"}` + "\n" + `{"town":7}` + "\nnull", "", "", `{"thing":{"owner":"o1"},"also":{"owner":{"town":7},"town":null}}`},
+		{`{"owner":"o1"}` + "\nnull", "", "", `{"thing":{"owner":"o1"},"also":{"owner":null}}`},
+		{`{"owner":null}`, "", "", `{"thing":{"owner":null},"also":{}}`},
+		{`{"owner":"o1"}` + "\n{}\n2\n3", "", "", `{"thing":{"owner":"o1"},"also":{"owner":{},"town":2}}`},
+	} {
+		r := event.Receipt{ID: "e", Provider: "thin", Key: "k", KeyFrom: event.KeyFromEvent}
+		if c.states != "" {
+			r.Fetched = &event.Fetched{State: []byte(c.states)}
+		}
+		parsed, err := p.Parse(r, body)
+		require.NoError(t, err, c.states)
+		require.JSONEq(t, c.state, string(parsed.Changes[0].State))
+		of, values, err := p.FetchOf(r, body)
+		require.NoError(t, err)
+		if c.next == "" {
+			require.Nil(t, parsed.Fetch)
+			require.Nil(t, of)
+			continue
+		}
+		require.Equal(t, []string{c.next, c.next}, []string{parsed.Fetch.From, of.String()})
+		require.Equal(t, map[string]string{"id": c.value}, values)
+	}
+}
+
+// A rule that needs a state which isn't fetched yet doesn't fail: until then, the event is as without any.
+func TestARuleMayNeedTheLastState(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(thin, "answer: thing, gone: delete}",
+		`answer: thing, also: [{name: owner, path: "/owners/{id}", values: {id: .fetched.owner}}]}`, 1)
+	text = strings.Replace(text, "state: .fetched}", "state: .also.owner}", 1)
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"thin.yaml": text}))
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("thin")
+	r := event.Receipt{ID: "e", Provider: "thin", Key: "k", KeyFrom: event.KeyFromEvent}
+	body := []byte(`{"id":"1","type":"a.changed","thing":"t1"}`)
+	r.Fetched = &event.Fetched{State: []byte(`{"owner":"o1"}`)}
+	parsed, err := p.Parse(r, body)
+	require.NoError(t, err)
+	require.Equal(t, "GET api.thin.example.com/owners/{id}", parsed.Fetch.From)
+	require.JSONEq(t, `{"named":true}`, string(parsed.Changes[0].State))
+	both := r.Fetched.And([]byte(`{"name":"Ada"}`))
+	r.Fetched = &both
+	parsed, err = p.Parse(r, body)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"name":"Ada"}`, string(parsed.Changes[0].State))
 }
 
 // An ID that could change more of the path than its place is refused.

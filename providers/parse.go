@@ -42,6 +42,10 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 		return event.Parsed{}, err
 	}
 	parsed, err := rules.Parse(ctx, r, eventType, in)
+	if err != nil && plan != nil && r.Fetched != nil { // a rule may need the state that comes next
+		r.Fetched = nil
+		parsed, err = rules.Parse(ctx, r, eventType, in)
+	}
 	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
 	if parsed.Outcome == event.OutcomeProcessed {
 		parsed.Fetch = plan

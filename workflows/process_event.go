@@ -133,18 +133,20 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 }
 
 // parseFetched runs the parse step. If the event is thin, it fetches the state of what the event names, and parses the event with
-// it.
+// it; then, up to twice, what the state names.
 func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
 	parsed, failed = parse(ctx, in)
-	if failed != nil || parsed.Fetch == nil || !hasChange(ctx, versionFetchState) {
-		return parsed, failed
+	for _, version := range []string{versionFetchState, versionFetchAlso, versionFetchAlso} {
+		if failed != nil || parsed.Fetch == nil || !hasChange(ctx, version) {
+			break
+		}
+		s := step{name: event.StepFetch, summary: "fetch: " + parsed.Fetch.From, policy: parsed.Fetch.Policy, eventID: in.receipt.ID}
+		var fetched event.Fetched
+		if failed = s.runOn(ctx, QueueFetch, &fetched, in.fetch()); failed == nil {
+			parsed, failed = parse(ctx, in)
+		}
 	}
-	s := step{name: event.StepFetch, summary: "fetch: " + parsed.Fetch.From, policy: parsed.Fetch.Policy, eventID: in.receipt.ID}
-	var fetched event.Fetched
-	if failed = s.runOn(ctx, QueueFetch, &fetched, in.fetch()); failed != nil {
-		return parsed, failed
-	}
-	return parse(ctx, in)
+	return parsed, failed
 }
 
 // takeOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if

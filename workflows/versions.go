@@ -65,6 +65,9 @@ const versionFailAsOwner = "fail-as-dead-owner"
 // workers return such a result of the parse step; the version stops older workers from continuing the run.
 const versionFetchState = "fetch-state"
 
+// versionFetchAlso: the same for what a fetched state names.
+const versionFetchAlso = "fetch-also"
+
 // versionActivityNames: activities have their present names; before, those of operations.FormerNames.
 const versionActivityNames = "activity-names"
 

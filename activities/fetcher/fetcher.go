@@ -35,8 +35,8 @@ func (f *Fetcher) CanFetch(r event.Receipt, body []byte) bool {
 	return err == nil && of != nil && f.Client.CanFetch(of)
 }
 
-// Fetch gets the state that an event names, at the rate of the provider's API. The error is an *event.Error, or that of the
-// context or the database.
+// Fetch gets the state that an event names, or the state that it was fetched for names, at the rate of the provider's API. It
+// returns it with the states of the receipt. The error is an *event.Error, or that of the context or the database.
 func (f *Fetcher) Fetch(ctx context.Context, r event.Receipt, body []byte) (event.Fetched, error) {
 	p, of, values, err := f.find(r, body)
 	switch {
@@ -54,6 +54,9 @@ func (f *Fetcher) Fetch(ctx context.Context, r event.Receipt, body []byte) (even
 	state, err := f.Client.Fetch(ctx, of, values)
 	if failed, ok := errors.AsType[*recovery.Error](err); ok {
 		return event.Fetched{}, failure(failed)
+	}
+	if r.Fetched != nil {
+		return r.Fetched.And(state), err
 	}
 	return event.Fetched{At: at, Gone: state == nil, State: state, Bytes: len(state)}, err
 }

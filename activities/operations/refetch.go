@@ -59,17 +59,21 @@ func (a *Activities) pageOf(
 	})
 }
 
-// refetch gets the state of an event and stores it. It waits as long as the provider asks. failed is why the state can't be
-// fetched; err is that of an outage.
+// refetch gets the states of an event and stores them together. It waits as long as the provider asks. failed is why one of them
+// can't be fetched; err is that of an outage.
 func (a *Activities) refetch(ctx context.Context, e event.Record) (failed, err error) {
+	e.Receipt.Fetched = nil
 	for {
 		f, err := a.Fetcher.Fetch(ctx, e.Receipt, e.Body)
 		var known *event.Error
 		switch {
 		case err == nil:
-			return nil, a.States.ReplaceFetched(ctx, e.Receipt.ID, f)
+			e.Receipt.Fetched = &f
+			continue
 		case !errors.As(err, &known) || known.Code == "fetch_unavailable" && known.RetryAfter == 0:
 			return nil, err
+		case known.Code == "fetch_changed" && e.Receipt.Fetched != nil: // that was the last
+			return nil, a.States.ReplaceFetched(ctx, e.Receipt.ID, *e.Receipt.Fetched)
 		case known.Code == "fetch_changed": // the definition fetches nothing for it
 			return nil, nil
 		case known.Class != event.ClassTransient:

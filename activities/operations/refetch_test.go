@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,17 +55,24 @@ func (a *api) Fetch(_ context.Context, r event.Receipt, _ []byte) (event.Fetched
 		a.fails[r.ID] = fails[1:]
 		return event.Fetched{}, fails[0]
 	}
-	return event.Fetched{At: time.Now()}, nil
+	switch {
+	case r.Fetched == nil:
+		return event.Fetched{At: time.Now(), State: []byte("1")}, nil
+	case r.ID == "two" && string(r.Fetched.State) == "1":
+		return r.Fetched.And([]byte("2")), nil
+	}
+	return event.Fetched{}, &event.Error{Class: event.ClassFailed, Code: "fetch_changed"}
 }
 
-func (a *api) ReplaceFetched(_ context.Context, eventID string, _ event.Fetched) error {
-	a.stored = append(a.stored, eventID)
+func (a *api) ReplaceFetched(_ context.Context, eventID string, f event.Fetched) error {
+	a.stored = append(a.stored, strings.Join(append([]string{eventID}, strings.Fields(string(f.State))...), " "))
 	return nil
 }
 
 // A page of a rebuild fetches its states first, if it was asked to:
 //   - it waits as long as the provider asks
 //   - an event whose state is refused, or unreadable, can't be parsed; one for which nothing is fetched is parsed as before
+//   - the states of several GETs are stored together
 //   - an outage ends the page
 func TestARebuildFetchesStatesAgain(t *testing.T) {
 	t.Parallel()
@@ -87,15 +95,17 @@ func TestARebuildFetchesStatesAgain(t *testing.T) {
 
 	store, provider, err = run(true, map[string][]error{
 		"limited": {limited, maintenance}, "refused": {refused}, "unreadable": {unreadable}, "other": {changed},
-	}, "limited", "refused", "unreadable", "other", "last")
+	}, "limited", "refused", "unreadable", "other", "two", "last")
 	require.NoError(t, err)
-	require.Equal(t, []string{"limited", "last"}, provider.stored)
-	require.Equal(t, map[string]error{"limited": nil, "refused": refused, "unreadable": unreadable, "other": nil, "last": nil}, store.parsed)
+	require.Equal(t, []string{"limited 1", "two 1 2", "last 1"}, provider.stored)
+	require.Equal(t, map[string]error{
+		"limited": nil, "refused": refused, "unreadable": unreadable, "other": nil, "two": nil, "last": nil,
+	}, store.parsed)
 
 	for _, outage := range []error{&event.Error{Class: event.ClassFailed, Code: "fetch_unavailable"}, errors.New("no database")} {
 		store, provider, err = run(true, map[string][]error{"b": {outage}}, "a", "b", "c")
 		require.ErrorIs(t, err, outage)
-		require.Equal(t, []string{"a"}, provider.stored)
+		require.Equal(t, []string{"a 1"}, provider.stored)
 		require.Nil(t, store.parsed, "the page is done again")
 	}
 }

@@ -26,7 +26,9 @@ INSERT INTO fetched_states (event_id, at, state)
 SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1 AND verdict = 'expunged')
 ON CONFLICT (event_id) `
 
-	saveState    = insertState + `DO NOTHING`
+	// saveState adds states to those of an event, after a line end.
+	saveState = insertState + `DO UPDATE SET state = EXCLUDED.state
+ WHERE substring(EXCLUDED.state FOR octet_length(fetched_states.state) + 1) = fetched_states.state || '\x0a'::bytea`
 	replaceState = insertState + `DO UPDATE SET at = excluded.at, state = excluded.state`
 
 	// Remove removes the states of events.
@@ -74,13 +76,14 @@ func (s *Store) Fetched(ctx context.Context, eventID string) (*event.Fetched, er
 	return row.Fetched(), postgres.Failure("read fetched state", err)
 }
 
-// QueueSave stores the state of an event, whose lock the transaction must hold, unless there is one or the event was expunged.
+// QueueSave stores the states of an event, whose lock the transaction must hold, unless there are others or the event was
+// expunged.
 func QueueSave(b *pgx.Batch, eventID string, f event.Fetched) {
 	b.Queue(saveState, eventID, f.At, []byte(f.State))
 }
 
-// SaveFetched stores the state of an event, unless there is one, and returns what is stored. Nothing is stored for an event that
-// was expunged meanwhile.
+// SaveFetched stores the states of an event, and returns what is stored: others, if they don't begin with what was stored before.
+// Nothing is stored for an event that was expunged meanwhile.
 func (s *Store) SaveFetched(ctx context.Context, eventID string, f event.Fetched) (event.Fetched, error) {
 	f.At = f.At.UTC().Truncate(event.TimePrecision)
 	b := &pgx.Batch{}

@@ -12,4 +12,14 @@ type Fetch struct {
 	Answer string `yaml:"answer"`
 	// Gone says what a 404 means: keep (default) or delete.
 	Gone string `yaml:"gone"`
+	// Also are up to two more GETs, for what the states before them name.
+	Also []AlsoFetch `yaml:"also"`
+}
+
+// AlsoFetch is a GET for what a fetched state names. Its own state is .also.NAME in the expressions.
+type AlsoFetch struct {
+	Name   string        `yaml:"name"`
+	Path   string        `yaml:"path"`
+	Values map[string]JQ `yaml:"values"`
+	Answer string        `yaml:"answer"`
 }

@@ -19,6 +19,10 @@ import (
 type Fetch struct {
 	// DeletesGone means that a 404 deletes what the event names.
 	DeletesGone bool
+	// Also are the GETs that follow, for what the states before them name.
+	Also []*Fetch
+	// Name is that of the state, if the GET is one of Also.
+	Name string
 
 	access access
 	types  []definition.Glob
@@ -32,7 +36,10 @@ type fetchValue struct {
 	expr *jq.Expression
 }
 
-// namePattern is the name of a value in a path.
+// maxAlso bounds the GETs that follow the first one.
+const maxAlso = 2
+
+// namePattern is the name of a value in a path, or of a state.
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // NewFetches compiles a definition's fetches, and reports every problem, except for those of the API, which New reports.
@@ -76,7 +83,22 @@ func newFetch(p *definition.Problems, at string, access access, d *definition.Fe
 			p.Add(at+"answer", "%q isn't a dotted path: use one such as payments, or . for the answer itself", d.Answer)
 		}
 	}
+	f.addAlso(p, at+"also", d.Also)
 	return f
+}
+
+func (f *Fetch) addAlso(p *definition.Problems, field string, all []definition.AlsoFetch) {
+	if len(all) > maxAlso {
+		p.Add(field, "has %d GETs: an event has up to %d, and each costs a request of the API's rate", len(all), maxAlso+1)
+	}
+	for i, d := range all {
+		at := fmt.Sprintf("%s[%d].", field, i)
+		also := newFetch(p, at, f.access, &definition.Fetch{Path: d.Path, Values: d.Values, Answer: d.Answer})
+		if also.Name = d.Name; !namePattern.MatchString(d.Name) {
+			p.Add(at+"name", "invalid name %q: use lower-case letters, digits and _", d.Name)
+		}
+		f.Also = append(f.Also, also)
+	}
 }
 
 // Matches reports whether the fetch is for events of a type.
