@@ -160,12 +160,20 @@ func TestAMembershipReadsCustomerMandateAndAmount(t *testing.T) {
 		}
 		return changes
 	}
+	const mandate = `{"id":"MD1","reference":"R1","scheme":"bacs","status":"active","links":{"customer":"CU1"}}`
 	paid := parse(`{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}}`,
-		`{"id":"PM1","amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","links":{"mandate":"MD1"}}`)
-	require.JSONEq(t, `{"amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","mandate":"MD1"}`,
+		`{"id":"PM1","amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","links":{"mandate":"MD1"}}`+"\n"+mandate)
+	require.JSONEq(t, `{"amount":1500,"currency":"GBP","status":"confirmed","charge_date":"2026-11-26","mandate":"MD1","customer":"CU1"}`,
 		string(paid["transaction"].State))
+	require.Equal(t, "CU1", paid["member"].ExternalID)
+	require.JSONEq(t, `{"customer":"CU1","mandates":{"MD1":{}}}`, string(paid["member"].State))
+	ended := parse(`{"id":"EV3","resource_type":"subscriptions","action":"cancelled","links":{"subscription":"SB1"}}`,
+		`{"id":"SB1","status":"cancelled","links":{"mandate":"MD1"}}`+"\n"+mandate)["member"]
+	require.Equal(t, "CU1", ended.ExternalID)
+	require.JSONEq(t, `{"customer":"CU1","status":"cancelled","mandates":{"MD1":{}},"subscriptions":{"SB1":{"status":"cancelled"}}}`,
+		string(ended.State))
 	member := parse(`{"id":"EV2","resource_type":"mandates","action":"created","links":{"mandate":"MD1"}}`,
-		`{"id":"MD1","reference":"R1","scheme":"bacs","status":"active","links":{"customer":"CU1"}}`)["member"]
+		mandate)["member"]
 	require.Equal(t, "CU1", member.ExternalID)
 	require.JSONEq(t, `{"customer":"CU1","status":"created","mandates":{"MD1":{"status":"created"}}}`, string(member.State))
 }

@@ -114,3 +114,46 @@ func TestAThinEventIsFetched(t *testing.T) {
 		})
 	}
 }
+
+// chainedAPI gets the states of a payment, and then of its mandate.
+type chainedAPI struct{ scriptedAPI }
+
+func (a *chainedAPI) Fetch(_ context.Context, r event.Receipt, _ []byte) (event.Fetched, error) {
+	a.calls = append(a.calls, a.now())
+	err := next(a.script, len(a.calls)-1)
+	if r.Fetched == nil {
+		return event.Fetched{At: a.now(), State: []byte(`{"amount":1500,"links":{"mandate":"MD1"}}`)}, err
+	}
+	return r.Fetched.And([]byte(`{"id":"MD1","links":{"customer":"CU1"}}`)), err
+}
+
+// What a fetched state names is fetched by another activity, whose failures don't repeat the GET before it.
+func TestWhatAStateNamesIsFetched(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{activities.NewInterceptor(nil)}})
+	store, api := &parsedStore{}, &chainedAPI{scriptedAPI{
+		script: []error{nil, &event.Error{Class: event.ClassFailed, Code: "fetch_unavailable"}},
+	}}
+	store.now, api.now = env.Now, env.Now
+	workflows.Register(env)
+	env.RegisterActivity(&activities.Activities{
+		Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store, States: api, Fetcher: api,
+	})
+	r := receipt()
+	r.Provider, r.Root = "gocardless", []byte(`{}`)
+	env.ExecuteWorkflow(workflows.TypeProcessEvent, r,
+		raw(`{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}}`))
+
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, api.calls, 3, "the payment once, the mandate twice")
+	states := map[string]string{}
+	for _, c := range store.parsed.Changes {
+		states[c.Kind] = string(c.State)
+	}
+	require.JSONEq(t, `{"amount":1500,"mandate":"MD1","customer":"CU1"}`, states["transaction"])
+}

@@ -87,4 +87,14 @@ func TestFailuresOfAFetchHaveAClass(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"amount": 150}`, string(state.State))
 	require.False(t, state.At.Before(before))
+
+	r.Fetched = &event.Fetched{At: before, State: []byte(`{"links":{"mandate":"MD1"}}`)}
+	f.Client = client.New(answers{status: 404}, func(string) []string { return []string{"key"} })
+	require.True(t, f.CanFetch(r, body))
+	both, err := f.Fetch(t.Context(), r, body)
+	require.NoError(t, err)
+	require.Equal(t, "{\"links\":{\"mandate\":\"MD1\"}}\nnull", string(both.State), "the mandate is gone, the payment isn't")
+	require.Equal(t, before, both.At)
+	r.Fetched = &both
+	require.False(t, f.CanFetch(r, body))
 }
