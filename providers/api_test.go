@@ -16,7 +16,7 @@ func TestWhatIsOffWithoutACredential(t *testing.T) {
 			"without the state that they name, and events that never arrive aren't noticed",
 		"mollie": "fetch is off: set MOLLIE_API_KEY for the workers. Until then, thin events are processed without the state that they name",
 		"paddle": "recover is off: set PADDLE_API_KEY for the workers. Until then, events that never arrive aren't noticed",
-		"github": "",
+		"discord": "",
 	} {
 		p, ok := c.Lookup(name)
 		require.True(t, ok)

@@ -381,5 +381,20 @@ def snyk():
                body=body)
 
 
+@maker
+def quickbooks():
+    body = compact([{"specversion": "1.0", "id": "88cd52aa", "type": "qbo.invoice.created.v1", "intuitentityid": "1",
+                     "intuitaccountid": "310687"}])
+    yield dict(name="as documented", headers={"intuit-signature": b64(mac(SECRET, body))}, body=body)
+
+
+@maker
+def xero():
+    body = compact({"events": [], "firstEventSequence": 0, "lastEventSequence": 0, "entropy": "S0m3r4Nd0mt3xt"})
+    yield dict(name="intent to receive", headers={"x-xero-signature": b64(mac(SECRET, body))}, body=body)
+    wrong = b64(mac(OTHER, body))
+    yield dict(name="intent to receive, wrongly signed", headers={"x-xero-signature": wrong}, body=body, refused="bad_signature")
+
+
 if __name__ == "__main__":
     write(sys.argv[1])
