@@ -123,6 +123,13 @@ func (s *suite) fetches(ctx context.Context, node *lab.Node) error {
 	if err != nil {
 		return err
 	}
+	var states int64
+	if err := s.lab.Ask(ctx, lab.ProductDatabase, &states, `SELECT count(*) FROM fetched_states`); err != nil {
+		return err
+	}
+	if states == 0 {
+		return errors.New("no state was fetched")
+	}
 	done50, done99 := func(s *slice) float64 { return s.done50 }, func(s *slice) float64 { return s.done99 }
 	s.samples("CPU of an event with a fetch / without", "", nil, t.ratios(sideFetched, sideEvent, cpuOf))
 	s.samples("ACK to processed p50 with a fetch / without", "", nil, t.ratios(sideFetched, sideEvent, done50))
