@@ -180,8 +180,9 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	i.replay(t, "fetched_large", big)
 
 	api.set(func() { api.credits["t2"], api.credits["big"], api.refusal = 80, 100, http.StatusForbidden })
-	_, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
-	require.ErrorContains(t, err, "could not be read")
+	again, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
+	require.Error(t, err)
+	require.Equal(t, again.Read, again.Unreadable)
 	require.JSONEq(t, `{"credit": 8}`, state("t2"))
 	api.set(func() { api.refusal = 0 })
 	before = api.requests()
