@@ -42,6 +42,17 @@ func (d *doctor) examineProviders() {
 		}
 	}
 	d.reportProviders(usable, len(catalogue.Names()))
+	d.examineRedelivery(catalogue)
+}
+
+// examineRedelivery looks for names in HOLDFAST_RECOVERY_REDELIVER that have no effect.
+func (d *doctor) examineRedelivery(catalogue *providers.Catalogue) {
+	for _, name := range d.cfg.Recovery.Redeliver {
+		if _, list, err := providers.ListOf(catalogue.Lookup, name); err != nil || list.FollowUp == nil || !list.FollowUp.Redelivers {
+			d.found("redelivery by "+name, resultWarn, "HOLDFAST_RECOVERY_REDELIVER names it, but no definition lets it send events again",
+				"correct the name, or add `recover.redeliver` to its definition")
+		}
+	}
 }
 
 // examineAPI reports what is off without a credential for the provider's API. That is allowed; half a credential is a mistake.

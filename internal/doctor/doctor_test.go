@@ -32,6 +32,21 @@ func TestAPIsWithoutACredential(t *testing.T) {
 	require.Empty(t, examine())
 }
 
+// A name in HOLDFAST_RECOVERY_REDELIVER that can't send events again is a mistake.
+func TestNamesOfRedeliveryWithoutEffect(t *testing.T) {
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	t.Setenv("HOLDFAST_RECOVERY_REDELIVER", "github,stripe,githup")
+	cfg, err := config.Load()
+	require.NoError(t, err)
+	d := &doctor{cfg: cfg}
+	d.examineRedelivery(catalogue)
+	require.Len(t, d.findings, 2)
+	require.Equal(t, "redelivery by stripe", d.findings[0].Check)
+	require.Equal(t, "redelivery by githup", d.findings[1].Check)
+	require.Equal(t, resultWarn, d.findings[1].Result)
+}
+
 // A clock was read between two readings of ours: only a time outside of them is skew.
 func TestSkewOfAClock(t *testing.T) {
 	t.Parallel()
