@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +18,7 @@ import (
 func TestAnEventThatNeverArrivedRaisesTheAlarm(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
-	host, certificate := serveAPI(t, fake)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", unscheduled)
+	i := newShop(t, fake, unscheduled)
 	n := i.start(t, "serve")
 	time.Sleep(time.Second) // the provider's times are whole seconds, and recovery was switched on when it started
 	events := []fakeapi.Event{

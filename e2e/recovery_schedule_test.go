@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,11 +19,7 @@ import (
 func TestTheScheduleRecoversWhatNeverArrived(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
-	host, certificate := serveAPI(t, fake)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", "HOLDFAST_RECOVERY_INTERVAL=2s")
+	i := newShop(t, fake, "HOLDFAST_RECOVERY_INTERVAL=2s")
 	door := i.start(t, "ingress")
 	i.start(t, "worker")
 	time.Sleep(time.Second) // the provider's times are whole seconds, and recovery was switched on when the worker started

@@ -42,6 +42,16 @@ func serveAPI(t *testing.T, api http.Handler) (host, certificate string) {
 	return "localhost:" + served.Port, certificate
 }
 
+// newShop returns an installation that knows the shop, whose API is a fake.
+func newShop(t *testing.T, fake *fakeapi.Server, environ ...string) *installation {
+	t.Helper()
+	host, certificate := serveAPI(t, fake)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
+	return newInstallation(t, append(environ, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
+		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128")...)
+}
+
 func (i *installation) recovers(t *testing.T, args ...string) (r operation.Recovery) {
 	t.Helper()
 	out, err := i.run(t, append([]string{"recover", "shop", "--yes", "--json"}, args...)...)
@@ -60,11 +70,7 @@ func (i *installation) recovers(t *testing.T, args ...string) (r operation.Recov
 func TestEventsThatNeverArrivedAreRecovered(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
-	host, certificate := serveAPI(t, fake)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", "HOLDFAST_WORKER_GRACE=1s", unscheduled)
+	i := newShop(t, fake, "HOLDFAST_WORKER_GRACE=1s", unscheduled)
 	door, worker := i.start(t, "ingress"), i.start(t, "worker")
 	time.Sleep(time.Second) // the provider's times are whole seconds, and recovery was switched on when the worker started
 
@@ -144,11 +150,7 @@ func TestARecoveryWaitsForItsProvider(t *testing.T) {
 		}
 		return fakeapi.Fault{Status: http.StatusUnauthorized}
 	}
-	host, certificate := serveAPI(t, fake)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(shop), 0o600))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "SHOP_API_HOST="+host, "SHOP_API_KEY="+fakeapi.Credential,
-		"SSL_CERT_FILE="+certificate, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8,::1/128", unscheduled)
+	i := newShop(t, fake, unscheduled)
 	i.start(t, "worker")
 	out, err := i.run(t, "recover", "shop", "--since", "1h", "--accept-duplicates", "--yes")
 	require.Error(t, err)

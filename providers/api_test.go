@@ -14,8 +14,8 @@ func TestWhatIsOffWithoutACredential(t *testing.T) {
 	for name, want := range map[string]string{
 		"gocardless": "fetch and recover are off: set GOCARDLESS_ACCESS_TOKEN for the workers. Until then, thin events are processed " +
 			"without the state that they name, and events that never arrive aren't noticed",
-		"mollie": "fetch is off: set MOLLIE_API_KEY for the workers. Until then, thin events are processed without the state that they name",
-		"paddle": "recover is off: set PADDLE_API_KEY for the workers. Until then, events that never arrive aren't noticed",
+		"mollie":  "fetch is off: set MOLLIE_API_KEY for the workers. Until then, thin events are processed without the state that they name",
+		"paddle":  "recover is off: set PADDLE_API_KEY for the workers. Until then, events that never arrive aren't noticed",
 		"discord": "",
 	} {
 		p, ok := c.Lookup(name)
