@@ -59,7 +59,7 @@ func serveAPI(in io.Reader, out io.Writer) error {
 }
 
 func listOf(want wantedList) *fakeapi.Server {
-	fake, begin := fakeapi.New(fakeapi.Styles()[stripe]), time.Now().Add(-time.Hour)
+	fake, begin := fakeapi.New(fakeapi.Styles()[stripe]), time.Now().Add(-time.Hour-time.Minute) // all are older than recover.settle
 	for n := range want.Count {
 		fake.Add(fakeapi.Event{
 			ID: fmt.Sprintf("evt_%s_%d", want.Name, n), Type: eventType, Object: fmt.Sprint("cus_", n%entities),
