@@ -145,18 +145,21 @@ func (f *Fetch) Request(values map[string]string, secret func(name string) strin
 }
 
 // Read returns the state in an answer, as the provider wrote it. The error is a *Error.
-func (f *Fetch) Read(a Answer) ([]byte, error) {
+func (f *Fetch) Read(a Answer) ([]byte, error) { return a.valueAt(f.answer, f) }
+
+// valueAt returns the text of a value in the answer to a GET. The error is a *Error.
+func (a Answer) valueAt(path []string, get fmt.Stringer) ([]byte, error) {
 	if len(a.Body) > MaxAnswer {
-		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", f, MaxAnswer)
+		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", get, MaxAnswer)
 	}
 	if _, err := decode.JSON(a.Body); err != nil {
-		return nil, Errorf(KindUnreadable, "%s: the answer isn't complete JSON", f)
+		return nil, Errorf(KindUnreadable, "%s: the answer isn't complete JSON", get)
 	}
-	state, ok := rawAt(a.Body, f.answer)
-	if !ok || string(state) == "null" {
-		return nil, Errorf(KindUnreadable, "%s: the answer has nothing at %q", f, strings.Join(f.answer, "."))
+	value, ok := rawAt(a.Body, path)
+	if !ok || string(value) == "null" {
+		return nil, Errorf(KindUnreadable, "%s: the answer has nothing at %q", get, strings.Join(path, "."))
 	}
-	return state, nil
+	return value, nil
 }
 
 // SecretNames returns the names of the secrets and variables that the request needs, sorted.

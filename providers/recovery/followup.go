@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 )
@@ -116,15 +115,9 @@ func (f *FollowUp) Request(path, target string, secret func(name string) string)
 
 // Read returns the body of the webhook in the answer to a GET. The error is a *Error.
 func (f *FollowUp) Read(a Answer) ([]byte, error) {
-	if len(a.Body) > MaxAnswer {
-		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", f, MaxAnswer)
-	}
-	if _, err := decode.JSON(a.Body); err != nil {
-		return nil, Errorf(KindUnreadable, "%s: the answer isn't complete JSON", f)
-	}
-	body, ok := rawAt(a.Body, f.body)
-	if !ok || string(body) == "null" {
-		return nil, Errorf(KindUnreadable, "%s: the answer has no body at recover.detail.body", f)
+	body, err := a.valueAt(f.body, f)
+	if err != nil {
+		return nil, err
 	}
 	if text := textOf(body); text != "" {
 		return []byte(text), nil
