@@ -25,29 +25,15 @@ type StateStore interface {
 // refetched is how many states are fetched between two commits of a rebuild.
 const refetched = 10
 
-// rebuildPage does a page of a rebuild. If that asks the provider's API again, the page's states are fetched first, unless they
-// were fetched since the rebuild started.
+// rebuildPage does a page of a rebuild. If that asks the provider's API again, the states of the page are fetched first. Events
+// whose state can't be fetched stay unchanged, like those that can't be parsed.
 func (a *Activities) rebuildPage(ctx context.Context, id string, n int) (operation.Rebuild, error) {
 	r, err := a.Rebuilds.Read(ctx, id)
-	if err != nil || !r.Refetch || r.State != operation.Running {
-		return a.pageOf(ctx, id, n, err, nil)
+	var failed map[string]error
+	if err == nil && r.Refetch && r.State == operation.Running {
+		n = min(n, refetched)
+		failed, err = a.refetchNext(ctx, id, n)
 	}
-	n = min(n, refetched)
-	events, err := a.Rebuilds.Unfetched(ctx, id, n)
-	failed := map[string]error{}
-	for _, e := range events {
-		if err == nil {
-			failed[e.Receipt.ID], err = a.refetch(ctx, e)
-		}
-	}
-	return a.pageOf(ctx, id, n, err, failed)
-}
-
-// pageOf does a page unless there is an error. Events whose state can't be fetched stay unchanged, like those that can't be
-// parsed.
-func (a *Activities) pageOf(
-	ctx context.Context, id string, n int, err error, failed map[string]error,
-) (r operation.Rebuild, _ error) {
 	if err != nil {
 		return r, err
 	}
@@ -57,6 +43,19 @@ func (a *Activities) pageOf(
 		}
 		return a.Parse(r, body)
 	})
+}
+
+// refetchNext fetches the states of the next n events of a rebuild, unless they were fetched since it started. It returns why
+// some can't be fetched, by event ID.
+func (a *Activities) refetchNext(ctx context.Context, id string, n int) (map[string]error, error) {
+	events, err := a.Rebuilds.Unfetched(ctx, id, n)
+	failed := map[string]error{}
+	for _, e := range events {
+		if err == nil {
+			failed[e.Receipt.ID], err = a.refetch(ctx, e)
+		}
+	}
+	return failed, err
 }
 
 // refetch gets the states of an event and stores them together. It waits as long as the provider asks. failed is why one of them
