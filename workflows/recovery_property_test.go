@@ -240,26 +240,48 @@ func (w *shopWorld) happens(label string) (events []*shopEvent) {
 	return events
 }
 
+// runRecovery runs a recovery to its end. An attempt that is killed is repeated, and each other one is followed by a call.
+func runRecovery(
+	t require.TestingT, all *operations.Activities, id string, then func(operation.Recovery),
+) (r operation.Recovery) {
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.RegisterActivity(all.RecoveryPage)
+	for tries := 0; !r.State.Ended(); tries++ {
+		require.Less(t, tries, 100, "it doesn't end: %+v", r)
+		encoded, err := env.ExecuteActivity(all.RecoveryPage, id)
+		if err != nil {
+			require.ErrorContains(t, err, errKilled.Error())
+			continue
+		}
+		require.NoError(t, encoded.Get(&r))
+		then(r)
+	}
+	return r
+}
+
+// openStore opens a new database twice: as a store, and for statements of the test.
+func openStore(t *testing.T) (*persistence.Store, *pgx.Conn) {
+	t.Helper()
+	url := cluster.Database(t)
+	store, err := persistence.Open(t.Context(), persistence.Config{URL: url, MaxConns: 4})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	sql, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sql.Close(context.WithoutCancel(t.Context()))) })
+	return store, sql
+}
+
 // recovery runs a recovery to its end, whatever fails, and checks what it promises.
 func (w *shopWorld) recovery(id string) {
 	w.exec(`UPDATE recoveries SET rate = 1e6 WHERE id = $1`, id)
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(w.all.RecoveryPage)
-	var r operation.Recovery
-	for tries := 0; !r.State.Ended(); tries++ {
-		require.Less(w.t, tries, 100, "it doesn't end: %+v", r)
-		encoded, err := env.ExecuteActivity(w.all.RecoveryPage, id)
-		if err != nil {
-			require.ErrorContains(w.t, err, errKilled.Error())
-			continue
-		}
-		require.NoError(w.t, encoded.Get(&r))
+	r := runRecovery(w.t, w.all, id, func(r operation.Recovery) {
 		w.exec(`UPDATE recoveries SET retry_at = NULL WHERE id = $1`, id) // that time has come
 		if r.State == operation.Paused {
-			_, err = w.store.Recoveries.Change(context.Background(), id, operation.Running, oversight.Actor{Name: "ada"})
+			_, err := w.store.Recoveries.Change(context.Background(), id, operation.Running, oversight.Actor{Name: "ada"})
 			require.NoError(w.t, err)
 		}
-	}
+	})
 	require.Equal(w.t, operation.Completed, r.State)
 	if r.DryRun {
 		return
@@ -388,13 +410,7 @@ func (unlimited) TakeRates(context.Context, []event.RateClaim) ([]event.RateGran
 func TestRecoveriesFindEveryEventOnce(t *testing.T) {
 	t.Parallel()
 	stacktest.SkipIfShort(t)
-	url := cluster.Database(t)
-	store, err := persistence.Open(t.Context(), persistence.Config{URL: url, MaxConns: 4})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	sql, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, sql.Close(context.WithoutCancel(t.Context()))) })
+	store, sql := openStore(t)
 	var now *shopWorld
 	reader := newShopReader(t, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { now.ServeHTTP(out, r) }))
 	list, err := reader.Describe("shop")

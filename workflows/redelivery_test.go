@@ -1,57 +1,28 @@
 package workflows_test
 
 import (
-	"context"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/devstack/stacktest"
-	"holdfast/persistence"
 	"holdfast/providers/recovery/fakeapi"
 )
-
-// runRecovery runs a recovery to its end; an attempt that is killed is repeated.
-func runRecovery(t *testing.T, all *operations.Activities, id string) (r operation.Recovery) {
-	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(all.RecoveryPage)
-	for tries := 0; !r.State.Ended(); tries++ {
-		require.Less(t, tries, 20, "it doesn't end: %+v", r)
-		encoded, err := env.ExecuteActivity(all.RecoveryPage, id)
-		if err != nil {
-			require.ErrorContains(t, err, errKilled.Error())
-			continue
-		}
-		require.NoError(t, encoded.Get(&r))
-		require.NotEqual(t, operation.Paused, r.State, r.Problem)
-	}
-	return r
-}
 
 // GitHub is asked to send a missed event again only once an operator has allowed it. The event then arrives as any webhook, once,
 // even if the process is killed after the request and sends it again. The schedule doesn't ask another time.
 func TestAMissedDeliveryArrivesOnce(t *testing.T) {
 	t.Parallel()
 	stacktest.SkipIfShort(t)
-	url := cluster.Database(t)
-	store, err := persistence.Open(t.Context(), persistence.Config{URL: url, MaxConns: 4})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	sql, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, sql.Close(context.WithoutCancel(t.Context()))) })
-
+	store, sql := openStore(t)
 	fake, at := fakeapi.New(fakeapi.Styles()["github"]), time.Now().Add(-time.Hour)
 	fake.Add(fakeapi.Event{ID: "arrived", Time: at, IsDelivered: true}, fakeapi.Event{ID: "missed", Time: at},
 		fakeapi.Event{ID: "again", Time: at}, fakeapi.Event{ID: "again", Time: at.Add(time.Minute), IsDelivered: true})
@@ -71,13 +42,16 @@ func TestAMissedDeliveryArrivesOnce(t *testing.T) {
 	}))
 	all := &operations.Activities{Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Bulk: w}
 	target, hours := fakeapi.Targets()["github"], time.Now().Add(-3*time.Hour)
+	runToEnd := func(id string) operation.Recovery {
+		return runRecovery(t, all, id, func(r operation.Recovery) { require.NotEqual(t, operation.Paused, r.State, r.Problem) })
+	}
 	recoverIt := func(dryRun bool) operation.Recovery {
 		one := operation.Recovery{
 			Base: operation.New(1000), Provider: "github", Target: target, DryRun: dryRun, AskedSince: hours, AcceptDuplicates: true,
 		}
 		_, err := store.Recoveries.Create(t.Context(), one, oversight.Actor{Name: "ada"})
 		require.NoError(t, err)
-		return runRecovery(t, all, one.ID)
+		return runToEnd(one.ID)
 	}
 	for _, dryRun := range []bool{true, false} {
 		r := recoverIt(dryRun)
@@ -98,12 +72,12 @@ func TestAMissedDeliveryArrivesOnce(t *testing.T) {
 	require.Equal(t, 1, here)
 
 	scheduled := operation.RecoveryMark{Provider: "github", Target: target}.Due(time.Now())
-	_, err = sql.Exec(t.Context(), `UPDATE recovery_marks SET switched_on = switched_on - interval '2 hours'`)
+	_, err := sql.Exec(t.Context(), `UPDATE recovery_marks SET switched_on = switched_on - interval '2 hours'`)
 	require.NoError(t, err)
 	isNew, err := store.Recoveries.Schedule(t.Context(), scheduled)
 	require.NoError(t, err)
 	require.True(t, isNew)
-	r = runRecovery(t, all, scheduled.ID)
+	r = runToEnd(scheduled.ID)
 	require.EqualValues(t, 4, r.Listed, "the log still has the failed attempt")
 	require.Zero(t, r.Missed)
 	require.EqualValues(t, 2, posts.Load())
