@@ -41,6 +41,13 @@ func recoverFindings(t *testing.T, text string) (found []string) {
 	return found
 }
 
+// requireFound requires a finding after a part of a definition is replaced.
+func requireFound(t *testing.T, definition, from, to, want string) {
+	t.Helper()
+	require.Contains(t, definition, from)
+	require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(definition, from, to, 1)), "\n"), want)
+}
+
 // An event that recovery would process twice is a problem of the definition, which says what to change.
 func TestARecoveredEventHasTheWebhooksKey(t *testing.T) {
 	t.Parallel()
@@ -58,8 +65,7 @@ func TestARecoveredEventHasTheWebhooksKey(t *testing.T) {
 		{"key: {parts: [.body.id]}", "key: {parts: [.body.id, body_sha256]}", "key: has the hash of the body"},
 		{"key: {parts: [.body.id]}", "key: {parts: [.body.id], certainty: guessed, in_doubt: accept, retry_span: 1d}", "key: has the hash of the body"},
 	} {
-		require.Contains(t, listed, c.from)
-		require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(listed, c.from, c.to, 1)), "\n"), c.want)
+		requireFound(t, listed, c.from, c.to, c.want)
 	}
 }
 
@@ -92,8 +98,7 @@ func TestAListIsDescribedCompletely(t *testing.T) {
 		{"reach: 30d", "reach: 30d\n  body: '{\"a\": {item}'", "recover.body: isn't JSON"},
 		{"reach: 30d", "reach: 30d\n  post: '{cursor}'", "recover.reads: must be true"},
 	} {
-		require.Contains(t, listed, c.from)
-		require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(listed, c.from, c.to, 1)), "\n"), c.want)
+		requireFound(t, listed, c.from, c.to, c.want)
 	}
 	require.Contains(t, strings.Join(recoverFindings(t, minimal+"\nrecover: {path: /x}\n"), "\n"), "api: is missing: recover needs")
 	require.Contains(t, strings.Join(recoverFindings(t, minimal+"\nsamples: {a: {body: '{id: .id, type: \"a\"}', item: '1'}}\n"), "\n"),
@@ -121,8 +126,7 @@ func TestAGuessedKeyNeedsARedelivery(t *testing.T) {
 		{"{item.id}/attempts", "{ACME_API_KEY}/{item.id}", "would put a secret into the URL"},
 		{"  delivered: .item.ok\n", "  delivered: .item.ok\n  detail: {path: '/v1/{item.id}', body: .}\n", "conflicts with detail"},
 	} {
-		require.Contains(t, byDelivery, c.from)
-		require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(byDelivery, c.from, c.to, 1)), "\n"), c.want)
+		requireFound(t, byDelivery, c.from, c.to, c.want)
 	}
 }
 
@@ -134,6 +138,5 @@ key: {parts: ['.headers["x-id"]'], unsigned: the test says so}`,
 		"reach: 30d", "reach: 30d\n  headers: {x-id: '{item.id}'}\n  detail: {path: '/v1/events/{item.id}', body: body}",
 		"    body: '{id: .id, type", "    headers: {x-id: '{id}'}\n    body: '{id: .id, type").Replace(listed)
 	require.Empty(t, recoverFindings(t, inHeader))
-	require.Contains(t, strings.Join(recoverFindings(t, strings.Replace(inHeader, "{x-id: '{item.id}'}", "{x-id: '{item.at}'}", 1)), "\n"),
-		"[recover]")
+	requireFound(t, inHeader, "{x-id: '{item.id}'}", "{x-id: '{item.at}'}", "[recover]")
 }
