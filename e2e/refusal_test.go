@@ -14,7 +14,7 @@ func TestARefusalIsReadable(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "ingress")
-	a, err := n.post("/webhooks/nobody", []byte("{}"), "X-Request-Id", "request-7", "X-Correlation-Id", "chain-1")
+	a, err := n.post("/webhooks/unknown", []byte("{}"), "X-Request-Id", "request-7", "X-Correlation-Id", "chain-1")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Equal(t, "chain-1", a.header.Get("X-Correlation-Id"))

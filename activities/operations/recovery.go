@@ -161,8 +161,8 @@ func (a *Activities) blockRecovery(
 }
 
 // startMissed starts the next missed events, oldest first, and completes the recovery after the last. An outage ends the attempt:
-// what was started is counted, and the rest stays for the next attempt. An event that needs a request of its own is counted at
-// once: if the process is killed in between, that request is repeated.
+// what was started is counted, and the rest stays for the next attempt. An event that needs one more request is counted at once:
+// if the process is killed in between, only that request is repeated.
 func (a *Activities) startMissed(ctx context.Context, r operation.Recovery) (operation.Recovery, error) {
 	items, err := a.Recoveries.Next(ctx, r.ID, min(max(int(r.Rate), 1), recoveryChunk))
 	if err != nil {

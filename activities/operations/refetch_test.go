@@ -14,7 +14,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// rebuildIn stands in for the store of a rebuild with events of these IDs, and notes how each of them was parsed.
+// rebuildIn is the store of a rebuild of events with these IDs. It records how each was parsed.
 type rebuildIn struct {
 	RebuildStore
 

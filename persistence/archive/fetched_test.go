@@ -32,7 +32,7 @@ func thin(t *testing.T, store *persistence.Store, n int, fetched event.Fetched) 
 
 // The state that was fetched for an event is archived with it, byte for byte:
 //   - an expunge folds the entity again with the fetched states of the archive
-//   - what comes back has its state: an entity is what it was, and no replay calls the API
+//   - a restored event has its state: its entity is the same as before, and no replay calls the API
 //   - a state that was gone is gone again
 func TestFetchedStatesAreArchived(t *testing.T) {
 	for name, bucket := range buckets(t) {

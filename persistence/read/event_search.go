@@ -17,10 +17,10 @@ import (
 // searchedEvents selects the events that a search reads, with the size of each.
 const searchedEvents = `SELECT id, octet_length(raw_body) AS size`
 
-// SearchEvents returns the events that a query selects among the newest deliveries, if it is about their status, and looks for
-// q.Text in the bodies of the newest events that the rest selects: at most event.MaxSearched of them, with event.MaxSearchedBytes
-// together. Bodies are stored as received, so it finds any bytes in any of them,
-// case-sensitively. If the text has characters that JSON may escape, it finds the escaped form, too.
+// SearchEvents returns matching events among the newest. With q.DeliveryStatus it searches event.MaxSearchedDeliveries
+// deliveries. With q.Text it searches the bodies of event.MaxSearched events, up to event.MaxSearchedBytes together. Bodies are
+// stored as received, so it finds any bytes in any of them, case-sensitively. If the text has characters that JSON may escape, it
+// finds the escaped form, too.
 func (s *Store) SearchEvents(ctx context.Context, q event.RecordQuery) (found event.FoundEvents, err error) {
 	defer postgres.Annotate(&err, "search events")
 	all := q
