@@ -47,8 +47,8 @@ SET LOCAL session_replication_role = origin`},
 var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "import_rows", "recovery_items"}
 
 // queues are the tables that can be empty, with their indexes: the work queues, and tables whose rows retention removes even if no
-// event follows, including events and entities. Those are analyzed as empty once an installation stands still for as long as their
-// rows are kept, and again within a minute after 50 new rows.
+// event follows, including events, entities and all partitions. Those are analyzed as empty once an installation stands still for
+// as long as their rows are kept, and again within a minute after 50 new rows.
 const queues = `
 CREATE TEMPORARY TABLE queues ON COMMIT DROP AS
 WITH listed AS (
@@ -56,7 +56,7 @@ WITH listed AS (
                 idempotency_keys, event_contents, event_duplicates, conflicts, notification_claims, events, entities,
                 event_entities, entity_checkpoints, entity_bases, entity_names, verdicts, fetched_states}'::regclass[]) AS name
       UNION
-     SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'changes'::regclass)
+     SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = ANY ('{changes, deliveries, delivery_attempts}'::regclass[]))
 SELECT c.oid, listed.name FROM listed JOIN pg_class AS c ON c.oid = listed.name AND c.relkind = 'r'
  UNION ALL
 SELECT i.indexrelid, listed.name FROM listed JOIN pg_index AS i ON i.indrelid = listed.name`

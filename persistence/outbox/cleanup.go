@@ -160,19 +160,17 @@ const (
 
 	// Rows without a weekly partition are removed one by one.
 	purgeBefore = `
-DELETE FROM deliveries_before WHERE (event_id, subscription_id) IN (
-       SELECT event_id, subscription_id FROM deliveries_before WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2)`
+DELETE FROM deliveries_before WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM deliveries_before WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 	purgeOther = `
-DELETE FROM deliveries_other WHERE (event_id, subscription_id) IN (
-       SELECT event_id, subscription_id FROM deliveries_other WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2)`
+DELETE FROM deliveries_other WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM deliveries_other WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 	purgeAttemptsBefore = `
-DELETE FROM delivery_attempts_before WHERE (event_id, subscription_id, lease) IN (
-       SELECT event_id, subscription_id, lease FROM delivery_attempts_before
-        WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2)`
+DELETE FROM delivery_attempts_before WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM delivery_attempts_before WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 	purgeAttemptsOther = `
-DELETE FROM delivery_attempts_other WHERE (event_id, subscription_id, lease) IN (
-       SELECT event_id, subscription_id, lease FROM delivery_attempts_other
-        WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2)`
+DELETE FROM delivery_attempts_other WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM delivery_attempts_other WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 
 // purgeRows is how many rows one statement of a purge removes.
