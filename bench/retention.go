@@ -128,7 +128,7 @@ func (s *suite) passDay(ctx context.Context, store *persistence.Store, h *lab.Pa
 }
 
 // vacuumLimit bounds the wait for autovacuum.
-const vacuumLimit = 5 * time.Minute
+const vacuumLimit = 20 * time.Minute
 
 // toVacuum counts the tables that autovacuum's own thresholds say are due, and those that it works on.
 const toVacuum = `
