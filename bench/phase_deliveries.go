@@ -68,7 +68,7 @@ func (s *suite) toEndpoint(ctx context.Context, plain *lab.Node, o *outlet) erro
 	s.samples("bulk to an endpoint / bulk without", "", nil, t.ratios(sideBulkTo, sideBulk, rateOf))
 	s.samples("CPU of a delivery", "ms", nil, t.differences(sideBulkTo, sideBulk))
 	s.samples("bulk events to an endpoint", "/s", nil, t.values(sideBulkTo, rateOf))
-	return nil
+	return s.takeProfile(ctx, "deliveries", o.load(firehose))
 }
 
 func (s *suite) toMany(ctx context.Context, o *outlet) error {
@@ -80,7 +80,7 @@ func (s *suite) toMany(ctx context.Context, o *outlet) error {
 	each := func(s *slice) float64 { return cpuOf(s) / manyEndpoints }
 	s.samples("deliveries of 100 endpoints", "/s", nil, t.values(sideBulk100, rate))
 	s.samples("CPU of a delivery, one of 100, with its share of the event", "ms", nil, t.values(sideBulk100, each))
-	return nil
+	return s.takeProfile(ctx, "fanout", o.load(firehose))
 }
 
 // differences returns the additional CPU cost of one side over the other, in ms, for the pairs with both slices kept.
