@@ -325,12 +325,16 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 1, now(), now() FROM generate_series(1, 2
 	db.exec(`ANALYZE`)
 }
 
-// fillLinks inserts many entities in addition to the one of fill.
+// fillLinks inserts many entities in addition to the one of fill, each with an earlier change by an event that is purged.
 func fillLinks(db *database) {
 	db.exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, CASE i % 2 WHEN 0 THEN 'snapshot' ELSE 'patch' END, '{}', now()
-  FROM generate_series(1, 20000) AS i`)
+  FROM generate_series(1, 20000) AS i ON CONFLICT DO NOTHING`)
+	db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT ('01' || lpad(to_hex(i), 30, '0'))::uuid, 'acme', 'thing', 'e' || i, 1, 'snapshot', '{}', now() - interval '1 day'
+  FROM generate_series(1, 20000) AS i ON CONFLICT DO NOTHING`)
 }
 
 func fillDeliveries(db *database) {

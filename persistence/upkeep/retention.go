@@ -89,35 +89,32 @@ WITH base AS MATERIALIZED (
       ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
             position DESC
 ), below AS MATERIALIZED (
-     SELECT b.provider, b.kind, b.external_id, l.place, l.event_id, l.is_change, l.event_id = b.event_id AS is_own
+     SELECT e.entity, b.given, b.version, b.occurred_at, b.event_id AS base_id, l.place, l.event_id, l.is_change
        FROM base AS b
       CROSS JOIN LATERAL (` + changesBelow + `
       UNION ALL` + mentionsBelow + `) AS l
+      CROSS JOIN LATERAL (
+            SELECT ctid AS entity FROM entities
+             WHERE provider = b.provider AND kind = b.kind AND external_id = b.external_id OFFSET 0) AS e
       LIMIT $3
 ), locked AS MATERIALIZED (
-     SELECT b.*, e.place FROM (SELECT DISTINCT provider, kind, external_id FROM below) AS b
-      CROSS JOIN LATERAL (
-            SELECT ctid AS place FROM entities
-             WHERE provider = b.provider AND kind = b.kind AND external_id = b.external_id OFFSET 0) AS e
-      WHERE EXISTS (SELECT FROM entities WHERE ctid = e.place FOR NO KEY UPDATE SKIP LOCKED)
+     SELECT * FROM below AS b WHERE EXISTS (SELECT FROM entities WHERE ctid = b.entity FOR NO KEY UPDATE SKIP LOCKED)
 ), gone AS (
-     DELETE FROM event_entities AS l USING below AS b JOIN locked USING (provider, kind, external_id)
-      WHERE l.ctid = b.place
-  RETURNING b.provider, b.kind, b.external_id, b.event_id, b.is_change, b.is_own
+     DELETE FROM event_entities AS l USING locked AS b WHERE l.ctid = b.place
+  RETURNING b.entity, b.given, b.version, b.occurred_at, b.base_id, b.event_id, b.is_change
 ), noted AS (
      UPDATE entities AS e
         SET purged_events = e.purged_events + n.events, purged_sum = coalesce(e.purged_sum, 0) # n.sum,
             purged_mentions = e.purged_mentions IS TRUE OR n.mentions,
             lost_version = CASE WHEN ` + movesLost + ` THEN n.given ELSE e.lost_version END,
             lost_at = CASE WHEN ` + movesLost + ` THEN n.occurred_at ELSE e.lost_at END,
-            lost_id = CASE WHEN ` + movesLost + ` THEN n.event_id ELSE e.lost_id END
-       FROM (SELECT b.*, locked.place, g.events, g.sum, g.mentions
-               FROM (SELECT provider, kind, external_id, count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
-                            coalesce(` + entities.SumOfEvents + ` FILTER (WHERE is_change), 0) AS sum,
-                            bool_or(NOT is_change) AS mentions
-                       FROM gone WHERE NOT is_own GROUP BY provider, kind, external_id) AS g
-               JOIN base AS b USING (provider, kind, external_id) JOIN locked USING (provider, kind, external_id)) AS n
-      WHERE e.ctid = n.place)
+            lost_id = CASE WHEN ` + movesLost + ` THEN n.base_id ELSE e.lost_id END
+       FROM (SELECT entity, given, version, occurred_at, base_id, count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
+                    coalesce(` + entities.SumOfEvents + ` FILTER (WHERE is_change), 0) AS sum,
+                    bool_or(NOT is_change) AS mentions
+               FROM gone WHERE event_id <> base_id
+              GROUP BY entity, given, version, occurred_at, base_id) AS n
+      WHERE e.ctid = n.entity)
 SELECT count(*) FROM gone`
 
 // What an event did before its own snapshot is no loss: it is removed with the snapshot.
@@ -126,7 +123,7 @@ const (
 	mentionsBelow = purgedBelow + ` AND ` + entities.IsMention
 
 	movesLost = `(n.events > 0 AND (e.lost_id IS NULL OR (coalesce(e.lost_version::numeric, '-Infinity'), e.lost_at, e.lost_id)
-                                       < (n.version, n.occurred_at, n.event_id)))`
+                                       < (n.version, n.occurred_at, n.base_id)))`
 
 	purgedBelow = `
        SELECT l.ctid AS place, l.event_id, ` + entities.IsChange + ` AS is_change FROM event_entities AS l
