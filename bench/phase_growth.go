@@ -32,6 +32,7 @@ const (
 func growth(ctx context.Context, s *suite) (err error) {
 	full := lab.Past{Events: int(s.scaled(growthEvents)), Entities: int(s.scaled(growthEntities))}
 	full.Every = (growthDays * day / time.Duration(full.Events)).Truncate(time.Microsecond)
+	full.KeysLast = (growthDays + purgedDays + 1) * day
 	full.Begins = time.Now().Add(-(growthDays + purgedDays) * day).Truncate(time.Millisecond)
 	small := full
 	small.Events, small.Entities = max(full.Events/growthShorter, 1), max(full.Entities/growthShorter, 1)

@@ -104,8 +104,8 @@ func (s *suite) passDay(ctx context.Context, store *persistence.Store, h *lab.Pa
 	before := h.Begins.Add(time.Duration(n) * day)
 	var removed int64
 	for _, kind := range []retention.Kind{retention.Events, retention.Keys} {
-		if kind == retention.Keys { // these expire a day after the events
-			before = before.Add(growthDays * day)
+		if kind == retention.Keys {
+			before = before.Add(h.KeysLast)
 		}
 		for {
 			some, err := store.Upkeep.PurgeBatch(ctx, kind, before)

@@ -17,6 +17,8 @@ type Past struct {
 	Recent int
 	Begins time.Time
 	Every  time.Duration
+	// KeysLast is how long keys are kept. If it is too short, the product purges keys during a measurement.
+	KeysLast time.Duration
 }
 
 // At returns the time of event i.
@@ -31,7 +33,7 @@ $$ SELECT (lpad(to_hex((%[4]d + i * %[5]d) / 1000), 12, '0') || '7000' || '8000'
 
 // rows inserts the events from %[1]d to %[2]d as the product would have written them, of %[3]d entities. Keys are as random as
 // Stripe's. One event in a hundred has a failed delivery with one more attempt, and a dead letter;
-// those after event %[6]d are open.
+// those after event %[6]d are open. Keys expire after %[7]d seconds.
 //
 //nolint:dupword // columns may have the same value
 const rows = `
@@ -46,7 +48,7 @@ SELECT pg_temp.id(i), 'stripe', '', key, 'event', 'customer.updated', 'processed
                   'data', json_build_object('object', json_build_object('id', 'cus_old' || i %% %[3]d, 'object', 'customer',
                   'name', 'Ada Lovelace', 'balance', i)))::text AS body) AS b;
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
-SELECT provider, key, id, received_at, received_at + interval '31 days', 'sha256:' || encode(sha256(raw_body), 'hex')
+SELECT provider, key, id, received_at, received_at + %[7]d * interval '1 s', 'sha256:' || encode(sha256(raw_body), 'hex')
   FROM events WHERE id BETWEEN pg_temp.id(%[1]d) AND pg_temp.id(%[2]d);
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT id, provider, 'customer', payload #>> '{data,object,id}', 1, 'snapshot', payload #> '{data,object}', occurred_at
@@ -148,5 +150,6 @@ func (l *Lab) Append(ctx context.Context, database string, p *Past, n int) error
 }
 
 func (p Past) between(statements string, first, last int) string {
-	return fmt.Sprintf(statements, first, last, p.Entities, p.Begins.UnixMicro(), p.Every.Microseconds(), last-p.Recent)
+	return fmt.Sprintf(statements, first, last, p.Entities, p.Begins.UnixMicro(), p.Every.Microseconds(), last-p.Recent,
+		int(p.KeysLast.Seconds()))
 }
