@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"holdfast/bench/figures"
@@ -50,7 +52,10 @@ func (s *suite) rested(ctx context.Context, suffix string, cpuGoal, memoryGoal *
 		}{{"Temporal", temporal}, {"serve", serve}, {"PostgreSQL", postgres}} {
 			s.value("memory of "+one.name+suffix, "MiB", nil, one.value)
 		}
-		for _, label := range []string{lab.LabelTemporal, lab.LabelHoldfast} {
+		for _, label := range slices.Sorted(maps.Keys(used)) {
+			if label == lab.LabelLoad {
+				continue
+			}
 			s.value("CPU of "+label+suffix, "s/min", nil, used[label].Seconds()*perMinute)
 		}
 		return nil

@@ -41,9 +41,11 @@ const (
 // ReadProfile reads the profile that deploy/ recommends.
 func ReadProfile(root string) (Profile, error) { return readProfile(root, environProfile) }
 
-// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml.
+// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml, and
+// PostgreSQL looks for tables to vacuum once a minute, as performance.conf advises.
 func ReadSmallProfile(root string) (Profile, error) {
 	p, err := readProfile(root, smallProfile)
+	delete(p.Postgres, "autovacuum_naptime")
 	p.Shards, p.Product = 8, []string{"HOLDFAST_WORKER_POLLERS=2", "GOMAXPROCS=1"}
 	return p, err
 }

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"text/template"
 
@@ -175,7 +176,8 @@ func (t *Server) writeConfig() error {
 		return err
 	}
 	var config bytes.Buffer
-	err = template.Must(template.New("").Parse(configTemplate)).Execute(&config, struct {
+	functions := template.FuncMap{"env": t.env}
+	err = template.Must(template.New("").Funcs(functions).Parse(configTemplate)).Execute(&config, struct {
 		Options
 		Address, Database, Visibility string
 		Store                         temporalStore
@@ -185,6 +187,16 @@ func (t *Server) writeConfig() error {
 		return err
 	}
 	return os.WriteFile(t.file("yaml"), config.Bytes(), 0o600)
+}
+
+// env returns the value of a variable in Environ, or the given default, as the template of the server's image does.
+func (t *Server) env(name, value string) string {
+	for _, variable := range t.options.Environ {
+		if set, ok := strings.CutPrefix(variable, name+"="); ok {
+			value = set
+		}
+	}
+	return value
 }
 
 func (t *Server) services() ([]service, error) {
