@@ -134,13 +134,19 @@ func (s *suite) servingGrown(ctx context.Context, to *lab.Endpoint, f func(small
 	})
 }
 
-// compareGrown alternates between the two products.
+// compareGrown alternates between the two products. Each slice waits for the delayed work of the one before.
 func (s *suite) compareGrown(ctx context.Context, small, grown *outlet) error {
 	before, err := s.temporalHas(ctx, small.node, grown.node)
 	if err != nil {
 		return err
 	}
-	t, err := s.alternate(ctx, s.full(smallDatabase, small.load(stripe)), s.full(fullDatabase, grown.load(stripe)))
+	i, _, err := s.measureIdle(ctx, s.lasting(idleTime))
+	if err != nil {
+		return err
+	}
+	few, many := small.load(stripe), grown.load(stripe)
+	few.idle, many.idle = i, i
+	t, err := s.alternate(ctx, s.full(smallDatabase, few), s.full(fullDatabase, many))
 	if err != nil {
 		return err
 	}
