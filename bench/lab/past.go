@@ -32,8 +32,8 @@ CREATE FUNCTION pg_temp.id(i bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS
 $$ SELECT (lpad(to_hex((%[4]d + i * %[5]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(i), 12, '0'))::uuid $$;`
 
 // rows inserts the events from %[1]d to %[2]d as the product would have written them, of %[3]d entities. Keys are as random as
-// Stripe's. One event in a hundred has a failed delivery with one more attempt, and a dead letter;
-// those after event %[6]d are open. Keys expire after %[7]d seconds. Entities keep their revision, since the change feed gets no rows.
+// Stripe's. One event in a hundred has a failed delivery with one more attempt, and a dead letter; those after event %[6]d are
+// open. Keys expire after %[7]d seconds. Entities keep their revision, since the change feed gets no rows.
 //
 //nolint:dupword // columns may have the same value
 const rows = `

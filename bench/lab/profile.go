@@ -41,7 +41,7 @@ const (
 // ReadProfile reads the profile that deploy/ recommends.
 func ReadProfile(root string) (Profile, error) { return readProfile(root, environProfile) }
 
-// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml, and
+// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml.
 // PostgreSQL looks for tables to vacuum once a minute, as performance.conf advises.
 func ReadSmallProfile(root string) (Profile, error) {
 	p, err := readProfile(root, smallProfile)
