@@ -76,6 +76,37 @@ func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'e0'`))
 }
 
+// A purge removes all or none of an entity's changes, whenever another transaction gives up its lock. Otherwise an event of which
+// only some were removed would be counted again with the rest.
+func TestAPurgeCountsAnEventOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for n, delay := range []time.Duration{0, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond} {
+		id := strconv.Itoa(n)
+		db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', $1, n, 'patch', '{"a":1}', $2::timestamptz + i * interval '1 ms'
+  FROM generate_series(1, 60) AS i, generate_series(1, 300) AS n`, id, noon.Add(-24*time.Hour))
+		db.exec(`INSERT INTO entities (provider, kind, external_id, state, deleted, purged_events) VALUES ('acme', 'thing', $1, '{}', false, 0)`, id)
+		db.process(receiptAt(noon), parsed(snapshot(id, `{}`)))
+		other := connect(t, db.url)
+		tx, err := other.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), `SELECT FROM entities WHERE external_id = $1 FOR UPDATE`, id)
+		require.NoError(t, err)
+		purged := make(chan int64, 1)
+		go func() { purged <- db.purge(retention.Events, noon.Add(time.Hour)) }()
+		<-time.After(delay)
+		require.NoError(t, tx.Rollback(t.Context()))
+		require.EqualValues(t, 1, <-purged)
+
+		db.process(receiptAt(noon.Add(time.Minute)), parsed(snapshot(id, `{}`)))
+		require.EqualValues(t, 1, db.purge(retention.Events, noon.Add(time.Hour)))
+		require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = $1`, id))
+		require.Equal(t, 61, value[int](db, `SELECT purged_events FROM entities WHERE external_id = $1`, id), delay)
+	}
+}
+
 // purgeable makes events long before noon, each with a snapshot of one of some entities, and a mention of an entity that all
 // mention.
 func (d *database) purgeable(events, entities int) {

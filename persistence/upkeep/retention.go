@@ -78,7 +78,8 @@ const isOutdated = `e.status IN ('processed', 'dead')
 //
 // It records at the entity what it removes: the state can be folded completely only from the snapshot on that replaced the
 // removed changes. It doesn't wait for locks: the changes of a locked entity stay, and are removed with the next snapshot that is
-// purged.
+// purged. Up to the limit it removes all or none of them, even if the lock ends meanwhile: an event of which only some were
+// removed would be counted twice.
 const purgeLinks = `
 WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
@@ -98,7 +99,10 @@ WITH base AS MATERIALIZED (
              WHERE provider = b.provider AND kind = b.kind AND external_id = b.external_id OFFSET 0) AS e
       LIMIT $3
 ), locked AS MATERIALIZED (
-     SELECT * FROM below AS b WHERE EXISTS (SELECT FROM entities WHERE ctid = b.entity FOR NO KEY UPDATE SKIP LOCKED)
+     SELECT * FROM (SELECT *, bool_and(EXISTS (SELECT FROM entities WHERE ctid = b.entity FOR NO KEY UPDATE SKIP LOCKED))
+                                OVER (PARTITION BY entity) AS is_ours
+                      FROM below AS b) AS b
+      WHERE is_ours
 ), gone AS (
      DELETE FROM event_entities AS l USING locked AS b WHERE l.ctid = b.place
   RETURNING b.entity, b.given, b.version, b.occurred_at, b.base_id, b.event_id, b.is_change
