@@ -254,6 +254,8 @@ func TestNoMoreAreUnderWayThanMayBe(t *testing.T) {
 		require.NoError(t, r.err)
 		under = append(under, r.jobs...)
 	}
+	require.LessOrEqual(t, len(under), 7)
+	under = append(under, db.lease(100, 100)...) // a lease leaves out a destination that another one works on
 	require.Len(t, under, 7)
 	require.Equal(t, 7, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL`))
 	require.Empty(t, db.lease(100, 100))
