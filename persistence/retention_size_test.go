@@ -76,8 +76,8 @@ func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'e0'`))
 }
 
-// A purge removes all or none of an entity's changes, whenever another transaction gives up its lock. Otherwise an event of which
-// only some were removed would be counted again with the rest.
+// A purge removes either all changes of an entity or none, no matter when another transaction releases its lock. If it removed only
+// some changes of an event, the rest would count as one more event.
 func TestAPurgeCountsAnEventOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -87,7 +87,9 @@ func TestAPurgeCountsAnEventOnce(t *testing.T) {
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', $1, n, 'patch', '{"a":1}', $2::timestamptz + i * interval '1 ms'
   FROM generate_series(1, 60) AS i, generate_series(1, 300) AS n`, id, noon.Add(-24*time.Hour))
-		db.exec(`INSERT INTO entities (provider, kind, external_id, state, deleted, purged_events) VALUES ('acme', 'thing', $1, '{}', false, 0)`, id)
+		db.exec(`
+INSERT INTO entities (provider, kind, external_id, state, deleted, purged_events)
+VALUES ('acme', 'thing', $1, '{}', false, 0)`, id)
 		db.process(receiptAt(noon), parsed(snapshot(id, `{}`)))
 		other := connect(t, db.url)
 		tx, err := other.Begin(t.Context())

@@ -78,8 +78,8 @@ const isOutdated = `e.status IN ('processed', 'dead')
 //
 // It records at the entity what it removes: the state can be folded completely only from the snapshot on that replaced the
 // removed changes. It doesn't wait for locks: the changes of a locked entity stay, and are removed with the next snapshot that is
-// purged. Up to the limit it removes all or none of them, even if the lock ends meanwhile: an event of which only some were
-// removed would be counted twice.
+// purged. If another transaction releases the lock in the middle of the statement, it still removes nothing of that entity: an
+// event that is removed in two parts would be counted twice.
 const purgeLinks = `
 WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
@@ -90,22 +90,22 @@ WITH base AS MATERIALIZED (
       ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
             position DESC
 ), below AS MATERIALIZED (
-     SELECT e.entity, b.given, b.version, b.occurred_at, b.event_id AS base_id, l.place, l.event_id, l.is_change
+     SELECT e.entity_place, b.given, b.version, b.occurred_at, b.event_id AS base_id, l.place, l.event_id, l.is_change
        FROM base AS b
       CROSS JOIN LATERAL (` + changesBelow + `
       UNION ALL` + mentionsBelow + `) AS l
       CROSS JOIN LATERAL (
-            SELECT ctid AS entity FROM entities
+            SELECT ctid AS entity_place FROM entities
              WHERE provider = b.provider AND kind = b.kind AND external_id = b.external_id OFFSET 0) AS e
       LIMIT $3
 ), locked AS MATERIALIZED (
-     SELECT * FROM (SELECT *, bool_and(EXISTS (SELECT FROM entities WHERE ctid = b.entity FOR NO KEY UPDATE SKIP LOCKED))
-                                OVER (PARTITION BY entity) AS is_ours
+     SELECT * FROM (SELECT *, bool_and(EXISTS (SELECT FROM entities WHERE ctid = b.entity_place FOR NO KEY UPDATE SKIP LOCKED))
+                                OVER (PARTITION BY entity_place) AS is_ours
                       FROM below AS b) AS b
       WHERE is_ours
 ), gone AS (
      DELETE FROM event_entities AS l USING locked AS b WHERE l.ctid = b.place
-  RETURNING b.entity, b.given, b.version, b.occurred_at, b.base_id, b.event_id, b.is_change
+  RETURNING b.entity_place, b.given, b.version, b.occurred_at, b.base_id, b.event_id, b.is_change
 ), noted AS (
      UPDATE entities AS e
         SET purged_events = e.purged_events + n.events, purged_sum = coalesce(e.purged_sum, 0) # n.sum,
@@ -113,12 +113,13 @@ WITH base AS MATERIALIZED (
             lost_version = CASE WHEN ` + movesLost + ` THEN n.given ELSE e.lost_version END,
             lost_at = CASE WHEN ` + movesLost + ` THEN n.occurred_at ELSE e.lost_at END,
             lost_id = CASE WHEN ` + movesLost + ` THEN n.base_id ELSE e.lost_id END
-       FROM (SELECT entity, given, version, occurred_at, base_id, count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
+       FROM (SELECT entity_place, given, version, occurred_at, base_id,
+                    count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
                     coalesce(` + entities.SumOfEvents + ` FILTER (WHERE is_change), 0) AS sum,
                     bool_or(NOT is_change) AS mentions
                FROM gone WHERE event_id <> base_id
-              GROUP BY entity, given, version, occurred_at, base_id) AS n
-      WHERE e.ctid = n.entity)
+              GROUP BY entity_place, given, version, occurred_at, base_id) AS n
+      WHERE e.ctid = n.entity_place)
 SELECT count(*) FROM gone`
 
 // What an event did before its own snapshot is no loss: it is removed with the snapshot.
