@@ -53,10 +53,9 @@ func (s *suite) rested(ctx context.Context, suffix string, cpuGoal, memoryGoal *
 			s.value("memory of "+one.name+suffix, "MiB", nil, one.value)
 		}
 		for _, label := range slices.Sorted(maps.Keys(used)) {
-			if label == lab.LabelLoad {
-				continue
+			if label != lab.LabelLoad {
+				s.value("CPU of "+label+suffix, "s/min", nil, used[label].Seconds()*perMinute)
 			}
-			s.value("CPU of "+label+suffix, "s/min", nil, used[label].Seconds()*perMinute)
 		}
 		return nil
 	})

@@ -17,7 +17,7 @@ type Past struct {
 	Recent int
 	Begins time.Time
 	Every  time.Duration
-	// KeysLast is how long keys are kept. If it is too short, the product purges keys during a measurement.
+	// KeysLast is how long keys are kept. If that is too short, the product purges keys during a measurement.
 	KeysLast time.Duration
 }
 

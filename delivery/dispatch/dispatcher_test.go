@@ -166,7 +166,7 @@ func TestOutcomesAreKeptWhileTheQueueIsAway(t *testing.T) {
 	for range 3 {
 		<-away
 	}
-	require.LessOrEqual(t, sent.Load(), int32(8+4), "what is not settled holds its slot; half as many more are for new destinations")
+	require.LessOrEqual(t, sent.Load(), int32(8+4), "unsettled outcomes hold their slots; new destinations may take half as many more")
 	back.Store(true)
 	m.until(func() bool { return len(m.ended) == 50 })
 	require.EqualValues(t, 50, sent.Load())
