@@ -93,6 +93,12 @@ func (v *voice) fill() {
 	v.event("k10", "stripe", stripeEvent("evt_failed_later"), "processed", 600, 590)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 589, 0, false)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 500, 0, false)
+	// Its first dead letter failed again after the second one, and after it had been processed. Another's was only retried.
+	v.event("k14", "stripe", stripeEvent("evt_failed_last"), "processed", 650, 400)
+	v.letter("k14", "stripe", stripeEvent("evt_failed_last"), 640, 300, false)
+	v.letter("k14", "stripe", stripeEvent("evt_failed_last"), 500, 0, false)
+	v.event("k15", "stripe", stripeEvent("evt_retried_later"), "processed", 600, 400)
+	v.letter("k15", "stripe", stripeEvent("evt_retried_later"), 590, 399, false)
 	// Two have no record of being processed, and one has its provider and its body only in its dead letter.
 	v.event("k11", "stripe", stripeEvent("evt_empty_status"), "", 40, 0)
 	v.event("k12", "stripe", stripeEvent("evt_no_status"), "", 41, 0)
@@ -137,13 +143,14 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	before := i.contents(t)
 	i.mustRun(t, "import", file, "--dry-run")
 	require.Equal(t, before, i.contents(t))
-	require.Equal(t, "event 4 new, 2 there; dead_letter 9 new, 1 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 4 new, 2 there; dead_letter 11 new, 1 there", counted(i.importFile(t, file)))
 	i.requireBody(t, "stripe", "evt_old", laravel(stripeEvent("evt_old")))
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND state = 'exhausted' AND attempts = 3 AND error_message LIKE 'refused: O''Brien%'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events WHERE key = 'evt_old' AND correlation_id = 'c-k1' AND"+
 		" received_at = $1::timestamptz", fmt.Sprint(v.at(3000), "Z")))
+	require.Equal(t, 2, i.count(t, openDeadLetters+" AND error_message LIKE 'retried after it was processed: refused%'"))
 	i.awaitRedriveLooks(t)
-	require.Equal(t, 9, i.count(t, openDeadLetters))
+	require.Equal(t, 11, i.count(t, openDeadLetters))
 	differences, _ := i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status BOOKING_CREATED status "waits" "processed"`}, differences)
 	onlyProcessedHere := i.onlyProcessedHere(t, file)
@@ -163,7 +170,7 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	i.requireDelivered(t, crm)
 	i.sendSigned(t, "retell", []byte(call("call_analyzed", "call_failed")))
 	i.settle(t)
-	i.awaitCount(t, 8, openDeadLetters)
+	i.awaitCount(t, 10, openDeadLetters)
 	rescued := i.eventOf(t, "call", "call_failed")
 	i.requireDelivered(t, crm, rescued)
 
@@ -176,8 +183,8 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	i.requireDelivered(t, crm, rescued, i.eventOf(t, "call", "call_processing"), i.eventOf(t, "booking", "b_alone"),
 		i.eventOf(t, "booking", "b_live"), i.idOf(t, "stripe", "evt_given_up"), i.idOf(t, "stripe", "evt_pending"),
 		i.idOf(t, "stripe", "evt_failed_later"), i.idOf(t, "stripe", "evt_empty_status"), i.idOf(t, "stripe", "evt_no_status"),
-		i.idOf(t, "stripe", "evt_only_in_letter"))
-	require.Equal(t, 16, i.count(t, processedEvents))
+		i.idOf(t, "stripe", "evt_only_in_letter"), i.idOf(t, "stripe", "evt_failed_last"), i.idOf(t, "stripe", "evt_retried_later"))
+	require.Equal(t, 18, i.count(t, processedEvents))
 
 	old.exec(t, "DELETE FROM dead_letter_webhooks WHERE idempotency_key NOT IN ('k6', 'k13')")
 	old.exec(t, "UPDATE webhook_events SET status = 'processed', processed_at = created_at")
@@ -185,6 +192,6 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	differences, _ = i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status BOOKING_CANCELLED status "waits" "processed"`}, differences)
 	before = i.contents(t)
-	require.Equal(t, "event 0 new, 15 there; dead_letter 0 new, 1 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 0 new, 17 there; dead_letter 0 new, 1 there", counted(i.importFile(t, file)))
 	require.Equal(t, before, i.contents(t))
 }
