@@ -480,6 +480,42 @@ SELECT array_agg(DISTINCT item->>'subject' ORDER BY item->>'subject') FROM chang
 	require.Equal(t, 1, value[int](m.database, `SELECT count(*) FROM delivery_queue`))
 }
 
+// A resend skips imported events that the previous system had processed, unless it has Imported set. It sends dead letters that were
+// imported and processed here, live events, and whatever an operator has sent before. The plan counts the skipped ones.
+func TestAResendSkipsWhatThePreviousSystemProcessed(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	at := time.Now().Add(-30 * time.Minute)
+	dead := m.letter("dead", at, patchBody("1", `{"n":1}`), false)
+	sent := m.event("sent", at, patchBody("1", `{"n":1}`))
+	m.bring(m.event("old", at, patchBody("1", `{"n":1}`)), sent, dead, m.letter("finished", at, patchBody("1", `{"n":1}`), false))
+	m.bring(m.event("finished", at, patchBody("1", `{"n":1}`)))
+	m.mustProcess(dead.Receipt, parsed())
+	m.live("new", at, patchBody("1", `{"n":2}`))
+	s := m.subscribe("crm", delivery.Events{})
+	m.settled()
+	m.exec(`INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+VALUES ($1::uuid, $2, $3, 'delivered', '200', 1, 0, 1, now())`, sent.Receipt.ID, s.ID, s.DestinationID)
+	plan, err := m.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, operation.ResendPlan{Events: 5, Matching: 5, Delivered: 1, Missing: 2, Imported: 2}, plan)
+
+	for n, one := range []struct {
+		operation.Resend
+
+		queued int64
+	}{
+		{operation.Resend{}, 2}, {operation.Resend{Everything: true}, 1}, {operation.Resend{Imported: true}, 2},
+		{operation.Resend{Imported: true}, 0}, {operation.Resend{Everything: true, Imported: true}, 0},
+	} {
+		one.ID, one.Subscription, one.Rate, one.Since = fmt.Sprint(n), "crm", 50, time.Now().Add(-time.Hour)
+		r, err := m.Resends.Create(t.Context(), one.Resend, ada)
+		require.NoError(t, err)
+		require.Equal(t, one.Imported, r.Imported)
+		require.Equal(t, one.queued, m.resend(r.ID, 3).Queued, "%+v", one)
+	}
+}
+
 // The data of another system is compared with the database:
 //   - missing items, items pending in one of the two, and differing fields of entities are reported, each with its line
 //   - events that are here and not in the file are listed for the time range of the file

@@ -157,6 +157,9 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	i.requireDelivered(t, crm)
 
 	i.subscribe(t, crm, "stripe, retell, calcom", true)
+	plan := i.mustRun(t, "resend", "plan", "all", "--since", "90d")
+	require.Regexp(t, `never queued +3\n`, plan, "those that came alive")
+	require.Regexp(t, `imported, processed by the previous system +4\n`, plan)
 	for provider, bodies := range map[string][]string{
 		"stripe": {stripeEvent("evt_old"), stripeEvent("evt_live"), stripeEvent("evt_retried")},
 		"retell": {call("call_ended", "call_recent"), call("transcript_updated", "call_live")}, "calcom": {booking("BOOKING_CREATED", "b_live")},

@@ -11,6 +11,9 @@ type Resend struct {
 	Subscription   string `json:"subscription"`
 	// Everything: delivered events are sent again, as a new generation; open deliveries are still skipped.
 	Everything bool `json:"everything"`
+	// Imported: imported events that the previous system had processed are sent, too. By default those without a delivery are
+	// skipped, because the previous system delivered them.
+	Imported bool `json:"imported"`
 	// Read counts the checked events.
 	Read int64 `json:"read"`
 	// Queued counts the queued deliveries.
@@ -42,8 +45,11 @@ type ResendPlan struct {
 	Delivered int64 `json:"delivered"`
 	Open      int64 `json:"open"`
 	Failed    int64 `json:"failed"`
-	// Missing counts the matching events without a delivery.
+	// Missing counts the matching events without a delivery, except for those in Imported.
 	Missing int64 `json:"missing"`
+	// Imported counts the matching events without a delivery that were imported and that the previous system had processed. A
+	// resend skips them unless it has imported set.
+	Imported int64 `json:"imported"`
 	// Sampled reports that Matching is an estimate from a sample, because there are more than 10,000 events.
 	Sampled bool `json:"sampled,omitempty"`
 }

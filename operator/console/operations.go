@@ -187,6 +187,7 @@ func ofResend(r operation.Resend) operationView {
 	o.Filter = []frame.Fact{
 		{"subscription", r.Subscription}, {"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)},
 		{"delivered ones as well", strconv.FormatBool(r.Everything)},
+		{"imported ones as well", strconv.FormatBool(r.Imported)},
 	}
 	o.Counts = []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)}
 	to := url.Values{"subscription": {r.Subscription}}

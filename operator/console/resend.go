@@ -16,7 +16,7 @@ const resendPath = operationsPath + "/resend"
 // resendPage is the form for a resend and, once it is filled in, the plan of it.
 type resendPage struct {
 	Subscription, Since, Until string
-	Everything                 bool
+	Everything, Imported       bool
 	Rate                       float64
 	// Names are the existing subscriptions.
 	Names []string
@@ -32,7 +32,7 @@ func (resendPage) DefaultRate() float64 { return operation.KindResend.Rates().De
 func (c *Console) newResend(ctx *fiber.Ctx) error {
 	page := resendPage{
 		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
-		Everything: ctx.Query("everything") != "", Rate: resendPage{}.DefaultRate(),
+		Everything: ctx.Query("everything") != "", Imported: ctx.Query("imported") != "", Rate: resendPage{}.DefaultRate(),
 	}
 	names, err := c.subscriptionNames(ctx)
 	if err != nil {
@@ -60,7 +60,9 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = operation.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
+	r = operation.Resend{
+		SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != "", Imported: ctx.FormValue("imported") != "",
+	}
 	if r.Since, err = httpapi.TimeField(ctx, "since"); err != nil {
 		return r, err
 	}

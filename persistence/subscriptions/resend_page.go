@@ -34,12 +34,18 @@ SELECT ` + resentColumns + `
  WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
  ORDER BY e.id LIMIT $5`
 
+	// wasProcessedElsewhere is true for an imported event that the previous system had processed: no run has processed it here.
+	wasProcessedElsewhere = `
+       EXISTS (SELECT FROM events WHERE id = wanted.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`
+
 	// resendMissing queues events that never had a delivery, resendAll those without an open one. Ended deliveries are queued as a
-	// new generation, and their dead letters wait for the outcome.
+	// new generation, and their dead letters wait for the outcome. Both skip events that were processed elsewhere and have no
+	// delivery, unless $4 is set.
 	resendMissing = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
 SELECT id, $2, $3, true FROM unnest($1::uuid[]) AS wanted (id)
  WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0)
+   AND ($4 OR NOT` + wasProcessedElsewhere + `)
     ON CONFLICT DO NOTHING`
 
 	resendAll = `
@@ -51,6 +57,7 @@ WITH queued AS (
                            WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
        LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
                            WHERE event_id = wanted.id AND subscription_id = $2) AS l ON true
+      WHERE $4 OR d.generation IS NOT NULL OR NOT` + wasProcessedElsewhere + `
          ON CONFLICT DO NOTHING
   RETURNING event_id
 ), waiting AS (
@@ -114,7 +121,7 @@ func (s *Resends) page(ctx context.Context, id string, n int) error {
 	if err != nil {
 		return err
 	}
-	queued, err := of.queue(ctx, tx, page.matching, r.Everything)
+	queued, err := of.queue(ctx, tx, page.matching, r.Resend)
 	if err != nil {
 		return err
 	}
@@ -223,15 +230,15 @@ func (o resent) read(
 	return page, send(ctx, b)
 }
 
-func (o resent) queue(ctx context.Context, t *postgres.Transaction, ids []string, everything bool) (queued int64, err error) {
+func (o resent) queue(ctx context.Context, t *postgres.Transaction, ids []string, r operation.Resend) (queued int64, err error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
 	sql := resendMissing
-	if everything {
+	if r.Everything {
 		sql = resendAll
 	}
 	b := &pgx.Batch{}
-	b.Queue(sql, ids, o.ID, o.DestinationID).Exec(postgres.CountInto(&queued))
+	b.Queue(sql, ids, o.ID, o.DestinationID, r.Imported).Exec(postgres.CountInto(&queued))
 	return queued, t.Send(ctx, b)
 }

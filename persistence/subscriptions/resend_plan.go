@@ -26,12 +26,14 @@ SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM event
 	countResent = `
 SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'delivered'),
        count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'failed'),
-       count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL)
+       count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL AND NOT elsewhere),
+       count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL AND elsewhere)
   FROM unnest($1::uuid[]) AS wanted (id)
   LEFT JOIN LATERAL (
        SELECT event_id, status FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
   LEFT JOIN LATERAL (
-       SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true`
+       SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true
+ CROSS JOIN LATERAL (SELECT` + wasProcessedElsewhere + ` AS elsewhere) AS was`
 )
 
 const maxPlanned = 10_000
@@ -62,7 +64,7 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 		}
 	}
 	if p.Sampled = step > 1 && len(ids) > 0; p.Sampled {
-		for _, n := range []*int64{&p.Matching, &p.Delivered, &p.Open, &p.Failed, &p.Missing} {
+		for _, n := range []*int64{&p.Matching, &p.Delivered, &p.Open, &p.Failed, &p.Missing, &p.Imported} {
 			*n = *n * p.Events / int64(len(ids))
 		}
 	}
@@ -74,9 +76,10 @@ func (s *Resends) planPage(ctx context.Context, of resent, ids []string, p *oper
 	if err != nil {
 		return err
 	}
-	var open, delivered, failed, missing int64
-	err = s.DB.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing)
+	var open, delivered, failed, missing, imported int64
+	err = s.DB.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing, &imported)
 	p.Matching += int64(len(page.matching))
-	p.Open, p.Delivered, p.Failed, p.Missing = p.Open+open, p.Delivered+delivered, p.Failed+failed, p.Missing+missing
+	p.Open, p.Delivered, p.Failed = p.Open+open, p.Delivered+delivered, p.Failed+failed
+	p.Missing, p.Imported = p.Missing+missing, p.Imported+imported
 	return err
 }

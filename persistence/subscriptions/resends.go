@@ -16,11 +16,11 @@ import (
 
 const (
 	insertResend = `
-INSERT INTO resends (id, subscription_id, everything, rate, started_by, first_id, last_id)
-VALUES ($1, $2, $3, $4, $5, $6::uuid, $7::uuid) ON CONFLICT DO NOTHING`
+INSERT INTO resends (id, subscription_id, everything, imported, rate, started_by, first_id, last_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
 
 	resendColumns = `subscription_id,
-       coalesce((SELECT s.name FROM subscriptions AS s WHERE s.id = subscription_id), ''), everything, read, queued,
+       coalesce((SELECT s.name FROM subscriptions AS s WHERE s.id = subscription_id), ''), everything, imported, read, queued,
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
@@ -39,8 +39,8 @@ func NewResends(db *postgres.DB, s *Store) *Resends {
 	}, s}
 }
 
-// Create stores a resend of the events accepted in a time range. It uses ID, Subscription (name or number), Everything, Rate,
-// Since and Until; an Until that is zero, or after now, means now. While another resend of the subscription has not ended, it is
+// Create stores a resend of the events accepted in a time range. It uses ID, Subscription (name or number), Everything, Imported,
+// Rate, Since and Until; an Until that is zero, or after now, means now. While another resend of the subscription has not ended, it is
 // refused with an event.Error of class rejected and code "resend_runs".
 func (s *Resends) Create(ctx context.Context, r operation.Resend, by oversight.Actor) (operation.Resend, error) {
 	if err := s.create(ctx, r, by); err != nil {
@@ -59,10 +59,10 @@ func (s *Resends) create(ctx context.Context, r operation.Resend, by oversight.A
 		return err
 	}
 	detail := audit.DetailOf(map[string]any{
-		"subscription": sub.Name, "everything": r.Everything, "rate": r.Rate, "since": span.since, "until": span.until,
+		"subscription": sub.Name, "everything": r.Everything, "imported": r.Imported, "rate": r.Rate, "since": span.since, "until": span.until,
 	})
-	made, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, detail), insertResend, r.ID, sub.ID, r.Everything, r.Rate,
-		postgres.Clean(by.Name), span.first(), span.last())
+	made, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, detail), insertResend, r.ID, sub.ID, r.Everything, r.Imported,
+		r.Rate, postgres.Clean(by.Name), span.first(), span.last())
 	if err == nil && !made {
 		err = event.Rejectf("resend_runs", "another resend of the subscription has not ended: one works at a time")
 	}
@@ -93,7 +93,7 @@ type resendRow struct {
 }
 
 func scanResend(row pgx.Row) (r resendRow, err error) {
-	err = operations.Scan(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Read, &r.Queued,
+	err = operations.Scan(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Imported, &r.Read, &r.Queued,
 		&r.first, &r.cursor, &r.last)
 	r.Since, r.Until, r.Reached = event.AcceptedAt(r.first), event.AcceptedAt(r.last), event.AcceptedAt(r.cursor)
 	return r, err

@@ -43,6 +43,9 @@ func writeResend(w io.Writer, r operation.Resend) error {
 	if r.Everything {
 		what = "everything, also what was delivered"
 	}
+	if r.Imported {
+		what += ", also what another system had processed"
+	}
 	return cli.WriteFields(w,
 		"resend", r.ID,
 		"state", string(r.State),
@@ -61,6 +64,7 @@ func writeResend(w io.Writer, r operation.Resend) error {
 type resendOptions struct {
 	since, until time.Time
 	everything   bool
+	imported     bool
 	rate         float64
 	dryRun       bool
 }
@@ -69,6 +73,7 @@ func (o *resendOptions) addFlags(c *cobra.Command) {
 	cli.AddPeriodFlags(c, &o.since, &o.until)
 	_ = c.MarkFlagRequired("since")
 	c.Flags().BoolVar(&o.everything, "everything", false, "also what was delivered, with a new ID")
+	c.Flags().BoolVar(&o.imported, "imported", false, "also imported events that the previous system had processed")
 	cli.AddRateFlag(c, &o.rate, "rate", "deliveries to queue")
 }
 
@@ -115,10 +120,14 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 
 // queues returns how many deliveries a plan makes.
 func (o *resendOptions) queues(p operation.ResendPlan) int64 {
+	n := p.Missing
 	if o.everything {
-		return p.Missing + p.Delivered + p.Failed
+		n += p.Delivered + p.Failed
 	}
-	return p.Missing
+	if o.imported {
+		n += p.Imported
+	}
+	return n
 }
 
 func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
@@ -134,6 +143,7 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 		"in progress", cli.Number(p.Open),
 		"failed", cli.Number(p.Failed),
 		"never queued", cli.Number(p.Missing),
+		"imported, processed by the previous system", cli.Number(p.Imported),
 		"to be sent", cli.Number(o.queues(p)),
 		"takes", takes.String()+" or more, at "+cli.RateText(o.rate),
 	)
@@ -141,8 +151,8 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 
 func (o *resendOptions) start(c *cobra.Command, t *tools, s delivery.Subscription) error {
 	r, err := resends().Start(c, t.Tools, operation.Resend{
-		Base: operation.New(o.rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Since: o.since,
-		Until: o.until,
+		Base: operation.New(o.rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Imported: o.imported,
+		Since: o.since, Until: o.until,
 	})
 	if r.ID == "" {
 		return err

@@ -290,7 +290,7 @@ func (o *API) resendRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindResend, o.Resends),
 		httpapi.Post("startResend", "/resends", "Deliver the events of a time range to one subscription", o.startResend).
 			Explain("Delivers the events that match the subscription now and have no delivery; with everything, also those that have "+
-				"one.").
+				"one. Events that were imported and that the previous system had processed need imported.").
 			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusAccepted, operation.Resend{}),
 		httpapi.Post("planResend", "/resends/plan", "Count what a resend would deliver, and deliver nothing", o.planResend).
 			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusOK, operation.ResendPlan{}))
@@ -308,6 +308,8 @@ type resendRequest struct {
 	Until time.Time `json:"until,omitzero"`
 	// Everything resends delivered events too.
 	Everything bool `json:"everything,omitempty"`
+	// Imported also sends imported events that the previous system had processed. A plan ignores it.
+	Imported bool `json:"imported,omitempty"`
 	// Rate is the max number of deliveries per second.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.1,maximum=10000,default=100"`
 }
@@ -357,6 +359,6 @@ func (o *API) startResend(c *fiber.Ctx) error {
 	}
 	return httpapi.StartOperation(c, o.Resends, operation.Resend{
 		Base: operation.New(body.Rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything,
-		Since: body.Since, Until: body.Until,
+		Imported: body.Imported, Since: body.Since, Until: body.Until,
 	}, body.Reason)
 }
