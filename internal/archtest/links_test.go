@@ -55,6 +55,22 @@ func TestTheIndexHasEveryPage(t *testing.T) {
 	}
 }
 
+// Every finding has its line, and can be run.
+func TestTheFindingsAreListed(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob(filepath.Join(root, "findings", "*"))
+	require.NoError(t, err)
+	index := pagesOf(t)["findings/README.md"]
+	for _, script := range scripts {
+		if name := filepath.Base(script); name != "README.md" {
+			require.Contains(t, index, "]("+name+")")
+			info, err := os.Stat(script)
+			require.NoError(t, err)
+			require.NotZero(t, info.Mode()&0o100, "%s is executable", name)
+		}
+	}
+}
+
 // Pages that code and settings mention exist.
 func TestCodeNamesPagesThatExist(t *testing.T) {
 	t.Parallel()
@@ -105,7 +121,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 func pagesOf(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md", "findings/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, file := range files {
