@@ -16,7 +16,7 @@ import (
 
 // readTree parses YAML into plain maps, lists and scalars. A repeated key is an error.
 func readTree(data []byte) (map[string]any, error) {
-	if err := CheckNesting(data); err != nil {
+	if err := CheckSyntax(data); err != nil {
 		return nil, err
 	}
 	var tree map[string]any

@@ -198,3 +198,10 @@ func requireGolden(t *testing.T, path, got string) {
 	require.NoError(t, err, "run go test -update and read what it writes")
 	require.Equal(t, string(want), got)
 }
+
+// YAML's merge keys are refused, as in definitions: the parser gives precedence to the wrong side.
+func TestAFileHasNoMergeKeys(t *testing.T) {
+	t.Parallel()
+	_, err := readFile([]byte("destinations:\n  a: &a {http: {url: https://a.example}}\n  b:\n    <<: *a\n"))
+	require.ErrorContains(t, err, "line 4: the merge key <<")
+}

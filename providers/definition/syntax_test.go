@@ -31,3 +31,20 @@ func TestNestingIsBounded(t *testing.T) {
 	_, err := readTree([]byte("a: '" + brackets + "'\nb: |\n  " + brackets + "\n# " + brackets + "\n"))
 	require.NoError(t, err)
 }
+
+// A merge key is refused with its line, since the parser gives precedence to the wrong side. As a value, or quoted, it is text.
+func TestMergeKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"block": "a: &base\n  timeout: 5s\nb:\n  <<: *base\n  timeout: 30s\n",
+		"flow":  "a: &base\n  timeout: 5s\n\nb: {timeout: 30s, <<: *base}\n",
+		"list":  "a: &base {timeout: 5s}\nc: &more {timeout: 9s}\nb:\n  <<: [*base, *more]\n",
+	} {
+		_, err := readTree([]byte(text))
+		require.ErrorContains(t, err, "line 4: the merge key <<", name)
+	}
+	tree, err := readTree([]byte("a: &base {timeout: 5s}\nb: *base\nc: <<\n\"<<\": x\n"))
+	require.NoError(t, err)
+	require.Equal(t, "5s", tree["b"].(map[string]any)["timeout"])
+	require.Equal(t, "<<", tree["c"])
+}
