@@ -1,10 +1,9 @@
 package definition
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -12,23 +11,56 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // readTree parses YAML into plain maps, lists and scalars. A repeated key is an error.
 func readTree(data []byte) (map[string]any, error) {
-	if err := CheckSyntax(data); err != nil {
+	if err := CheckNesting(data); err != nil {
 		return nil, err
 	}
-	var tree map[string]any
-	documents := yaml.NewDecoder(bytes.NewReader(data))
-	if err := documents.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
 		return nil, fmt.Errorf("not YAML: %s", yaml.FormatError(err, false, false))
 	}
-	var second any
-	if err := documents.Decode(&second); !errors.Is(err, io.EOF) {
+	documents := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
+	if len(documents) > 1 {
 		return nil, errors.New("holds more than one definition")
 	}
+	var tree map[string]any
+	for _, document := range documents {
+		ast.Walk(mergesFirst{}, document.Body)
+		if err := yaml.NodeToValue(document.Body, &tree); err != nil {
+			return nil, fmt.Errorf("not YAML: %s", yaml.FormatError(err, false, false))
+		}
+	}
 	return tree, nil
+}
+
+// mergesFirst moves merge keys (<<) to the start of their map, the most important one last. The library lets later fields replace
+// earlier ones, so that it would otherwise prefer a merged field to the map's own above it, and the last of several bases to the first.
+type mergesFirst struct{}
+
+func (v mergesFirst) Visit(n ast.Node) ast.Visitor {
+	if m, ok := n.(*ast.MappingNode); ok {
+		slices.SortStableFunc(m.Values, func(a, b *ast.MappingValueNode) int {
+			return cmp.Compare(rankOf(a), rankOf(b))
+		})
+	}
+	if value, ok := n.(*ast.MappingValueNode); ok && value.Key.IsMergeKey() {
+		if bases, ok := value.Value.(*ast.SequenceNode); ok {
+			slices.Reverse(bases.Values)
+		}
+	}
+	return v
+}
+
+func rankOf(v *ast.MappingValueNode) int {
+	if v.Key.IsMergeKey() {
+		return 0
+	}
+	return 1
 }
 
 // merge merges over into base: maps are merged field by field, everything else is replaced. A null removes a field.

@@ -83,9 +83,9 @@ func after(key, path string) (rest string, ok bool) {
 // column of every line below it.
 const maxNesting = 64
 
-// CheckSyntax refuses YAML that the parser can't be trusted with. Its time grows with the square of the nesting, up to minutes, while
-// scanning tokens is linear. It reads merge keys in reverse: in goccy/go-yaml 1.19.2 a field before << is overwritten by the merged one.
-func CheckSyntax(text []byte) error {
+// CheckNesting refuses deeply nested YAML. The parser's time grows with the square of the depth, up to minutes; scanning tokens
+// is linear.
+func CheckNesting(text []byte) error {
 	brackets, entries, line := 0, 0, 0
 	for _, t := range lexer.Tokenize(string(text)) {
 		switch t.Type {
@@ -98,8 +98,6 @@ func CheckSyntax(text []byte) error {
 				line, entries = t.Position.Line, 0
 			}
 			entries++
-		case token.MergeKeyType:
-			return fmt.Errorf("not supported: line %d: the merge key << (repeat the fields instead)", t.Position.Line)
 		default:
 		}
 		if max(brackets, entries) > maxNesting {

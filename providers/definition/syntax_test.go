@@ -32,19 +32,23 @@ func TestNestingIsBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A merge key is refused with its line, since the parser gives precedence to the wrong side. As a value, or quoted, it is text.
-func TestMergeKeysAreRefused(t *testing.T) {
+// A merge key gives fields that the map itself doesn't have, wherever it is written; of several bases, the first one wins.
+func TestMergeKeysFillInWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"block": "a: &base\n  timeout: 5s\nb:\n  <<: *base\n  timeout: 30s\n",
-		"flow":  "a: &base\n  timeout: 5s\n\nb: {timeout: 30s, <<: *base}\n",
-		"list":  "a: &base {timeout: 5s}\nc: &more {timeout: 9s}\nb:\n  <<: [*base, *more]\n",
+		"first":  "a: &base {timeout: 5s, rate: 1}\nb:\n  <<: *base\n  timeout: 30s\n",
+		"last":   "a: &base {timeout: 5s, rate: 1}\nb:\n  timeout: 30s\n  <<: *base\n",
+		"flow":   "a: &base {timeout: 5s, rate: 1}\nb: {timeout: 30s, <<: *base}\n",
+		"list":   "a: &base {timeout: 30s}\nc: &more {timeout: 9s, rate: 1}\nb:\n  <<: [*base, *more]\n",
+		"nested": "a: &base {rate: 1}\nc: &more {<<: *base, timeout: 9s}\nb:\n  timeout: 30s\n  <<: *more\n",
 	} {
-		_, err := readTree([]byte(text))
-		require.ErrorContains(t, err, "line 4: the merge key <<", name)
+		tree, err := readTree([]byte(text))
+		require.NoError(t, err, name)
+		require.Equal(t, map[string]any{"timeout": "30s", "rate": uint64(1)}, tree["b"], name)
 	}
-	tree, err := readTree([]byte("a: &base {timeout: 5s}\nb: *base\nc: <<\n\"<<\": x\n"))
+	tree, err := readTree([]byte("a: <<\n\"<<\": x\n"))
 	require.NoError(t, err)
-	require.Equal(t, "5s", tree["b"].(map[string]any)["timeout"])
-	require.Equal(t, "<<", tree["c"])
+	require.Equal(t, map[string]any{"a": "<<", "<<": "x"}, tree, "text isn't a merge key")
+	_, err = readTree([]byte("a: 1\na: 2\n"))
+	require.ErrorContains(t, err, "[2:1]")
 }

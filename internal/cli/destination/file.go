@@ -38,7 +38,7 @@ func (a *activeSubscription) UnmarshalYAML(read func(any) error) error {
 // readFile parses subscriptions.yaml. Errors about unknown, repeated and invalid fields have the line.
 func readFile(data []byte) (file, error) {
 	var f file
-	if err := definition.CheckSyntax(data); err != nil {
+	if err := definition.CheckNesting(data); err != nil {
 		return f, err
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)

@@ -199,9 +199,15 @@ func requireGolden(t *testing.T, path, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// YAML's merge keys are refused, as in definitions: the parser gives precedence to the wrong side.
-func TestAFileHasNoMergeKeys(t *testing.T) {
+// A merge key that would change a field is refused with its line; one that adds fields works.
+func TestAFileHasNoAmbiguousMergeKeys(t *testing.T) {
 	t.Parallel()
-	_, err := readFile([]byte("destinations:\n  a: &a {http: {url: https://a.example}}\n  b:\n    <<: *a\n"))
-	require.ErrorContains(t, err, "line 4: the merge key <<")
+	const base = "destinations:\n  a: &a {http: {url: https://a.example}, timeout: 5s}\n  b:\n"
+	f, err := readFile([]byte(base + "    <<: *a\n    in_flight: 7\n"))
+	require.NoError(t, err)
+	require.Equal(t, "https://a.example", f.Destinations["b"].HTTP.URL)
+	for _, fields := range []string{"    timeout: 9s\n    <<: *a\n", "    <<: *a\n    timeout: 9s\n"} {
+		_, err = readFile([]byte(base + fields))
+		require.ErrorContains(t, err, "duplicate key")
+	}
 }
