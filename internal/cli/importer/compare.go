@@ -1,6 +1,9 @@
 package importer
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,52 +27,38 @@ func CompareCommand() *cobra.Command {
 			"fields in FILE are compared. Stored events that are missing from FILE, within its\n" +
 			"period and providers, are listed too. Nothing is changed. The exit code is 1 if an\n" +
 			"event, a key, a dead letter or an entity differs; differing subscriptions are only\n" +
-			"listed.",
+			"listed. With --json each difference is one line; the counts go to standard error.",
 		Example: "  holdfast compare old.ndjson\n" +
-			"  psql … | holdfast compare - --limit 500 --json",
+			"  psql … | holdfast compare - --json > differences.ndjson",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
 		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
 	}
 	o.addFlags(command)
-	cli.AddLimitFlag(command, &o.limit, 100)
+	command.Flags().UintVar(&o.limit, "limit", 0, "max number of differences to list (0: all)")
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type compareOptions struct {
 	source
-	limit int
-}
-
-type comparison struct {
-	Lines   int64                                             `json:"lines"`
-	Invalid int64                                             `json:"invalid"`
-	Counts  map[operation.ImportRecord]importer.ComparedCount `json:"counts"`
-	// Differing counts all differences, of which the first are listed.
-	Differing   int64                        `json:"differing"`
-	Differences []operation.ImportDifference `json:"differences"`
-	// NotLookedFor reports that the search for events missing in the file was skipped: the file is too large.
-	NotLookedFor bool `json:"extras_not_looked_for,omitempty"`
+	limit uint
 }
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
-	found := comparison{Differences: []operation.ImportDifference{}}
-	with := importer.Comparison{Store: t.Store.Imports, Differs: func(d operation.ImportDifference) {
-		if found.Differing++; len(found.Differences) < o.limit {
-			found.Differences = append(found.Differences, d)
-		}
+	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c), limit: o.limit}
+	with := importer.Comparison{Store: t.Store.Imports, Differs: list.add}
+	r := &reading{store: t.Store.Imports, page: func(ctx context.Context, items []operation.ImportItem) error {
+		return errors.Join(with.Add(ctx, items), list.out.Flush())
 	}}
-	r := &reading{store: t.Store.Imports, page: with.Add}
 	if err := o.read(c, t, file, r); err != nil {
 		return err
 	}
 	looked, err := with.Extras(c.Context())
-	if err != nil {
+	if err := errors.Join(err, list.out.Flush()); err != nil {
 		return err
 	}
-	found.Lines, found.Invalid, found.Counts, found.NotLookedFor = r.lines, r.invalid, with.Counts, !looked
-	if err := cli.Print(c, found, func(w io.Writer) error { return writeComparison(w, found) }); err != nil {
+	if err := list.writeCounts(cli.StatusWriter(c), with.Counts, looked); err != nil {
 		return err
 	}
 	if err := destination.ApplyImported(c, t, r.subscriptions, true); err != nil {
@@ -78,25 +67,41 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	switch {
 	case r.invalid > 0:
 		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.invalid, r.lines)
-	case found.Differing > 0:
+	case list.n > 0:
 		return errors.New("there are differences")
 	}
 	return nil
 }
 
-func writeComparison(w io.Writer, f comparison) error {
-	for _, d := range f.Differences {
-		fmt.Fprintln(w, cli.Printable(textOf(d)))
+// differences lists differences as they are found, since a file may have any number.
+type differences struct {
+	out    *bufio.Writer
+	isJSON bool
+	limit  uint
+	n      uint
+}
+
+func (l *differences) add(d operation.ImportDifference) {
+	if l.n++; l.limit > 0 && l.n > l.limit {
+		return
 	}
-	if more := f.Differing - int64(len(f.Differences)); more > 0 {
-		fmt.Fprintf(w, "… and %d more (--limit)\n", more)
+	if !l.isJSON {
+		fmt.Fprintln(l.out, cli.Printable(textOf(d)))
+		return
 	}
-	if f.NotLookedFor {
+	_ = json.NewEncoder(l.out).Encode(d) // a writer's error is that of Flush, and the value is valid
+}
+
+func (l *differences) writeCounts(w io.Writer, counts map[operation.ImportRecord]importer.ComparedCount, looked bool) error {
+	if l.limit > 0 && l.n > l.limit {
+		fmt.Fprintf(w, "… and %d more (--limit)\n", l.n-l.limit)
+	}
+	if !looked {
 		fmt.Fprintf(w, "events missing from FILE were not searched for: it has more than %d events\n", importer.MaxCompared)
 	}
 	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "EXTRA")
 	for _, record := range operation.ImportRecords() {
-		if n, ok := f.Counts[record]; ok {
+		if n, ok := counts[record]; ok {
 			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(n.Extra))
 		}
 	}
