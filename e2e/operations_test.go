@@ -49,12 +49,16 @@ func isAboutEvents(block string) bool {
 
 func resets(block string) bool { return strings.Contains(block, "reset") }
 
+// startsAgain reports whether the block starts the workflow of a processed event again.
+func startsAgain(block string) bool { return strings.Contains(block, "workflow start") }
+
 // pagesOfCommands are the pages whose commands are run.
 var pagesOfCommands = []string{"operations.md", "playbook.md", "retention.md", "keys-and-entities.md", "verify.md"}
 
 // Every command of these pages does what the page says, with the real programs against the real server:
 //   - those that end a run work without a worker
 //   - after a definition has been corrected, each reset rescues its event, by ID, by query and by the list of dead letters
+//   - starting a processed event again with its inputs processes it once more, without effect
 //   - all others succeed
 func TestTheDocumentedCommandsWork(t *testing.T) {
 	t.Parallel()
@@ -71,8 +75,12 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	n := i.start(t, "serve")
 	var events []string
 	dead := map[string]string{} // block → its event
+	processed := ""             // the event that is started again: tctl accepts only JSON
 	for _, block := range blocks {
-		if !ends(block) && isAboutEvents(block) {
+		if startsAgain(block) {
+			processed = i.sendNote(t, n, `{"n": 12345678901234567890}`)
+			i.awaitStatus(t, processed, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		} else if !ends(block) && isAboutEvents(block) {
 			dead[block] = i.sendPoison(t, n)
 			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 			events = append(events, dead[block])
@@ -104,6 +112,10 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 		if ends(block) {
 			continue
 		}
+		if startsAgain(block) {
+			i.startAgain(t, n, block, processed)
+			continue
+		}
 		i.shell(t, n, block, dead[block])
 		if resets(block) {
 			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
@@ -113,10 +125,29 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	i.awaitCount(t, time.Minute, 0, openDeadLetters+" AND error_code <> 'canceled' AND step <> 'run'")
 }
 
+// startAgain runs a block that starts a processed event again. Its row keeps its bytes, and gets the ID of the new run.
+func (i *installation) startAgain(t *testing.T, n *node, block, workflowID string) {
+	t.Helper()
+	const row = "SELECT id::text, run_id, convert_from(raw_body, 'UTF8') FROM events WHERE workflow_id = $1"
+	var before, after [3]string
+	i.query(t, row, []any{workflowID}, &before[0], &before[1], &before[2])
+	i.shell(t, n, block, workflowID)
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.query(t, row, []any{workflowID}, &after[0], &after[1], &after[2])
+	require.NotEqual(t, before[1], after[1])
+	before[1] = after[1]
+	require.Equal(t, before, after)
+}
+
 func (i *installation) sendPoison(t *testing.T, n *node) (workflowID string) {
 	t.Helper()
+	return i.sendNote(t, n, poison)
+}
+
+func (i *installation) sendNote(t *testing.T, n *node, body string) (workflowID string) {
+	t.Helper()
 	id := uniqueID("msg")
-	a := n.sendStandard(t, "/webhooks/homemade", id, []byte(poison))
+	a := n.sendStandard(t, "/webhooks/homemade", id, []byte(body))
 	require.Equal(t, 202, a.status, string(a.body))
 	return "homemade:" + id
 }
