@@ -109,13 +109,13 @@ func identityOf(p *Provider) [][]string {
 }
 
 // projectionOf returns what the ingress reads of a body: type, source, keys, and fields that must not be repeated. It is
-// everything if one of the expressions is more than a path.
+// everything if one of the expressions isn't made of paths.
 func projectionOf(p *Provider) decode.Projection {
 	paths := slices.Clone(p.decoders.Identity)
 	for _, x := range append(p.mapping.KeyExpressions(), p.typeOf, p.sourceOf) {
 		switch {
 		case x == nil || !x.Dependencies.Body:
-		case x.Names == nil:
+		case x.Paths == nil:
 			return nil
 		default:
 			paths = append(paths, x.Dependencies.Fields...)

@@ -58,8 +58,9 @@ func damaged(random *rand.Rand, body []byte) []byte {
 
 func TestProjectionOfAProvider(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.Projection)))
-	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.Projection, "an expression that is more than a path can read anything")
+	require.Equal(t, []string{"account", "context", "id", "type"},
+		slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.Projection)))
+	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.Projection, "an expression that isn't made of paths can read anything")
 	w := decode.Projection{}
 	for _, path := range [][]string{{"a", "b"}, {"a", "c", "d"}, {"e"}, {"e", "f"}, {"a", "b", "g"}, {"a", "c"}} {
 		w.Add(path)

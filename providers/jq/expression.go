@@ -27,6 +27,9 @@ type Expression struct {
 	Dependencies Dependencies
 	// Names is the path to the value if the expression is nothing else (.body.id): then it is looked up without jq.
 	Names []string
+	// Paths are the paths that the expression reads if it is one of them, or a choice of several (.body.id // .body.uuid), each
+	// perhaps followed by a pipe; nil for any other expression.
+	Paths [][]string
 }
 
 // Input is what the expressions of one event can read.
@@ -77,7 +80,7 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	if reason := forbidden(query); reason != "" {
 		return nil, errors.New(reason)
 	}
-	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query)}
+	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query), Paths: pathsOf(query)}
 	change(query)
 	if x.code, err = compileMetered(query); err != nil {
 		return nil, fmt.Errorf("does not compile: %w", err)
@@ -167,6 +170,28 @@ func namesOf(q *gojq.Query) []string {
 		return nil
 	}
 	return append([]string{first}, rest...)
+}
+
+// pathsOf returns the paths that a query reads; nil if it isn't as simple as Expression.Paths says.
+func pathsOf(q *gojq.Query) [][]string {
+	switch {
+	case q == nil || len(q.FuncDefs) > 0 || len(q.Patterns) > 0:
+		return nil
+	case q.Op == gojq.OpPipe:
+		return pathsOf(q.Left)
+	case q.Op == gojq.OpAlt:
+		left, right := pathsOf(q.Left), pathsOf(q.Right)
+		if left == nil || right == nil {
+			return nil
+		}
+		return append(left, right...)
+	case q.Op == 0 && q.Term != nil && q.Term.Type == gojq.TermTypeQuery && len(q.Term.SuffixList) == 0:
+		return pathsOf(q.Term.Query)
+	}
+	if names := namesOf(q); names != nil {
+		return [][]string{names}
+	}
+	return nil
 }
 
 // lookUp does what jq does with such a query: nil has no fields, and neither has a value that isn't an object.
