@@ -86,6 +86,19 @@ func TestTheDoctorTriesToWrite(t *testing.T) {
 	require.Empty(t, skipped)
 }
 
+// A setting that changes results is named, with the statement that corrects it.
+func TestTheDoctorNamesASetting(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_replication_role = replica', current_database()); END $$`)
+	f, err := i.doctor(t)
+	require.Error(t, err)
+	failed, _ := f.about("database")
+	require.Len(t, failed, 1)
+	require.Contains(t, failed[0], "ALTER ROLE … SET session_replication_role = 'origin'")
+	require.NotContains(t, failed[0], "doesn't answer")
+}
+
 // The text output ends with a count.
 func TestTheDoctorCounts(t *testing.T) {
 	t.Parallel()

@@ -12,13 +12,17 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"holdfast/persistence/postgres/session"
 )
 
 //go:embed *.sql
@@ -48,6 +52,7 @@ func Up(ctx context.Context, url string) (err error) {
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
 		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true), // files only add, and one of a lower number may be released later
 		goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
@@ -65,12 +70,16 @@ var ErrPooler = errors.New("a pooler such as PgBouncer is in front of the databa
 // refusePooler checks that the process that answers is the one that opened the session.
 func refusePooler(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "08P01" { // PgBouncer's, for settings at connect
+		return fmt.Errorf("migrate database: %w", ErrPooler)
+	}
 	if err != nil {
 		return fmt.Errorf("connect to migrate: %w", err)
 	}
 	defer conn.Close()
 	var answers uint32
-	if err := conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeDescribeExec).Scan(&answers); err != nil {
+	if err := conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeExec).Scan(&answers); err != nil {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
 	return conn.Raw(func(driver any) error {
@@ -81,31 +90,55 @@ func refusePooler(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// Current returns the version of the database at url, 0 for an empty one, and the version that this program needs. It only
-// reads. After a rollback of the program have may be greater than want, which is allowed: files only add.
+// Current returns the version of the database at url, 0 for an empty one, and the version that this program needs. A database
+// that lacks a file has the version before that file. Current only reads. After a rollback of the program have may be greater
+// than want, which is allowed: files only add.
 func Current(ctx context.Context, url string) (have, want int64, err error) {
-	if want, err = newest(); err != nil {
+	needed, err := versions()
+	if err != nil {
 		return 0, 0, err
 	}
+	want = needed[len(needed)-1]
+	applied, err := readApplied(ctx, url)
+	if err != nil {
+		return 0, want, fmt.Errorf("read migration version: %w", err)
+	}
+	for _, version := range needed {
+		if !slices.Contains(applied, version) {
+			return have, want, nil
+		}
+		have = version
+	}
+	return max(have, slices.Max(applied)), want, nil
+}
+
+// readApplied returns the versions of the applied files.
+func readApplied(ctx context.Context, url string) (applied []int64, err error) {
 	db, err := open(url)
 	if err != nil {
-		return 0, want, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
 	var migrated bool
 	const exists = `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
-	if err := db.QueryRowContext(ctx, exists).Scan(&migrated); err != nil {
-		return 0, want, fmt.Errorf("read migration version: %w", err)
+	if err := db.QueryRowContext(ctx, exists).Scan(&migrated); err != nil || !migrated {
+		return nil, err
 	}
-	if !migrated {
-		return 0, want, nil
+	const all = `SELECT version_id FROM ` + goose.DefaultTablename + ` WHERE is_applied`
+	rows, err := db.QueryContext(ctx, all)
+	if err != nil {
+		return nil, err
 	}
-	const latest = `SELECT coalesce(max(version_id), 0) FROM ` + goose.DefaultTablename + ` WHERE is_applied`
-	if err := db.QueryRowContext(ctx, latest).Scan(&have); err != nil {
-		return 0, want, fmt.Errorf("read migration version: %w", err)
+	defer rows.Close()
+	for rows.Next() {
+		var version int64
+		if err := rows.Scan(&version); err != nil {
+			return nil, err
+		}
+		applied = append(applied, version)
 	}
-	return have, want, nil
+	return applied, rows.Err()
 }
 
 func open(url string) (*sql.DB, error) {
@@ -114,18 +147,29 @@ func open(url string) (*sql.DB, error) {
 		// The driver's error may quote the URL, which contains a password.
 		return nil, errors.New("open database: the URL is malformed")
 	}
+	// A pooler, for which the other modes are, would refuse the settings.
+	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && !strings.Contains(url, session.ModeNamed) {
+		session.Configure(cfg.RuntimeParams)
+		// The role's limits are for statements of events; a migration may run for hours. Each file limits its locks itself.
+		cfg.RuntimeParams["statement_timeout"] = "0"
+		cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+	}
 	return stdlib.OpenDB(*cfg), nil
 }
 
-func newest() (int64, error) {
+// versions returns the numbers of the files, in order.
+func versions() (all []int64, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) == 0 {
-		return 0, fmt.Errorf("list migrations: %w", errors.Join(err, fs.ErrNotExist))
+		return nil, fmt.Errorf("list migrations: %w", errors.Join(err, fs.ErrNotExist))
 	}
-	number, _, _ := strings.Cut(names[len(names)-1], "_")
-	version, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read migration version: %w", err)
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read migration version: %w", err)
+		}
+		all = append(all, version)
 	}
-	return version, nil
+	return all, nil
 }

@@ -80,6 +80,33 @@ func TestADatabaseThatIsBehindSaysSo(t *testing.T) {
 	require.Less(t, have, want)
 }
 
+// A file of a lower number than the newest applied one, as a later release may have, is missing until it is applied.
+func TestAFileBelowTheNewestIsApplied(t *testing.T) {
+	t.Parallel()
+	url := cluster.Database(t)
+	require.NoError(t, migrations.Up(t.Context(), url))
+	exec(t, url, `DELETE FROM goose_db_version WHERE version_id = 81`)
+	have, want, err := migrations.Current(t.Context(), url)
+	require.NoError(t, err)
+	require.EqualValues(t, 80, have)
+	require.Greater(t, want, int64(81))
+	require.NoError(t, migrations.Up(t.Context(), url))
+	requireCurrent(t, url)
+}
+
+// A migration may run for longer than a statement of an event.
+func TestARolesTimeoutsDoNotEndAMigration(t *testing.T) {
+	t.Parallel()
+	url := cluster.Database(t)
+	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"} {
+		exec(t, url, `SET statement_timeout = 0; SET lock_timeout = 0; DO $$ BEGIN
+			EXECUTE format('ALTER DATABASE %I SET `+name+` = 1', current_database());
+		END $$`)
+	}
+	require.NoError(t, migrations.Up(t.Context(), url))
+	requireCurrent(t, url)
+}
+
 func TestManyMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)

@@ -74,6 +74,16 @@ ignore_startup_parameters = %s
 	return server.String()
 }
 
+// A pooler in session mode is sent no setting that it isn't known to ignore.
+func TestASessionPoolerGetsTimeoutsOnly(t *testing.T) {
+	t.Parallel()
+	direct := open(t)
+	store := openAt(t, pgbouncer(t, direct.url, "cache_statement", "statement_timeout, lock_timeout, idle_in_transaction_session_timeout"))
+	require.NoError(t, store.Ping(t.Context()))
+	_, _, err := migrations.Current(t.Context(), pgbouncer(t, direct.url, "cache_statement", ""))
+	require.NoError(t, err)
+}
+
 func openAt(t *testing.T, url string) *persistence.Store {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: url, MaxConns: 8})
@@ -92,6 +102,16 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, persistence.PoolingTransaction, pooling)
 
+	d.useAll()
+	require.ErrorIs(t, migrations.Up(t.Context(), pgbouncer(t, direct.url, "cache_describe", "")), migrations.ErrPooler)
+	have, want, err := migrations.Current(t.Context(), pgbouncer(t, direct.url, "cache_describe", ""))
+	require.NoError(t, err)
+	require.Equal(t, want, have)
+}
+
+// useAll takes events through each step, in many transactions at once.
+func (d *database) useAll() {
+	d.t.Helper()
 	const workers, events = 8, 12
 	var working sync.WaitGroup
 	for range workers {
@@ -99,18 +119,18 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 			for i := range events {
 				r, p := receipt(), parsed(patch("shared", `{"`+receipt().ID+`":1}`), snapshot("own", `{"a":1}`))
 				p.OccurredAt = noon.Add(time.Duration(-i) * time.Minute) // most are out of order
-				if _, err := d.Writer.Process(t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
-					t.Error(err)
+				if _, err := d.Writer.Process(d.t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
+					d.t.Error(err)
 				}
 				again := receipt()
-				if _, err := d.Writer.Persist(t.Context(), again, body, p, runOf(again)); err != nil {
-					t.Error(err)
+				if _, err := d.Writer.Persist(d.t.Context(), again, body, p, runOf(again)); err != nil {
+					d.t.Error(err)
 				}
-				if err := d.UpsertEntities(t.Context(), again, p, runOf(again)); err != nil {
-					t.Error(err)
+				if err := d.UpsertEntities(d.t.Context(), again, p, runOf(again)); err != nil {
+					d.t.Error(err)
 				}
-				if err := d.DeadLetters.RecordDeadLetter(t.Context(), deadLetterOf(receipt())); err != nil {
-					t.Error(err)
+				if err := d.DeadLetters.RecordDeadLetter(d.t.Context(), deadLetterOf(receipt())); err != nil {
+					d.t.Error(err)
 				}
 			}
 		})
@@ -119,14 +139,14 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	for range workers {
 		working.Go(func() {
 			for range events {
-				if _, err := writer.Spool(t.Context(), event.LaneBulk, receipt(), []byte("\x00\xff"), false); err != nil {
-					t.Error(err)
+				if _, err := writer.Spool(d.t.Context(), event.LaneBulk, receipt(), []byte("\x00\xff"), false); err != nil {
+					d.t.Error(err)
 				}
-				_, err := d.Writer.ProcessBatch(t.Context(), 5, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+				_, err := d.Writer.ProcessBatch(d.t.Context(), 5, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 					return parsed(snapshot(r.ID, `{}`)), nil
 				})
 				if err != nil {
-					t.Error(err)
+					d.t.Error(err)
 				}
 			}
 		})
@@ -134,30 +154,25 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	working.Wait()
 	var seen []event.Waiting
 	d.spool(event.LaneOverflow, 3)
-	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
-	require.Equal(t, workers*events*3, value[int](d, `SELECT count(*) FROM events WHERE status = 'processed'`)+
+	n, err := d.Inbox.DrainInbox(d.t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
+	require.NoError(d.t, err)
+	require.Equal(d.t, 3, n)
+	require.Equal(d.t, workers*events*3, value[int](d, `SELECT count(*) FROM events WHERE status = 'processed'`)+
 		value[int](d, `SELECT count(*) FROM inbox`))
-	require.Equal(t, workers*events, value[int](d, `SELECT count(*) FROM dead_letters`))
-	claim, alerts, err := d.Errors.ClaimAlerts(t.Context())
-	require.NoError(t, err)
-	require.Len(t, alerts, workers*events)
-	require.NoError(t, d.Errors.SettleAlerts(t.Context(), claim, alerts, true))
-	_, err = d.Upkeep.Expunge(t.Context(), value[string](d, `SELECT id::text FROM events ORDER BY id LIMIT 1`), 0, ada)
-	require.NoError(t, err)
-	require.Positive(t, d.purge(retention.Events, time.Now().Add(time.Hour)))
-
-	require.ErrorIs(t, migrations.Up(t.Context(), pgbouncer(t, direct.url, "cache_describe", "")), migrations.ErrPooler)
-	have, want, err := migrations.Current(t.Context(), pgbouncer(t, direct.url, "cache_describe", ""))
-	require.NoError(t, err)
-	require.Equal(t, want, have)
+	require.Equal(d.t, workers*events, value[int](d, `SELECT count(*) FROM dead_letters`))
+	claim, alerts, err := d.Errors.ClaimAlerts(d.t.Context())
+	require.NoError(d.t, err)
+	require.Len(d.t, alerts, workers*events)
+	require.NoError(d.t, d.Errors.SettleAlerts(d.t.Context(), claim, alerts, true))
+	_, err = d.Upkeep.Expunge(d.t.Context(), value[string](d, `SELECT id::text FROM events ORDER BY id LIMIT 1`), 0, ada)
+	require.NoError(d.t, err)
+	require.Positive(d.t, d.purge(retention.Events, time.Now().Add(time.Hour)))
 }
 
 // With statements prepared by name the pooler is refused, before it can fail an event; unsupported modes are refused at once.
 func TestWhatCannotWorkBehindAPoolerIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"exec", "simple_protocol"} {
+	for _, mode := range []string{"exec", "simple_protocol", "describe_exec"} {
 		_, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://h@127.0.0.1/h?default_query_exec_mode=" + mode})
 		require.ErrorContains(t, err, "use cache_describe")
 	}

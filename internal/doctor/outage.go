@@ -23,6 +23,13 @@ var adviceOnOutage = map[string]string{
 	temporal: "check that Temporal runs, that its own database answers, and that TEMPORAL_ADDRESS is right",
 }
 
+// adviceOnRefusal has the codes with which a process refuses a connection to a database that answers.
+var adviceOnRefusal = map[string]string{
+	"unsuitable_setting": "change the setting for the role of DATABASE_URL, and let a pooler open new connections (RECONNECT): " +
+		"see docs/pgbouncer.md, \"Settings of the role\"",
+	"pooler_refused": "see docs/pgbouncer.md",
+}
+
 // check runs a check, unless a server that it needs is down.
 func (d *doctor) check(name string, examine func(), needs ...string) {
 	for _, server := range needs {
@@ -69,6 +76,10 @@ func (d *doctor) outage(server, check string, err error) {
 		return
 	}
 	d.findings = slices.DeleteFunc(d.findings, func(f Finding) bool { return f.Check == server })
+	if advice, isRefused := adviceOnRefusal[event.CodeOf(err)]; isRefused {
+		d.found(server, resultFail, "isn't used: "+err.Error(), advice)
+		return
+	}
 	d.found(server, resultFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
 }
 

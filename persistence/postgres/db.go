@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holdfast/persistence/postgres/session"
 )
 
 // Config selects the database and bounds its use.
@@ -76,8 +78,12 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	mayBePooled := pooled || strings.Contains(cfg.URL, session.ModeNamed)
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(cfg.ApplicationName, defaultApplicationName)
+	if !mayBePooled {
+		session.Configure(params)
+	}
 	if !pooled {
 		statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
 		params["statement_timeout"] = statement
@@ -88,10 +94,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc.ConnConfig.OnNotice = noteWarning
 	pc.ConnConfig.DialFunc = newDialer().DialContext
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		if !pooled && !strings.Contains(cfg.URL, execModeNamed) {
-			if err := refusePooler(ctx, c); err != nil {
-				return err
-			}
+		if err := checkSession(ctx, c, mayBePooled); err != nil {
+			return err
 		}
 		return registerTypes(ctx, c)
 	}

@@ -9,9 +9,6 @@ import (
 	"holdfast/event"
 )
 
-// execModeNamed in the URL allows prepared statements anyway: behind a pooler in session mode, for example.
-const execModeNamed = "default_query_exec_mode=cache_statement"
-
 // errPooler: behind a pooler that gives a session to one transaction at a time (PgBouncer's transaction mode), a statement
 // prepared in one session is missing in the next, or its name is in use. That would fail events at random.
 var errPooler = &event.Error{
@@ -26,31 +23,24 @@ var ErrNoSession = &event.Error{
 }
 
 // isForPooler reports whether statements are sent without depending on a session: none is prepared by name, and no setting
-// outlives a transaction. A pooler also refuses settings at connect, so the timeouts are those of the role.
+// outlives a transaction. A pooler also refuses settings at connect, so they are
+// those of the role: see session.go.
 func isForPooler(mode pgx.QueryExecMode) (bool, error) {
 	switch mode {
 	case pgx.QueryExecModeCacheStatement:
 		return false, nil
-	case pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
+	case pgx.QueryExecModeCacheDescribe:
 		return true, nil
-	default: // these send arguments as text of guessed types, which corrupts arrays of bytes and documents
+	default: // describe_exec needs a session; the others send arguments as text of guessed types, which corrupts arrays of bytes
 		return false, errors.New("open database: default_query_exec_mode is " + mode.String() +
 			" in the URL, which cannot work here: use cache_describe behind a pooler such as PgBouncer, else leave it out")
 	}
 }
 
-func refusePooler(ctx context.Context, c *pgx.Conn) error {
-	pooled, _, err := serverOf(ctx, c)
-	if err == nil && pooled {
-		err = errPooler
-	}
-	return err
-}
-
 // serverOf returns the server process that answers on a connection. If it isn't the one that greeted us, there is a pooler in
 // between.
 func serverOf(ctx context.Context, c *pgx.Conn) (pooled bool, pid uint32, err error) {
-	err = c.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeDescribeExec).Scan(&pid)
+	err = c.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeExec).Scan(&pid)
 	return pid != c.PgConn().PID(), pid, err
 }
 

@@ -13,13 +13,14 @@ import (
 //
 //   - A read-only transaction doesn't wait for the standby, although it may have read a commit that the standby doesn't have: one
 //     whose wait was cancelled, or interrupted by a crash, is visible all the same. Confirm makes it wait.
-//   - A commit whose wait is cancelled succeeds, with a warning. Here it fails, with an unknown outcome.
+//   - A commit whose wait is cancelled succeeds, with a warning. Here it fails, with an unknown outcome. Confirm makes sure that
+//     the server sends warnings, also behind a pooler, whose sessions may change after they were checked.
 
 // Confirm makes the transaction wait at its commit for the synchronous standby, for everything that it has read. To do so it
 // writes a record to the WAL, not to a table; if no standby is named, it does nothing.
 const Confirm = `
 SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
-            THEN pg_logical_emit_message(true, 'holdfast', '') END`
+            THEN pg_logical_emit_message(true, 'holdfast', left(set_config('client_min_messages', 'warning', true), 0)) END`
 
 // waitCancelled is the routine in which PostgreSQL warns that a commit didn't wait for the standby
 // (src/backend/replication/syncrep.c).
