@@ -41,6 +41,20 @@ func TestTypesOfSamplesHaveALabel(t *testing.T) {
 	}
 }
 
+// The triggers of Cal.com's current versions all have a label.
+func TestCalcomsTriggersHaveALabel(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "calcom", secretOfTests)
+	for _, trigger := range []string{
+		"BOOKING_CREATED", "BOOKING_REQUESTED", "BOOKING_REJECTED", "BOOKING_CANCELLED", "BOOKING_RESCHEDULED", "BOOKING_PAID",
+		"BOOKING_PAYMENT_INITIATED", "BOOKING_NO_SHOW_UPDATED", "MEETING_STARTED", "MEETING_ENDED", "RECORDING_READY",
+		"RECORDING_TRANSCRIPTION_GENERATED", "INSTANT_MEETING", "OOO_CREATED", "FORM_SUBMITTED", "FORM_SUBMITTED_NO_EVENT",
+		"AFTER_HOSTS_CAL_VIDEO_NO_SHOW", "AFTER_GUESTS_CAL_VIDEO_NO_SHOW", "WRONG_ASSIGNMENT_REPORT", "DELEGATION_CREDENTIAL_ERROR",
+	} {
+		require.Equal(t, trigger, p.TypeLabel(trigger))
+	}
+}
+
 // typesOfSample returns those of its events; a handshake has none.
 func typesOfSample(t *testing.T, p *Provider, sample string) (types []string) {
 	t.Helper()
