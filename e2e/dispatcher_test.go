@@ -208,7 +208,7 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	d.call(t, "GET", "/events/evt_1", "", 200, &e)
 	require.Equal(t, oldEvent{
 		ID: "evt_1", Type: "order.paid", Source: "shop", Data: json.RawMessage(`{"id":"o1","total":7}`), Status: "pending",
-		MaxAttempts: 10,
+		MaxAttempts: 5,
 	}, e)
 	publisher.call(t, "POST", "/events", `{"id":"untyped","source":"erp"}`, 202, nil)
 
@@ -226,7 +226,7 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	d.call(t, "POST", "/events", `{"id":"evt_2","type":"order.paid","source":"shop"}`, 202, nil)
 	e = d.awaitStatus(t, "evt_2", "retrying")
 	require.Equal(t, oldEvent{
-		ID: "evt_2", Type: "order.paid", Source: "shop", Status: "retrying", Attempts: 1, MaxAttempts: 10, LastError: "the endpoint answered 500 Internal Server Error",
+		ID: "evt_2", Type: "order.paid", Source: "shop", Status: "retrying", Attempts: 1, MaxAttempts: 5, LastError: "the endpoint answered 500 Internal Server Error",
 		NextAttempt: e.NextAttempt,
 	}, e)
 	receiver.refuses.Store(false)

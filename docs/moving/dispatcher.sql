@@ -10,10 +10,11 @@
 --   events         id, type, source, data jsonb, status, attempts, last_error, created_at, updated_at
 -- "signature" says what your receivers check today: here X-Webhook-Signature: sha256=<hex of HMAC-SHA256 of the body>. Without it
 -- deliveries are signed as Standard Webhooks, whose secrets begin with whsec_.
+-- "retry" repeats as the dispatcher did: 5 attempts, after 1 s, 2 s, 4 s and 8 s.
 -- The key of an event is its source and its id, as the definition "events" finds them in the body.
 SELECT jsonb_build_object(
-       'record', 'subscription', 'name', 'old-' || lower(id), 'url', url, 'providers', '["events"]'::jsonb, 'event_types', event_types,
-       'secret', secret, 'rate_limit', nullif(rate_limit, 0),
+       'record', 'subscription', 'name', lower(id), 'url', url, 'providers', '["events"]'::jsonb, 'event_types', event_types,
+       'secret', secret, 'rate_limit', nullif(rate_limit, 0), 'retry', '{"named": "dispatcher"}'::jsonb,
        'active', active AND coalesce(current_setting('holdfast.stopped', true), '') IN ('on', 'true', '1'),
        'signature', '{"hmac": {"signed": "{body}", "signature": {"header": "x-webhook-signature", "grammar": "prefix",
                      "prefix": "sha256="}}}'::jsonb)

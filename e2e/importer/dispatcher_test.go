@@ -169,8 +169,8 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	require.Equal(t, "event 1 new, 4 there; dead_letter 2 new, 5 there", counted(i.importFile(t, last)))
 	onlyProcessedHere := i.onlyProcessedHere(t, last)
 	require.ElementsMatch(t, []string{"events:shop:lost", "events:shop:later", "events:shop:stays"}, onlyProcessedHere)
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_1' AND active"))
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_2' AND NOT active"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'sub_1' AND active"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'sub_2' AND NOT active"))
 	for id, source := range map[string]string{"done": "shop", "bare": "", "empty": "", "under way": "erp", "both": "shop", "lost": "shop"} {
 		i.publish(t, id, source)
 	}
@@ -184,8 +184,8 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.settle(t)
 	i.awaitCount(t, 3, openDeadLetters)
 	i.redrive(t, "events", 0)
-	i.send(t, onlyProcessedHere, "old-sub_1")
-	i.mustRun(t, "resend", "start", "old-sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
+	i.send(t, onlyProcessedHere, "sub_1")
+	i.mustRun(t, "resend", "start", "sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
 	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")
 	require.Equal(t, map[string]int{
 		"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1, "later": 1, "stays": 1, "meanwhile": 1,
@@ -217,10 +217,22 @@ func (i *installation) requireOldIDs(t *testing.T) {
 	require.Equal(t, "under way", event.ID)
 	require.Equal(t, 200, i.request(t, "GET", "/events/again", "", &event))
 	require.Equal(t, "again delivered", event.ID+" "+event.Status)
-	var subscription struct {
+	require.Equal(t, "sub_2 true {dispatcher 0}", i.changeOld(t, "Sub_2", `{"active":true}`))
+	require.Equal(t, "sub_2 true { 3}", i.changeOld(t, "Sub_2", `{"retry":{"attempts":3}}`))
+	require.Equal(t, 1, i.count(t, `SELECT count(*) FROM destinations WHERE name = 'sub_1' AND settings->'retry' @> '{"named":"dispatcher"}'`))
+}
+
+// changeOld changes a subscription like its client, and returns its ID, whether it is active, and its retry policy.
+func (i *installation) changeOld(t *testing.T, id, body string) string {
+	t.Helper()
+	var changed struct {
 		ID     string
 		Active bool
+		Retry  struct {
+			Named    string
+			Attempts int
+		}
 	}
-	require.Equal(t, 200, i.request(t, "PATCH", "/subscriptions/Sub_2", `{"active":true}`, &subscription))
-	require.Equal(t, "sub_2 true", fmt.Sprint(subscription.ID, " ", subscription.Active))
+	require.Equal(t, 200, i.request(t, "PATCH", "/subscriptions/"+id, body, &changed))
+	return fmt.Sprint(changed.ID, " ", changed.Active, " ", changed.Retry)
 }

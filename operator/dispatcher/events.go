@@ -66,7 +66,7 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	return c.JSON(viewEvent(found, attempts, most))
 }
 
-// maxAttempts returns the highest maximum among the policies of its destinations, or the default before there are any.
+// maxAttempts returns the highest maximum among the policies of its destinations, or the dispatcher's before there are any.
 func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, err error) {
 	var ids []int64
 	for _, d := range e.Deliveries {
@@ -81,7 +81,7 @@ func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, 
 			most = max(most, d.Policy().Attempts)
 		}
 	}
-	return cmp.Or(most, delivery.Destination{}.Policy().Attempts), nil
+	return cmp.Or(most, delivery.DispatcherRetry().Attempts), nil
 }
 
 func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) eventView {

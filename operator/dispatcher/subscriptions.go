@@ -21,11 +21,10 @@ import (
 var signature = json.RawMessage(
 	`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
 
-// importedPrefix begins the names of subscriptions imported by docs/moving/dispatcher.sql, because a name must not look like a
-// row ID.
+// importedPrefix begins the names of subscriptions that earlier versions of docs/moving/dispatcher.sql exported.
 const importedPrefix = "old-"
 
-// idOf returns the ID of a subscription from its name: the one that it had before the move.
+// idOf returns the ID of a subscription from its name.
 func idOf(name string) string { return strings.TrimPrefix(name, importedPrefix) }
 
 // subscriptionView is a subscription in the dispatcher's format.
@@ -35,6 +34,8 @@ type subscriptionView struct {
 	EventTypes []string `json:"event_types"`
 	RateLimit  float64  `json:"rate_limit"`
 	Active     bool     `json:"active"`
+	// Retry is the retry policy of its endpoint.
+	Retry delivery.Retry `json:"retry,omitzero"`
 	// Secret is shown once, in the response to its creation.
 	Secret string `json:"secret,omitempty"`
 }
@@ -42,7 +43,7 @@ type subscriptionView struct {
 func viewSubscription(s delivery.Subscription, to delivery.Destination) subscriptionView {
 	return subscriptionView{
 		ID: idOf(s.Name), URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.PerSecond(),
-		Active: s.Active,
+		Active: s.Active, Retry: to.Retry,
 	}
 }
 
@@ -119,7 +120,7 @@ func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) e
 
 // subscription returns the dispatcher's subscription with an ID, and its destination; event.ErrNotFound if there is none.
 func (s *Server) subscription(ctx context.Context, id string) (found delivery.Subscription, to delivery.Destination, err error) {
-	for _, name := range []string{importedPrefix + strings.ToLower(id), strings.ToLower(id)} {
+	for _, name := range []string{strings.ToLower(id), importedPrefix + strings.ToLower(id)} {
 		found, err = s.API.Outbound.Subscriptions.Subscription(ctx, name)
 		if err == nil && found.Name == name { // and not one whose row ID matches
 			to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
@@ -155,6 +156,8 @@ type subscriptionRequest struct {
 	// RateLimit is in requests per second; 0 is unlimited.
 	RateLimit *float64 `json:"rate_limit"`
 	Active    *bool    `json:"active"`
+	// Retry is as in subscriptions.yaml. New subscriptions retry like the dispatcher did by default.
+	Retry *delivery.Retry `json:"retry"`
 }
 
 func (s *Server) createSubscription(c *fiber.Ctx) error {
@@ -182,13 +185,16 @@ func (s *Server) createSubscription(c *fiber.Ctx) error {
 	if body.RateLimit != nil && *body.RateLimit != 0 {
 		wanted.RateLimit = body.RateLimit
 	}
+	if wanted.Retry = body.Retry; wanted.Retry == nil {
+		wanted.Retry = &delivery.Retry{Named: delivery.RetryDispatcher}
+	}
 	made, err := s.API.Outbound.CreateSubscription(c, wanted)
 	if err != nil {
 		return err
 	}
 	view := subscriptionView{
 		ID: idOf(made.Name), URL: made.URL, EventTypes: append([]string{}, made.Events.Types...), RateLimit: made.RateLimit,
-		Active: made.Active, Secret: made.Secret,
+		Active: made.Active, Retry: *wanted.Retry, Secret: made.Secret,
 	}
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
@@ -254,7 +260,7 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 func (s *Server) changeDestination(
 	ctx context.Context, found delivery.Subscription, to delivery.Destination, body subscriptionRequest, by oversight.Actor,
 ) (delivery.Destination, error) {
-	if body.URL == nil && body.RateLimit == nil && body.Secret == "" {
+	if body.URL == nil && body.RateLimit == nil && body.Retry == nil && body.Secret == "" {
 		return to, nil
 	}
 	if err := s.mustBeAlone(ctx, found); err != nil {
@@ -269,6 +275,9 @@ func (s *Server) changeDestination(
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil && *body.RateLimit != 0 {
 			return to, httpapi.BadField("rate_limit")
 		}
+	}
+	if body.Retry != nil {
+		to.Retry = *body.Retry
 	}
 	to, _, err := s.API.Outbound.Changes.Apply(ctx, to, body.Secret, by)
 	return to, err

@@ -1,6 +1,8 @@
 package destination
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -68,6 +70,13 @@ func fileOfImported(all []importer.Subscription) (file, error) {
 		if s.RateLimit != nil {
 			if to.Rate = delivery.RateOf(*s.RateLimit); to.Rate == nil {
 				errs = append(errs, fmt.Errorf("line %d: rate_limit: is out of bounds", s.Line))
+			}
+		}
+		if s.Retry != nil {
+			policy := json.NewDecoder(bytes.NewReader(s.Retry))
+			policy.DisallowUnknownFields()
+			if err := policy.Decode(&to.Retry); err != nil {
+				errs = append(errs, fmt.Errorf("line %d: retry: %w", s.Line, err))
 			}
 		}
 		of := delivery.Subscription{Name: s.Name, To: s.Name, Active: s.Active}

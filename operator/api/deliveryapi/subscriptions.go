@@ -176,12 +176,14 @@ type Flat struct {
 	Secret string `json:"secret,omitempty" jsonschema:"minLength=16,maxLength=512"`
 	// RateLimit is in requests per second, in the flat form.
 	RateLimit *float64 `json:"rate_limit,omitempty" jsonschema:"minimum=0.001,maximum=1000000"`
+	// Retry is the new destination's retry policy, in the flat form.
+	Retry *delivery.Retry `json:"retry,omitempty"`
 	// Signature is how the destination signs; nil is Standard Webhooks. Requests can't set it.
 	Signature json.RawMessage `json:"-"`
 }
 
 func (f Flat) isFlat() bool {
-	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
+	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil || f.Retry != nil
 }
 
 func (o *API) createSubscription(c *fiber.Ctx) error {
@@ -271,6 +273,9 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, httpapi.BadField("rate_limit")
 		}
+	}
+	if body.Retry != nil {
+		to.Retry = *body.Retry
 	}
 	if err := body.CheckFor(to); err != nil {
 		return view, err // fail before creating a destination whose secret would be lost
