@@ -15,6 +15,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
 
 	"holdfast/delivery"
 	"holdfast/event"
@@ -73,7 +74,10 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: server.Address(), Namespace: server.Namespace(), Logger: discard})
+	c, err := client.Dial(client.Options{
+		HostPort: server.Address(), Namespace: server.Namespace(), Logger: discard,
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{PlainHeaders()}}, // as for Holdfast's own client
+	})
 	require.NoError(t, err)
 	s := NewSender(Options{Client: c, Namespace: server.Namespace()})
 	t.Cleanup(c.Close)

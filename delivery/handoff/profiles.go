@@ -77,6 +77,7 @@ func (all *profiles) of(name string) (*link, error) {
 	}
 	options.Logger = all.options.Logger
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, PlainHeaders())
 	c, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("can't use profile %q", name)

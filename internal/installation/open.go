@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 
+	"holdfast/delivery/handoff"
 	"holdfast/internal/config"
 	"holdfast/internal/notify"
 	"holdfast/internal/telemetry"
@@ -60,6 +61,7 @@ func NewTemporalClient(
 	}
 	// An event's calls are a few kilobytes: compressing them costs both sides more than the network saves.
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, handoff.PlainHeaders())
 	options.Logger = telemetry.TemporalLogger(slog.Default())
 	if t != nil {
 		tracing, err := t.TemporalInterceptor()
