@@ -163,6 +163,25 @@ const (
 	Ours
 	// Busy: the endpoint asked for a pause (429, or 503 with Retry-After). It counts nowhere and pauses the destination.
 	Busy
+	// Blocked: the destination's configuration can't be used, such as a client key that doesn't match its certificate. It counts
+	// for the breaker, so that the destination stops with a reason, and not against the retry policy.
+	Blocked
+	// Missing: what this event needs isn't there yet, such as the workflow that it signals. It counts against the retry policy, and
+	// not for the breaker, since it says nothing about other events.
+	Missing
+)
+
+// Reach says whether an attempt reached the destination's host.
+type Reach int
+
+// The values of Reach.
+const (
+	// ReachUnknown: nothing was tried, or the result doesn't tell.
+	ReachUnknown Reach = iota
+	// Reached: the host accepted or refused a connection.
+	Reached
+	// Unreached: there was no address, no route or no response before a connection was established.
+	Unreached
 )
 
 // MaxRetryAfter caps the pause that an endpoint can ask for.
@@ -178,8 +197,11 @@ type Result struct {
 	// RetryAfter is the pause that the endpoint asked for, at most MaxRetryAfter.
 	RetryAfter time.Duration
 	Answer     []byte
-	At         time.Time
-	Took       time.Duration
+	Reach      Reach
+	// Resent: the endpoint was just closing a kept connection, so the request was sent once more on a new one.
+	Resent bool
+	At     time.Time
+	Took   time.Duration
 }
 
 // Outcome is a job with its result.

@@ -179,7 +179,7 @@ func (d *Dispatcher) attempt(r preparedJob, m delivery.Message, found bool) {
 	default:
 		result = d.send(r, m)
 		r.slot.end(result)
-		result = d.checkReach(r.DestinationID, result)
+		result = d.checkReach(r.target.Destination, result)
 	}
 	o := r.end(result)
 	d.report(r, m, o.Outcome)
@@ -256,12 +256,9 @@ func timeoutOf(d delivery.Destination) time.Duration {
 }
 
 // checkReach keeps a failed connection from counting against the destination while this process is offline.
-func (d *Dispatcher) checkReach(destination int64, result delivery.Result) delivery.Result {
-	if result.Kind == delivery.Ours {
-		return result
-	}
-	failed := unreached(result)
-	if offline := d.reach.record(destination, !failed, time.Now()); failed && offline {
+func (d *Dispatcher) checkReach(to delivery.Destination, result delivery.Result) delivery.Result {
+	offline := d.reach.record(hostOf(to), result.Reach, time.Now())
+	if offline && result.Reach == delivery.Unreached {
 		result.Kind, result.Error = delivery.Ours, "no destination can be reached from here: "+result.Error
 		result.Code = codeOffline
 	}
@@ -271,7 +268,7 @@ func (d *Dispatcher) checkReach(destination int64, result delivery.Result) deliv
 // reportOffline alerts operators when this process goes offline and when it is back.
 func (d *Dispatcher) reportOffline(begins bool, lasted time.Duration) {
 	if begins {
-		text := "more than half of the destinations stopped connecting within " + reachWindow.String() +
+		text := "more than half of the hosts of destinations can't be reached, within " + reachWindow.String() +
 			": Holdfast assumes that its own network is down; attempts don't count and breakers stay closed"
 		slog.Error("dispatch.disconnected", "error", text)
 		d.alert(codeOffline, event.ClassTransient, "", text)

@@ -28,7 +28,7 @@ func to(m *memory, destinations ...int64) {
 	none := 0.0
 	for _, id := range destinations {
 		m.targets[id] = delivery.Target{Destination: delivery.Destination{
-			ID: id, Name: fmt.Sprint(id), HTTP: &delivery.HTTP{},
+			ID: id, Name: fmt.Sprint(id), HTTP: &delivery.HTTP{URL: fmt.Sprintf("https://host-%d.example.com", id)},
 			Retry: delivery.Retry{Initial: 1, Coefficient: 1, Maximum: 1, Jitter: &none},
 		}}
 	}
@@ -44,7 +44,7 @@ func start(t *testing.T, m *memory, slots int, send sends) *Dispatcher {
 }
 
 func ok(context.Context, delivery.Target, delivery.Job, delivery.Message) delivery.Result {
-	return delivery.Result{Kind: delivery.OK, Code: "200"}
+	return delivery.Result{Kind: delivery.OK, Code: "200", Reach: delivery.Reached}
 }
 
 // Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than
@@ -324,7 +324,7 @@ func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	sink := &told{}
 	send := sends(func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
 		if down.Load() {
-			return delivery.Result{Kind: delivery.Bad, Code: "connection"}
+			return delivery.Result{Kind: delivery.Bad, Code: "connection", Reach: delivery.Unreached}
 		}
 		return ok(ctx, t, j, msg)
 	})

@@ -84,7 +84,8 @@ func kindOf(d delivery.Destination) string {
 func outcomeOf(k delivery.Kind) string {
 	return [...]string{
 		delivery.OK: "ok", delivery.Bad: "bad", delivery.Slow: "slow", delivery.Final: "final", delivery.Gone: "gone",
-		delivery.Ours: "ours", delivery.Busy: "busy",
+		delivery.Ours: "ours", delivery.Busy: "busy", delivery.Blocked: "blocked",
+		delivery.Missing: "missing",
 	}[k]
 }
 

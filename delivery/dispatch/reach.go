@@ -1,30 +1,35 @@
 package dispatch
 
 import (
+	"net/url"
+	"strings"
 	"sync"
 	"time"
+
+	"holdfast/delivery"
 )
 
 // Limits for detecting that this process is offline.
 const (
-	// reachWindow is the time in which destinations must stop connecting.
+	// reachWindow is the time in which hosts must become unreachable.
 	reachWindow = 30 * time.Second
-	// reachMemory is how long after its last connection a destination counts as reachable. Permanently deleted endpoints drop out
+	// reachMemory is how long after its last connection a host counts as reachable. Permanently deleted endpoints drop out
 	// after it.
 	reachMemory = time.Hour
-	// minUnreached is the min number of unreachable destinations: two may be down by chance.
+	// minUnreached is the min number of unreachable hosts: two may be down by chance.
 	minUnreached = 3
 	// countInterval is the min pause between two counts without a change.
 	countInterval = 100 * time.Millisecond
 )
 
-// reach detects whether destinations are unreachable or this process is offline: it is offline if more than half of the recently
-// tried destinations, which were reachable before, no longer connect.
+// reach detects whether hosts are down or this process is offline: it is offline if more than half of the hosts tried recently,
+// which were reachable before, can't be reached. Destinations with one host are one sign, and a host that refuses a connection is
+// up.
 type reach struct {
 	onChange func(offline bool, lasted time.Duration)
 
 	mu        sync.Mutex
-	contacts  map[int64]*contact
+	contacts  map[string]*contact
 	countedAt time.Time
 	offline   bool
 	since     time.Time
@@ -37,17 +42,21 @@ func (c contact) unreached() bool { return c.tried.After(c.reached) }
 // newReach calls onChange for each change, in order and one at a time: it must not block. lasted is the duration of the previous
 // state.
 func newReach(onChange func(offline bool, lasted time.Duration)) *reach {
-	return &reach{onChange: onChange, contacts: map[int64]*contact{}, since: time.Now()}
+	return &reach{onChange: onChange, contacts: map[string]*contact{}, since: time.Now()}
 }
 
-// record records the result of an attempt and returns whether this process is offline.
-func (r *reach) record(destination int64, connected bool, now time.Time) bool {
+// record records whether an attempt has reached a host, and returns whether this process is offline.
+func (r *reach) record(host string, how delivery.Reach, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.contacts[destination]
+	if how == delivery.ReachUnknown {
+		return r.offline
+	}
+	connected := how == delivery.Reached
+	c := r.contacts[host]
 	if c == nil {
 		c = &contact{}
-		r.contacts[destination] = c
+		r.contacts[host] = c
 	}
 	before := c.unreached()
 	c.tried = now
@@ -69,10 +78,10 @@ func (r *reach) record(destination int64, connected bool, now time.Time) bool {
 func (r *reach) count(now time.Time) {
 	r.countedAt = now
 	tried, unreached := 0, 0
-	for id, c := range r.contacts {
+	for host, c := range r.contacts {
 		switch {
 		case now.Sub(c.tried) > reachMemory:
-			delete(r.contacts, id)
+			delete(r.contacts, host)
 		case now.Sub(c.tried) > reachWindow || now.Sub(c.reached) > reachMemory:
 		default:
 			tried++
@@ -82,4 +91,19 @@ func (r *reach) count(now time.Time) {
 		}
 	}
 	r.offline = unreached >= minUnreached && 2*unreached > tried
+}
+
+// hostOf returns the host of an endpoint without its port, or the Temporal of a task queue.
+func hostOf(d delivery.Destination) string {
+	if d.Temporal != nil {
+		return "temporal/" + d.Temporal.Profile
+	}
+	if d.HTTP == nil {
+		return ""
+	}
+	u, err := url.Parse(d.HTTP.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -10,15 +11,24 @@ import (
 	"holdfast/delivery"
 )
 
+func name(id int64) string { return "host-" + strconv.FormatInt(id, 10) }
+
+func reached(is bool) delivery.Reach {
+	if is {
+		return delivery.Reached
+	}
+	return delivery.Unreached
+}
+
 // More than half of the destinations that could be reached stop connecting within 30 s: it is us. It ends when they connect again, or
 // when it has lasted for so long that they are as good as gone.
 func TestWhetherWeAreCutOff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	r := newReach(func(bool, time.Duration) {})
-	record := func(destination int64, connected bool) bool {
+	record := func(host int64, connected bool) bool {
 		now = now.Add(time.Second)
-		return r.record(destination, connected, now)
+		return r.record(name(host), reached(connected), now)
 	}
 	for id := range int64(10) {
 		record(id, true)
@@ -53,7 +63,7 @@ func TestTwoThatAreDownAreNoSign(t *testing.T) {
 	for _, connected := range []bool{true, false, false} {
 		for id := range int64(2) {
 			now = now.Add(time.Second)
-			require.False(t, r.record(id, connected, now))
+			require.False(t, r.record(name(id), reached(connected), now))
 		}
 	}
 }
@@ -68,7 +78,7 @@ func TestItIsToldInOrder(t *testing.T) {
 		if offline { // destinations connect again during the callback
 			after.Go(func() {
 				for id := range int64(3) {
-					r.record(id, true, time.Now())
+					r.record(name(id), delivery.Reached, time.Now())
 				}
 			})
 			<-time.After(20 * time.Millisecond)
@@ -76,20 +86,30 @@ func TestItIsToldInOrder(t *testing.T) {
 		told = append(told, offline)
 	})
 	for id := range int64(3) {
-		r.record(id, true, time.Now())
+		r.record(name(id), delivery.Reached, time.Now())
 	}
 	for id := range int64(3) {
-		r.record(id, false, time.Now())
+		r.record(name(id), delivery.Unreached, time.Now())
 	}
 	after.Wait()
 	require.Equal(t, []bool{true, false}, told)
 }
 
-// A destination that connects and doesn't respond isn't a sign of being offline.
-func TestATimeoutIsNoLostConnection(t *testing.T) {
+// Results that say nothing about the network change nothing, and all destinations at one host are one sign.
+func TestWhatIsNoSign(t *testing.T) {
 	t.Parallel()
-	for code, lost := range map[string]bool{"connection": true, "dns": true, "unavailable": true, "timeout": false, "503": false} {
-		require.Equal(t, lost, unreached(delivery.Result{Kind: delivery.Bad, Code: code}), code)
+	r, now := newReach(func(bool, time.Duration) {}), time.Now()
+	for id := range int64(3) {
+		r.record(name(id), delivery.Reached, now)
 	}
-	require.False(t, unreached(delivery.Result{Kind: delivery.OK, Code: "connection"}))
+	for id := range int64(3) {
+		require.False(t, r.record(name(id), delivery.ReachUnknown, now))
+	}
+	for range 10 {
+		require.False(t, r.record(name(1), delivery.Unreached, now))
+	}
+	one := delivery.Destination{HTTP: &delivery.HTTP{URL: "https://Hooks.example.com:8443/a"}}
+	two := delivery.Destination{HTTP: &delivery.HTTP{URL: "https://hooks.example.com/b"}}
+	require.Equal(t, hostOf(one), hostOf(two))
+	require.NotEqual(t, hostOf(one), hostOf(delivery.Destination{Temporal: &delivery.Temporal{}}))
 }

@@ -34,11 +34,11 @@ func settle(d delivery.Destination, j delivery.Job, r delivery.Result, now time.
 		s.Dead = true
 	case !j.WaitsUntil.IsZero():
 		s.DueAt = j.WaitsUntil // a failed probe doesn't move the schedule
-	case r.Kind == delivery.Bad || r.Kind == delivery.Slow:
+	case r.Kind == delivery.Bad || r.Kind == delivery.Slow || r.Kind == delivery.Missing:
 		policy, n := d.Policy(), j.Attempts+1
 		s.Dead = n >= policy.Attempts
 		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, delivery.MaxRetryAfter)))
-	case r.Kind == delivery.Ours:
+	case r.Kind == delivery.Ours || r.Kind == delivery.Blocked:
 		s.DueAt = now.Add(uncountedPause(r))
 	} // Busy: the destination is paused
 	return s
@@ -65,14 +65,4 @@ func uncountedPause(r delivery.Result) time.Duration {
 // spread randomizes a pause by ± share, so that deliveries that failed together aren't retried together.
 func spread(pause event.Duration, share float64) time.Duration {
 	return time.Duration(float64(pause) * (1 + share*(2*rand.Float64()-1))) //nolint:gosec // jitter isn't a secret
-}
-
-// unreached reports whether the attempt couldn't connect. A timeout doesn't count: the destination may be connected but slow.
-func unreached(r delivery.Result) bool {
-	switch r.Code {
-	case "connection", "dns", "unavailable":
-		return r.Kind == delivery.Bad || r.Kind == delivery.Slow
-	default:
-		return false
-	}
 }

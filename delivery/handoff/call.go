@@ -39,7 +39,7 @@ type call struct {
 // start starts the workflow. Temporal recognizes the request ID of a run that it has already started. If an earlier attempt may
 // have succeeded, the memo of a later run of the workflow ID also tells.
 func (c call) start(ctx context.Context) delivery.Result {
-	response, err := withRetries(ctx, func() (*workflowservice.StartWorkflowExecutionResponse, error) {
+	response, err := withRetries(ctx, c.isTooLong, func() (*workflowservice.StartWorkflowExecutionResponse, error) {
 		return c.service.StartWorkflowExecution(ctx, c.startRequest())
 	})
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -93,7 +93,7 @@ func (c call) signal(ctx context.Context) delivery.Result {
 }
 
 func (c call) plainSignal(ctx context.Context) error {
-	_, err := withRetries(ctx, func() (*workflowservice.SignalWorkflowExecutionResponse, error) {
+	_, err := withRetries(ctx, c.isTooLong, func() (*workflowservice.SignalWorkflowExecutionResponse, error) {
 		return c.service.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace:         c.namespace,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: c.workflowID},
@@ -156,7 +156,7 @@ func (c call) withStarted(
 func (c call) withStart(
 	ctx context.Context, reuse enumspb.WorkflowIdReusePolicy,
 ) (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
-	return withRetries(ctx, func() (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
+	return withRetries(ctx, c.isTooLong, func() (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
 		return c.service.SignalWithStartWorkflowExecution(ctx, &workflowservice.SignalWithStartWorkflowExecutionRequest{
 			Namespace:                c.namespace,
 			WorkflowId:               c.workflowID,
@@ -188,13 +188,13 @@ const (
 	firstPause = 100 * time.Millisecond
 )
 
-// withRetries retries a call while Temporal moves a shard or a connection is lost.
-func withRetries[R any](ctx context.Context, call func() (R, error)) (R, error) {
+// withRetries retries a call while Temporal moves a shard or a connection is lost, unless the error is permanent.
+func withRetries[R any](ctx context.Context, isPermanent func(error) bool, call func() (R, error)) (R, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
 		response, err := call()
 		code := serviceerror.ToStatus(err).Code()
-		if err == nil || try == maxTries || code != codes.Unavailable && code != codes.Aborted {
+		if err == nil || try == maxTries || isPermanent(err) || code != codes.Unavailable && code != codes.Aborted {
 			return response, err
 		}
 		select {

@@ -17,8 +17,11 @@ import (
 	"holdfast/providers/jq"
 )
 
-// maxWorkflowID is Temporal's limit in bytes.
-const maxWorkflowID = 1000
+// maxWorkflowID is Temporal's limit in bytes. codeInvalidID is the code of an event whose expression yields no usable ID.
+const (
+	maxWorkflowID = 1000
+	codeInvalidID = "invalid_workflow_id"
+)
 
 // order holds the evaluated expressions of a subscription.
 type order struct {
@@ -153,7 +156,7 @@ func (e *evaluation) workflowID(in string, source delivery.JQ) error {
 	field := in + ".workflow_id"
 	value, err := e.name(field, source)
 	if event.CodeOf(err) == "jq_null" {
-		return event.Rejectf("invalid_workflow_id", "%s adds null to a string: give a default (… // \"none\")", field)
+		return event.Rejectf(codeInvalidID, "%s adds null to a string: give a default (… // \"none\")", field)
 	}
 	if err != nil {
 		return err
@@ -161,11 +164,11 @@ func (e *evaluation) workflowID(in string, source delivery.JQ) error {
 	id, ok := jq.Text(value)
 	switch {
 	case !ok:
-		return event.Rejectf("invalid_workflow_id", "%s must yield a string or a number", field)
+		return event.Rejectf(codeInvalidID, "%s must yield a string or a number", field)
 	case len(id) > maxWorkflowID:
-		return event.Rejectf("invalid_workflow_id", "%s yields %d bytes; Temporal's limit is %d", field, len(id), maxWorkflowID)
+		return event.Rejectf(codeInvalidID, "%s yields %d bytes; Temporal's limit is %d", field, len(id), maxWorkflowID)
 	case strings.ContainsRune(id, 0):
-		return event.Rejectf("invalid_workflow_id", "%s yields a NUL, which Temporal can't store", field)
+		return event.Rejectf(codeInvalidID, "%s yields a NUL, which Temporal can't store", field)
 	}
 	e.order.workflowID = id
 	return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
@@ -22,14 +24,14 @@ func (c call) done(code, runID string) delivery.Result {
 	if err != nil {
 		panic(err) // strings always encode
 	}
-	return delivery.Result{Kind: delivery.OK, Code: code, Answer: answer}
+	return delivery.Result{Kind: delivery.OK, Code: code, Answer: answer, Reach: delivery.Reached}
 }
 
 // buildFailure is the result when the event can't be turned into an order.
 func buildFailure(err error) delivery.Result {
 	code := "input_error"
-	if event.CodeOf(err) == "invalid_workflow_id" {
-		code = "invalid_workflow_id"
+	if event.CodeOf(err) == codeInvalidID {
+		code = codeInvalidID
 	}
 	return delivery.BuildFailure(code, err)
 }
@@ -38,6 +40,15 @@ func buildFailure(err error) delivery.Result {
 func isNoWorkflow(err error) bool {
 	var missing *serviceerror.NotFound
 	return errors.As(err, &missing)
+}
+
+// maxStoredID is the max length of a workflow ID, in characters, that PostgreSQL and MySQL store for Temporal. Temporal's own
+// limit is higher, unless it is configured, and it reports the longer ones as if it were unavailable.
+const maxStoredID = 255
+
+func (c call) isTooLong(err error) bool {
+	return utf8.RuneCountInString(c.workflowID) > maxStoredID &&
+		strings.Contains(strings.ToLower(serviceerror.ToStatus(err).Message()), "too long for")
 }
 
 // failed classifies the error of a call. Errors caused by the event are final. Errors of the destination are retried and open its
@@ -51,12 +62,17 @@ func (c call) failed(ctx context.Context, err error) delivery.Result {
 	if isUnanswered(status.Code()) && ctx.Err() != nil {
 		return aborted(ctx)
 	}
+	if c.isTooLong(err) {
+		return delivery.Result{Kind: delivery.Final, Code: codeInvalidID, Reach: delivery.Reached, Error: fmt.Sprintf(
+			"workflow_id yields %d characters; the database of this Temporal stores %d: shorten it", utf8.RuneCountInString(c.workflowID),
+			maxStoredID)}
+	}
 	switch status.Code() { //nolint:exhaustive // the rest has no meaning of its own
 	case codes.InvalidArgument:
 		reason := "Temporal rejected the request: " + c.clean(status.Message())
 		return delivery.Result{Kind: delivery.Final, Code: "invalid_argument", Error: reason}
 	case codes.NotFound:
-		return delivery.Result{Kind: delivery.Bad, Code: "workflow_not_found", Error: "no workflow with this ID is running"}
+		return delivery.Result{Kind: delivery.Missing, Code: "workflow_not_found", Error: "no workflow with this ID is running"}
 	case codes.ResourceExhausted:
 		if strings.Contains(status.Message(), "larger than max") {
 			return delivery.Result{Kind: delivery.Final, Code: "payload_too_large", Error: "the payload exceeds Temporal's size limit"}
@@ -67,9 +83,22 @@ func (c call) failed(ctx context.Context, err error) delivery.Result {
 	case codes.Canceled, codes.DeadlineExceeded:
 		return delivery.Result{Kind: delivery.Bad, Code: "timeout", Error: "no response in time"}
 	case codes.Unavailable:
-		return delivery.Result{Kind: delivery.Bad, Code: "unavailable", Error: "Temporal is unreachable"}
+		return delivery.Result{
+			Kind: delivery.Bad, Code: "unavailable", Error: "Temporal is unreachable", Reach: reachOf(status.Message()),
+		}
 	}
 	return delivery.Result{Kind: delivery.Bad, Code: "temporal_error", Error: "Temporal answered " + status.Code().String()}
+}
+
+// reachOf returns whether the host of Temporal was reached. The text is gRPC's.
+func reachOf(unavailable string) delivery.Reach {
+	switch {
+	case strings.Contains(unavailable, "connection refused"):
+		return delivery.Reached
+	case strings.Contains(unavailable, "while dialing"), strings.Contains(unavailable, "name resolver"):
+		return delivery.Unreached
+	}
+	return delivery.ReachUnknown
 }
 
 func isUnanswered(c codes.Code) bool {

@@ -118,7 +118,7 @@ func TestProfiles(t *testing.T) {
 	_, body = newOrder()
 	for profile, code := range map[string]string{"nobody": "profile", "certified": "profile"} {
 		r := send(profile, starting(), body)
-		requireResult(t, r, delivery.Ours, code)
+		requireResult(t, r, delivery.Blocked, code)
 		require.NotContains(t, r.Error, "secret")
 	}
 	r := send("broken", starting(), body)

@@ -60,7 +60,7 @@ func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	to, err := s.profiles.of(t.Destination.Temporal.Profile)
 	if err != nil {
-		return delivery.Result{Kind: delivery.Ours, Code: "profile", Error: err.Error()}
+		return delivery.Result{Kind: delivery.Blocked, Code: "profile", Error: err.Error()}
 	}
 	o, err := s.orderOf(ctx, t, j, m)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestSignalIsOncePerDelivery(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	id, body := newOrder()
-	requireResult(t, b.send(signaling(), newJob(t), body), delivery.Bad, "workflow_not_found")
+	requireResult(t, b.send(signaling(), newJob(t), body), delivery.Missing, "workflow_not_found")
 	requireResult(t, b.send(starting(), newJob(t), body), delivery.OK, codeStarted)
 
 	j := newJob(t)
@@ -155,7 +155,7 @@ func TestSignalIsOncePerDelivery(t *testing.T) {
 	require.Len(t, b.signals(id, ""), 3)
 
 	require.NoError(t, b.client.TerminateWorkflow(t.Context(), id, "", ""))
-	requireResult(t, b.send(signaling(), newJob(t), body), delivery.Bad, "workflow_not_found")
+	requireResult(t, b.send(signaling(), newJob(t), body), delivery.Missing, "workflow_not_found")
 }
 
 // A signal finds its workflow running, or starts it; a lost answer changes nothing of either.
@@ -337,7 +337,7 @@ func TestTroubleOfTheDestination(t *testing.T) {
 		}
 	}
 
-	requireResult(t, NewSender(Options{}).Send(t.Context(), targetOf(starting()), j, messageOf(j, body)), delivery.Ours, "profile")
+	requireResult(t, NewSender(Options{}).Send(t.Context(), targetOf(starting()), j, messageOf(j, body)), delivery.Blocked, "profile")
 }
 
 // A Temporal that takes connections and says nothing is given up at the deadline; a process that stops gives up at once.

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -50,8 +49,29 @@ func refused(result *delivery.Result, r *http.Response, now time.Time) {
 		result.Kind = delivery.Busy
 	}
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
-		result.Error += "; redirects are not followed"
+		result.Error += "; redirects are not followed" + aboutRedirect(r)
 	}
+}
+
+// aboutRedirect says where a redirect leads. It names no path or query, which may hold a secret; the answer does.
+func aboutRedirect(r *http.Response) string {
+	to, err := r.Location()
+	if err != nil || r.Request == nil {
+		return ""
+	}
+	from := r.Request.URL
+	const leads = ": it leads to "
+	switch {
+	case to.Host != from.Host:
+		return leads + to.Scheme + "://" + to.Host
+	case to.Path != from.Path && strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(from.Path, "/"):
+		return leads + "the same address with or without a slash at the end"
+	case to.Path != from.Path:
+		return leads + "another path of the same host"
+	case to.Scheme != from.Scheme:
+		return leads + "the same address with " + to.Scheme
+	}
+	return leads + "the same path"
 }
 
 // retryAfter parses seconds or a date, capped at delivery.MaxRetryAfter; 0 means none.
@@ -65,12 +85,4 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return 0
 	}
 	return min(max(at.Sub(now), 0), delivery.MaxRetryAfter)
-}
-
-// readAnswer reads the beginning of a body, within responseTimeout.
-func readAnswer(body io.Reader, giveUp func()) []byte {
-	timer := time.AfterFunc(responseTimeout, giveUp)
-	defer timer.Stop()
-	answer, _ := io.ReadAll(io.LimitReader(body, delivery.MaxAnswer)) // keep what was read before an error
-	return answer
 }

@@ -41,7 +41,7 @@ func newClients(dialer *net.Dialer, certificates string) *clients {
 	if err != nil {
 		panic(err) // only an invalid size is an error
 	}
-	return &clients{dialer: dialer, folder: folder(certificates), shared: newHTTP(dialer, nil), own: own}
+	return &clients{dialer: dialer, folder: folder(certificates), shared: newDestinationHTTP(dialer, nil), own: own}
 }
 
 // of returns the client of a destination. It reads certificate files again when they change, without blocking other attempts.
@@ -80,7 +80,7 @@ func (c *clients) keep(id [sha256.Size]byte, from [3]stamp, config *tls.Config) 
 		return made.http
 	}
 	c.own.Remove(id)
-	made := ownClient{http: newHTTP(c.dialer, config), from: from}
+	made := ownClient{http: newDestinationHTTP(c.dialer, config), from: from}
 	c.own.Add(id, made)
 	return made.http
 }
@@ -146,10 +146,11 @@ func (c *Client) Post(ctx context.Context, url string, header http.Header, body 
 	return answer, nil
 }
 
-// Limits of a request, in addition to the caller's context.
+// Limits of a request, in addition to the caller's context. Endpoints with longer headers than maxHeaderBytes exist only by
+// mistake: 256 KiB is more than the common servers can send.
 const (
-	connectTimeout   = 5 * time.Second
-	maxHeaderBytes   = 16 << 10
+	connectTimeout   = 5 * time.Second // not for attempts
+	maxHeaderBytes   = 256 << 10
 	idleConns        = 1024
 	idleConnsPerHost = 64
 	idleTimeout      = time.Minute
@@ -184,4 +185,11 @@ func newHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// withoutReuse returns a client with the same settings that makes a new connection for each request, and keeps none.
+func withoutReuse(client *http.Client) *http.Client {
+	transport := client.Transport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	return &http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}
 }

@@ -2,13 +2,9 @@ package webhook
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
-	"net/http"
-	"strings"
 	"syscall"
 )
 
@@ -79,40 +75,4 @@ func timeoutOf(err error) string {
 		return "connecting timed out: no response from the endpoint's host"
 	}
 	return "no response in time"
-}
-
-func isTLS(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var alert tls.AlertError
-	var header tls.RecordHeaderError
-	if errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch) {
-		return true
-	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		if strings.HasPrefix(err.Error(), "tls: ") {
-			return true
-		}
-	}
-	return false
-}
-
-func handshakeFailure(err error) string {
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var header tls.RecordHeaderError
-	var alert tls.AlertError
-	switch {
-	case errors.As(err, &unknown):
-		return "the certificate is signed by an unknown authority"
-	case errors.As(err, &host):
-		return "the certificate is for another name"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate has expired or isn't valid yet"
-	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
-		return "the endpoint doesn't speak TLS"
-	case errors.As(err, &alert):
-		return "the endpoint rejected the handshake (" + strings.TrimPrefix(alert.Error(), "tls: ") + ")"
-	}
-	return "the handshake failed"
 }

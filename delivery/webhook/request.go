@@ -86,7 +86,7 @@ func newRequest(ctx context.Context, signed *auth.Request) (*http.Request, *deli
 
 // misconfigured is the result of an attempt that can't succeed before the configuration is corrected.
 func misconfigured(code, reason string) *delivery.Result {
-	return &delivery.Result{Kind: delivery.Ours, Code: code, Error: reason}
+	return &delivery.Result{Kind: delivery.Blocked, Code: code, Error: reason}
 }
 
 // body returns the body and its content type.

@@ -59,38 +59,60 @@ func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 	return result
 }
 
+// attempt sends a request that the endpoint has let fall with a kept connection once more, on a new one.
 func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	request, failed := s.request(ctx, t, j, m)
-	if failed != nil {
-		return *failed
-	}
 	client, err := s.clients.of(t.Destination.HTTP)
 	if err != nil {
-		return delivery.Result{Kind: delivery.Ours, Code: "tls_files", Error: err.Error()}
+		return delivery.Result{Kind: delivery.Blocked, Code: "tls_files", Error: err.Error()}
+	}
+	result, stale := s.try(ctx, client, t, j, m)
+	if !stale {
+		return result
+	}
+	result, _ = s.try(ctx, withoutReuse(client), t, j, m)
+	result.Resent = true
+	return result
+}
+
+// try makes a request. stale reports that the endpoint was just closing a kept connection.
+func (s *Sender) try(
+	ctx context.Context, client *http.Client, t delivery.Target, j delivery.Job, m delivery.Message,
+) (result delivery.Result, stale bool) {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	ctx, p := withProgress(ctx, t.Destination.HTTP.URL)
+	request, failed := s.request(ctx, t, j, m)
+	if failed != nil {
+		return *failed, false
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return unanswered(failure(err))
+		return s.unanswered(ctx, p, err)
 	}
 	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
-	result := classOf(response, s.now())
+	result = classOf(response, s.now())
+	result.Reach = delivery.Reached
 	if response.StatusCode != http.StatusSwitchingProtocols { // the rest isn't a response, and has no deadline
-		result.Answer = readAnswer(response.Body, giveUp)
+		result.Answer = readAnswer(response, giveUp)
 	}
-	return result
+	return result, false
+}
+
+// unanswered is the result without a response that could be read. Its status decides, if that was read. DNS failures and private
+// addresses are retried, because they may be temporary mistakes.
+func (s *Sender) unanswered(ctx context.Context, p *progress, err error) (result delivery.Result, stale bool) {
+	if status := p.status(); status != 0 {
+		result = classOf(&http.Response{StatusCode: status, Header: http.Header{}}, s.now())
+		result.Reach = delivery.Reached
+		return result, false
+	}
+	e := p.failure(err)
+	result = delivery.Result{Kind: delivery.Bad, Code: e.Code, Error: e.Reason, Reach: p.reach(e)}
+	if e.Code == codeStopped {
+		result.Kind = delivery.Ours
+	}
+	return result, p.wasStale(ctx, err)
 }
 
 // Close closes idle connections.
 func (s *Sender) Close() { s.clients.close() }
-
-// unanswered is the result without a response. DNS failures and private addresses are retried, because they may be temporary
-// mistakes.
-func unanswered(e *Error) delivery.Result {
-	kind := delivery.Bad
-	if e.Code == codeStopped {
-		kind = delivery.Ours
-	}
-	return delivery.Result{Kind: kind, Code: e.Code, Error: e.Reason}
-}

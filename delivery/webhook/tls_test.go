@@ -87,12 +87,16 @@ func writePair(t *testing.T, folder string, c tls.Certificate) (certificate, key
 		writePEM(t, filepath.Join(folder, "client.key"), "PRIVATE KEY", der)
 }
 
+func newTLSEndpointConfig(shown tls.Certificate) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
+}
+
 // newTLSEndpoint shows a certificate and, with clients, wants one of that authority.
 func newTLSEndpoint(t *testing.T, shown tls.Certificate, clients *x509.CertPool) *endpoint {
 	t.Helper()
 	r := &endpoint{got: make(chan request, 100)}
 	r.Server = httptest.NewUnstartedServer(r.handler(t, nil))
-	r.TLS = &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
+	r.TLS = newTLSEndpointConfig(shown)
 	r.EnableHTTP2 = true
 	if clients != nil {
 		r.TLS.ClientAuth, r.TLS.ClientCAs = tls.RequireAndVerifyClientCert, clients
@@ -129,7 +133,7 @@ func TestCertificatesOfADestination(t *testing.T) {
 	require.NoError(t, os.Chtimes(h.CA, time.Now(), time.Now().Add(time.Second))) // a clock that is coarse
 	second.deliver(t, s, target, messageOf(`{}`))
 	require.NoError(t, os.WriteFile(h.CA, []byte("nothing of the kind"), 0o600))
-	require.Equal(t, delivery.Ours, send().Kind)
+	require.Equal(t, delivery.Blocked, send().Kind)
 	require.NoError(t, os.Remove(h.CA))
 	require.Equal(t, "tls_files", send().Code)
 }

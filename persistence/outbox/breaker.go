@@ -54,7 +54,7 @@ func (t *tally) add(s delivery.Outcome) {
 	case delivery.OK:
 		t.ok++
 		t.trailing, t.retryAfter = 0, 0
-	case delivery.Bad, delivery.Slow:
+	case delivery.Bad, delivery.Slow, delivery.Blocked:
 		if t.trailing == 0 {
 			t.badAt = s.At.Add(s.Took)
 		}
@@ -65,7 +65,7 @@ func (t *tally) add(s delivery.Outcome) {
 	case delivery.Busy:
 		t.busy++
 		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
-	case delivery.Final, delivery.Gone, delivery.Ours: // they don't show whether the destination is healthy
+	case delivery.Final, delivery.Gone, delivery.Ours, delivery.Missing: // they don't show whether the destination is healthy
 	}
 }
 

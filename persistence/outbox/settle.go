@@ -295,7 +295,7 @@ func countedOf(s delivery.Outcome) int {
 	if !s.WaitsUntil.IsZero() && !ends(s) {
 		return 0
 	}
-	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Kind == delivery.Busy ||
+	if s.Kind == delivery.Ours || s.Kind == delivery.Blocked || s.Kind == delivery.Gone || s.Kind == delivery.Busy ||
 		s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
 		return 0
 	}
