@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
+
+	"holdfast/delivery"
 )
 
 // newDestinationHTTP returns a client for attempts. Unlike that of newHTTP, connecting and the TLS handshake may take until the
@@ -46,7 +49,7 @@ func dialContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p := progressOf(ctx); !p.end.IsZero() {
 		return context.WithDeadline(ctx, p.end)
 	}
-	return context.WithTimeout(ctx, connectTimeout)
+	return context.WithTimeout(ctx, time.Duration(delivery.DefaultTimeout))
 }
 
 // handshake returns a *tls.Conn for HTTP/2, as net/http requires, and a connection for HTTP/1.
@@ -74,16 +77,32 @@ func handshake(ctx context.Context, conn net.Conn, address string, config *tls.C
 		}
 		return &tls.Certificate{}, nil
 	}
-	secured := tls.Client(conn, config)
+	secured := tls.Client(newCloser(conn), config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	p.reached(stepSecured)
+	p.isSecured(secured)
 	if secured.ConnectionState().NegotiatedProtocol == "h2" {
 		return secured, nil
 	}
 	return &connection{Conn: secured}, nil
+}
+
+// closer shows when a connection was closed.
+type closer struct {
+	net.Conn
+
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newCloser(conn net.Conn) *closer { return &closer{Conn: conn, closed: make(chan struct{})} }
+
+func (c *closer) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { close(c.closed) })
+	return err
 }
 
 // connection is an HTTP/1 connection that remembers the status of a response. net/http drops a response whose header it can't

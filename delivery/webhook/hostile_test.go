@@ -216,6 +216,8 @@ func TestAHandshakeThatStandsStill(t *testing.T) {
 	result := s.Send(ctx, to("https://"+address), jobOf(0), messageOf(`{}`))
 	require.Equal(t, "timeout", result.Code)
 	require.Equal(t, delivery.Bad, result.Kind)
+	require.Equal(t, "the TLS handshake didn't end in time", result.Error)
+	require.Equal(t, delivery.Reached, result.Reach)
 
 	ctx, stop := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, stop)
@@ -235,4 +237,14 @@ func TestNobodyIsThere(t *testing.T) {
 	require.Equal(t, delivery.Bad, result.Kind)
 	require.Equal(t, "connection", result.Code)
 	require.Equal(t, "connection refused: nothing listens at that address and port", result.Error)
+	require.Equal(t, delivery.Reached, result.Reach, "its host has refused it")
+
+	result = newTestSender(t).Send(t.Context(), to("http://nowhere.invalid"), jobOf(0), messageOf(`{}`))
+	require.Equal(t, "dns", result.Code)
+	require.Equal(t, delivery.Unreached, result.Reach)
+	private := NewSender(SenderOptions{})
+	t.Cleanup(private.Close)
+	result = private.Send(t.Context(), to("http://"+address), jobOf(0), messageOf(`{}`))
+	require.Equal(t, "private_address", result.Code)
+	require.Equal(t, delivery.ReachUnknown, result.Reach)
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http/httptrace"
@@ -40,6 +41,7 @@ type progress struct {
 	mu          sync.Mutex
 	step        step
 	conn        net.Conn
+	secured     *tls.Conn // made for this request
 	certificate clientCertificate
 	// reused: the connection has served earlier requests. written: the whole request was sent. answered: a first byte came back.
 	reused, written, answered bool
@@ -90,6 +92,12 @@ func (p *progress) reached(s step) {
 	p.step = max(p.step, s)
 }
 
+func (p *progress) isSecured(c *tls.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step, p.secured = max(p.step, stepSecured), c
+}
+
 func (p *progress) asked(c clientCertificate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,18 +132,44 @@ func (p *progress) failure(err error) *Error {
 	e := failure(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if e.Code == codeConnection {
+		if refused := p.refusal(); refused != nil {
+			e = failure(refused)
+		}
+	}
 	shaking := p.secure && p.step == stepConnected
+	unproven := p.secure && !p.reused && !p.answered // in TLS 1.3, a refusal comes after the handshake
 	switch {
 	case e.Code == codeTimeout && p.step == 0:
 		e.Reason = "connecting timed out: no response from the endpoint's host"
 	case e.Code == codeTimeout && shaking:
 		e.Reason = "the TLS handshake didn't end in time"
-	case e.Code == codeConnection && shaking:
+	case e.Code == codeConnection && (shaking || unproven && p.certificate != certificateSent && p.certificate != 0):
 		e.Code, e.Reason = codeTLS, "TLS failed: the endpoint closed the connection during the handshake"+p.aboutCertificate()
-	case isRemoteAlert(err), e.Code == codeConnection && p.secure && !p.reused && !p.answered:
-		e.Reason += p.aboutCertificate() // in TLS 1.3 the refusal comes after the handshake
+	case isRemoteAlert(e), e.Code == codeConnection && unproven:
+		e.Reason += p.aboutCertificate()
 	}
 	return e
+}
+
+// closeWait bounds the wait for a connection that has failed to be closed.
+const closeWait = 100 * time.Millisecond
+
+// refusal returns the alert with which the endpoint has refused the client certificate of this request. In TLS 1.3 it comes after
+// the handshake, and the error of net/http may lack it, but a closed connection keeps it.
+func (p *progress) refusal() error {
+	if p.secured == nil || p.certificate == 0 || p.reused || p.answered {
+		return nil
+	}
+	select {
+	case <-p.secured.NetConn().(*closer).closed:
+	case <-time.After(closeWait):
+		return nil // it has failed otherwise, and others may be using it
+	}
+	if _, err := p.secured.Read(make([]byte, 1)); isRemoteAlert(err) {
+		return err
+	}
+	return nil
 }
 
 // aboutCertificate names the likely cause of a handshake that the endpoint has refused after asking for a client certificate.

@@ -85,7 +85,7 @@ func (s *Sender) try(
 	if failed != nil {
 		return *failed, false
 	}
-	response, err := client.Do(request)
+	response, err := client.Transport.RoundTrip(request) // Client fails on a redirect whose target can't be read
 	if err != nil {
 		return s.unanswered(ctx, p, err)
 	}

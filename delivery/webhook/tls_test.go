@@ -91,6 +91,22 @@ func newTLSEndpointConfig(shown tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
 }
 
+// newTLSServer answers 200 over one protocol: h2 or http/1.1.
+func newTLSServer(t *testing.T, config *tls.Config, protocol string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	config = config.Clone()
+	config.NextProtos = []string{protocol}
+	server.TLS = &tls.Config{ // httptest refuses certificates that it can't parse
+		MinVersion: config.MinVersion, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config, nil },
+	}
+	server.EnableHTTP2 = protocol == "h2"
+	server.Config.ErrorLog = discarded()
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
 // newTLSEndpoint shows a certificate and, with clients, wants one of that authority.
 func newTLSEndpoint(t *testing.T, shown tls.Certificate, clients *x509.CertPool) *endpoint {
 	t.Helper()
