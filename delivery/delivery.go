@@ -244,6 +244,8 @@ const (
 	// CodeLateStart: the attempt couldn't start in the slot that the rate limit gave it.
 	CodeLateStart = "late_start"
 	CodeExpunged  = "expunged"
+	// CodeFilesUnread is the code of a check: the process that made it can't read the destination's certificates.
+	CodeFilesUnread = "tls_files_unread"
 )
 
 // LeaseRequest limits what a process leases.

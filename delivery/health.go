@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,6 +60,10 @@ func (c Condition) NextStep(how Remedies) string {
 	case HealthRecovering:
 		return "A few deliveries test the endpoint. Wait: the breaker closes when they succeed"
 	case HealthFailing:
+		if isBlocked(c.Failure) {
+			return "Nothing can be sent as configured. Fix what the reason names on every worker; deliveries then go on within a minute. " +
+				"Or " + how.Retry
+		}
 		if c.Breaker != BreakerOpen {
 			return "Attempts fail and are retried. Check the endpoint"
 		}
@@ -66,6 +71,12 @@ func (c Condition) NextStep(how Remedies) string {
 	case HealthReady:
 	}
 	return ""
+}
+
+// isBlocked reports whether a failure, a code and its text, is that of a destination that can't be used as configured.
+func isBlocked(failure string) bool {
+	code, _, _ := strings.Cut(failure, ":")
+	return slices.Contains([]string{"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile"}, code)
 }
 
 // Recent summarizes the last deliveries of a destination that have ended.
@@ -96,6 +107,8 @@ type Stats struct {
 	// Failing names failing destinations, longest first, at most MaxFailing. FailingBreakers has their breakers.
 	Failing         []string                `json:"troubled,omitempty"`
 	FailingBreakers map[string]BreakerState `json:"-"`
+	// FailingReasons has the last failure of each of Failing: its code and text.
+	FailingReasons []string `json:"-"`
 	// DeadLetters counts unresolved dead letters of deliveries.
 	DeadLetters int64 `json:"dead_letters"`
 	// OldestSecret is when the oldest stored secret was set. Secrets in variables have no age.

@@ -99,7 +99,7 @@ func (s *stub) Apply(
 func (s *stub) Warnings(to *delivery.Destination, sub *delivery.Subscription) []string {
 	providers := func() []string { return []string{"stripe"} }
 	reserved := handoff.Reserved{TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: providers}
-	return (&admin.Service{CheckAddress: webhook.CheckAddress(nil), Providers: providers, Reserved: reserved.Conflicts}).Warnings(to, sub)
+	return (&admin.Service{CheckAddress: webhook.CheckAddress(nil), CheckFiles: webhook.CheckFiles(""), Providers: providers, Reserved: reserved.Conflicts}).Warnings(to, sub)
 }
 
 func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by oversight.Actor) (string, error) {

@@ -112,6 +112,58 @@ func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	require.Equal(t, "half_open 2", db.breakerOf(1))
 }
 
+// A destination that can't be used as configured stops with its reason, is probed, and goes on once that is corrected. Meanwhile no
+// delivery uses up an attempt, and each failure can be seen.
+func TestABlockedDestinationStopsWithAReason(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	ids := db.queue(1, 6)
+	blocked := each(db.lease(10, 10), delivery.Blocked, "tls_files")
+	for i := range blocked {
+		blocked[i].Error, blocked[i].DueAt = "http.certificate and http.key don't belong together", time.Now().Add(time.Minute)
+	}
+	db.settle(blocked...)
+	require.Equal(t, "open 1", db.breakerOf(1))
+	require.Zero(t, value[int](db, `SELECT sum(attempts) FROM delivery_queue`))
+	c, err := db.Subscriptions.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, "tls_files: http.certificate and http.key don't belong together", c.Failure)
+	require.Equal(t, delivery.HealthFailing, c.Health())
+	stats, err := db.Outbox.DeliveryStats(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"d1"}, stats.Failing)
+	require.Equal(t, []string{c.Failure}, stats.FailingReasons)
+	attempts, err := db.Outbox.AttemptsOf(t.Context(), ids[0])
+	require.NoError(t, err)
+	require.Len(t, attempts, 1)
+	require.Contains(t, attempts[0].Error, "don't belong together")
+
+	db.passes(1, time.Hour)
+	for len(ids) > 0 {
+		jobs := db.lease(10, 10)
+		require.NotEmpty(t, jobs)
+		db.settle(each(jobs, delivery.OK, "200")...)
+		ids = ids[len(jobs):]
+		db.passes(1, time.Hour)
+	}
+	require.Equal(t, "closed 2", db.breakerOf(1))
+}
+
+// Signals to workflows that don't run yet say nothing about the other events of the destination.
+func TestWhatIsMissingOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 10)
+	db.settle(each(db.lease(10, 10), delivery.Missing, "workflow_not_found")...)
+	require.Equal(t, "closed 0", db.breakerOf(1))
+	require.Equal(t, 10, value[int](db, `SELECT sum(attempts) FROM delivery_queue`))
+	c, err := db.Subscriptions.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.Nil(t, c.FailingSince)
+}
+
 // A busy destination gets nothing until the time that it has named; that uses up no attempt and opens no breaker. Then one
 // attempt is sent, and after its success some more.
 func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {

@@ -41,6 +41,8 @@ type Service struct {
 	CheckSignature func(declared json.RawMessage) error
 	// CheckAddress returns why requests to a URL are blocked, as far as the URL alone shows it; nil if they aren't.
 	CheckAddress func(url string) error
+	// CheckFiles returns why an endpoint's certificates can't be used; delivery.CodeFilesUnread is only a warning.
+	CheckFiles func(delivery.HTTP) error
 	// Providers returns the names of the definitions.
 	Providers func() []string
 	// Reserved lists what a destination and its subscription use that is reserved for Holdfast, as far as it shows without an
@@ -53,6 +55,9 @@ func (d *Service) Warnings(to *delivery.Destination, s *delivery.Subscription) (
 	if to != nil && to.HTTP != nil {
 		if err := d.CheckAddress(to.HTTP.URL); err != nil {
 			warnings = append(warnings, "http.url: "+err.Error())
+		}
+		if err := d.CheckFiles(*to.HTTP); err != nil {
+			warnings = append(warnings, err.Error())
 		}
 	}
 	if s != nil {
@@ -90,6 +95,11 @@ func (d *Service) Apply(
 ) (applied delivery.Destination, made string, err error) {
 	if wanted.HTTP != nil && !wanted.HTTP.IsStandard() {
 		if err := d.CheckSignature(wanted.HTTP.Signature); err != nil {
+			return applied, "", err
+		}
+	}
+	if wanted.HTTP != nil {
+		if err := d.CheckFiles(*wanted.HTTP); err != nil && event.CodeOf(err) != delivery.CodeFilesUnread {
 			return applied, "", err
 		}
 	}

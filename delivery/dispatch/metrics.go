@@ -15,7 +15,7 @@ import (
 
 // metrics count attempts and deliveries. No label names a destination: there may be ten thousand.
 type metrics struct {
-	attempts, deliveries, transitions metric.Int64Counter
+	attempts, resent, deliveries, transitions metric.Int64Counter
 	took, waited                      metric.Float64Histogram
 	labels                            *sync.Map // labelled → metric.MeasurementOption
 }
@@ -39,7 +39,7 @@ func (m metrics) of(l labelled) metric.MeasurementOption {
 
 func newMetrics() (m metrics, err error) {
 	meter := otel.Meter("holdfast/delivery")
-	var errs [5]error
+	var errs [6]error
 	m.labels = &sync.Map{}
 	m.attempts, errs[0] = meter.Int64Counter("holdfast_delivery_attempts_total",
 		metric.WithDescription("Attempts of deliveries, by kind of destination, outcome and code."))
@@ -51,12 +51,17 @@ func newMetrics() (m metrics, err error) {
 		metric.WithDescription("Time of one attempt, by kind of destination and outcome."))
 	m.waited, errs[4] = meter.Float64Histogram("holdfast_delivery_duration_seconds", metric.WithUnit("s"),
 		metric.WithDescription("From the commit of a delivery to the end of its last attempt, by kind of destination and outcome."))
+	m.resent, errs[5] = meter.Int64Counter("holdfast_delivery_resent_total",
+		metric.WithDescription("Requests sent once more in one attempt, because the endpoint was closing a kept connection."))
 	return m, errors.Join(errs[:]...)
 }
 
 func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.Outcome) {
 	l := labelled{kindOf(d), outcomeOf(s.Kind), classOfCode(s.Code)}
 	m.attempts.Add(ctx, 1, m.of(l))
+	if s.Resent {
+		m.resent.Add(ctx, 1, m.of(labelled{kind: l.kind, outcome: l.outcome}))
+	}
 	m.took.Record(ctx, s.Took.Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
 	switch {
 	case s.Kind == delivery.OK:

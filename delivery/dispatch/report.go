@@ -36,7 +36,7 @@ func (r preparedJob) fields(m delivery.Message, s delivery.Outcome) []any {
 	return []any{
 		"event_id", s.EventID, "provider", m.Receipt.Provider, "event_type", m.Type, "subscription", r.target.Subscription.Name,
 		"destination", r.target.Destination.Name, "kind", kindOf(r.target.Destination), "code", s.Code,
-		"attempts", s.Attempts + 1, "duration_ms", s.Took.Milliseconds(),
+		"attempts", s.Attempts + 1, "duration_ms", s.Took.Milliseconds(), "resent", s.Resent,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -89,13 +88,6 @@ func (c *clients) close() {
 	c.shared.CloseIdleConnections()
 	c.own.Purge()
 }
-
-var (
-	errFiles = errors.New("can't read a certificate file: it must be below HOLDFAST_DELIVERIES_CERTIFICATES " +
-		"and have at most 1 MiB")
-	errAuthority = errors.New("the certificate authority contains no certificate")
-	errPair      = errors.New("the client's certificate and key don't match")
-)
 
 // Options configure a Client.
 type Options struct {

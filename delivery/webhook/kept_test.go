@@ -17,11 +17,17 @@ import (
 	"holdfast/delivery"
 )
 
-// keeper is an endpoint that answers the first request on a connection and treats the next one as fall says.
+// keeper is an endpoint that closes its first connection when the second request comes on it.
 type keeper struct {
+	fall
+
 	address string
 	got     chan request
 	made    atomic.Int32
+}
+
+// fall is how it closes the connection.
+type fall struct {
 	// whole makes the endpoint read a second request before it closes the connection.
 	whole bool
 	// answer is what it says to that request before it closes.
@@ -30,12 +36,12 @@ type keeper struct {
 	refuse bool
 }
 
-func newKeeper(t *testing.T, k keeper) *keeper {
+func newKeeper(t *testing.T, f fall) *keeper {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	k.address, k.got = "http://"+listener.Addr().String(), make(chan request, 100)
+	k := &keeper{fall: f, address: "http://" + listener.Addr().String(), got: make(chan request, 100)}
 	go func() {
 		for {
 			c, err := listener.Accept()
@@ -45,7 +51,7 @@ func newKeeper(t *testing.T, k keeper) *keeper {
 			go k.serve(c, int(k.made.Add(1)))
 		}
 	}()
-	return &k
+	return k
 }
 
 func (k *keeper) serve(c net.Conn, number int) {
@@ -81,13 +87,13 @@ func TestAKeptConnectionThatTheEndpointIsClosing(t *testing.T) {
 	t.Parallel()
 	large := messageOf(`{"a": "` + string(make([]byte, 8<<20)) + `"}`)
 	for name, c := range map[string]struct {
-		keeper
+		fall
 		message delivery.Message
 	}{
-		"read":      {keeper{whole: true}, messageOf(`{}`)},
-		"half read": {keeper{}, large},
+		"read":      {fall{whole: true}, messageOf(`{}`)},
+		"half read": {fall{}, large},
 	} {
-		k := newKeeper(t, c.keeper)
+		k := newKeeper(t, c.fall)
 		s := newTestSender(t)
 		var seconds atomic.Int64
 		s.now = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
@@ -122,17 +128,17 @@ func TestAKeptConnectionThatTheEndpointIsClosing(t *testing.T) {
 func TestWhatIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		keeper
+		fall
 		code   string
 		made   int32
 		resent bool
 	}{
-		"the new one fails, too":     {keeper{whole: true, refuse: true}, "connection", 2, true},
-		"a byte was answered":        {keeper{whole: true, answer: "H"}, "connection", 1, false},
-		"a status was answered":      {keeper{whole: true, answer: "HTTP/1.1 500 No\r\n"}, "500", 1, false},
-		"a success that breaks down": {keeper{whole: true, answer: "HTTP/1.1 200 OK\r\nX: y\r\n"}, "200", 1, false},
+		"the new one fails, too":     {fall{whole: true, refuse: true}, "connection", 2, true},
+		"a byte was answered":        {fall{whole: true, answer: "H"}, "connection", 1, false},
+		"a status was answered":      {fall{whole: true, answer: "HTTP/1.1 500 No\r\n"}, "500", 1, false},
+		"a success that breaks down": {fall{whole: true, answer: "HTTP/1.1 200 OK\r\nX: y\r\n"}, "200", 1, false},
 	} {
-		k := newKeeper(t, c.keeper)
+		k := newKeeper(t, c.fall)
 		s := newTestSender(t)
 		require.Equal(t, delivery.OK, s.Send(t.Context(), to(k.address), jobOf(0), messageOf(`{}`)).Kind)
 		result := s.Send(t.Context(), to(k.address), jobOf(0), messageOf(`{}`))

@@ -71,6 +71,9 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	}
 	result, _ = s.try(ctx, withoutReuse(client), t, j, m)
 	result.Resent = true
+	if result.Kind != delivery.OK && result.Error != "" {
+		result.Error += " (sent twice: the first, kept connection was closed without an answer)"
+	}
 	return result
 }
 

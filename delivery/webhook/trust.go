@@ -4,12 +4,16 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/event"
 )
 
 // trust names the certificate authority of a destination, as PEM text or a file, and the files of the client certificate and key;
@@ -66,10 +70,63 @@ func (t trust) config(in folder) (*tls.Config, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, errPair
+		return nil, pairFailure(certificate, key)
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil
+}
+
+// The reasons for which certificates can't be used.
+var (
+	errFiles = errors.New("can't read a certificate file: it must be below HOLDFAST_DELIVERIES_CERTIFICATES " +
+		"and have at most 1 MiB")
+	errAuthority   = errors.New("http.ca contains no certificate in PEM")
+	errCertificate = errors.New("http.certificate contains no usable certificate in PEM")
+	errEncrypted   = errors.New("the key in http.key is encrypted, and Holdfast has no passphrase: decrypt it " +
+		"(openssl pkey -in KEY -out NEW), and protect the file")
+	errKey  = errors.New("http.key contains no usable private key in PEM")
+	errPair = errors.New("http.certificate and http.key don't belong together")
+)
+
+// pairFailure says why a client certificate and its key can't be used.
+func pairFailure(certificate, key []byte) error {
+	if len(readCertificates(certificate)) == 0 {
+		return errCertificate
+	}
+	for {
+		block, rest := pem.Decode(key)
+		switch {
+		case block == nil:
+			return errKey
+		case block.Type == "ENCRYPTED PRIVATE KEY", strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
+			return errEncrypted
+		case strings.HasSuffix(block.Type, "PRIVATE KEY") && isKey(block.Bytes):
+			return errPair
+		}
+		key = rest
+	}
+}
+
+func isKey(der []byte) bool {
+	_, pkcs8 := x509.ParsePKCS8PrivateKey(der)
+	_, pkcs1 := x509.ParsePKCS1PrivateKey(der)
+	_, ec := x509.ParseECPrivateKey(der)
+	return pkcs8 == nil || pkcs1 == nil || ec == nil
+}
+
+// CheckFiles returns a function that rejects an endpoint whose certificates and keys can't be used. The error has the code
+// delivery.CodeFilesUnread if this process can't read them: the workers may.
+func CheckFiles(certificates string) func(delivery.HTTP) error {
+	return func(h delivery.HTTP) error {
+		_, err := trust{h.CA, h.Certificate, h.Key}.config(folder(certificates))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errFiles):
+			return event.Rejectf(delivery.CodeFilesUnread, "this process %v; workers need the file, too", err)
+		}
+		return event.Rejectf("invalid_destination", "%v", err)
+	}
 }
 
 // folder is the only place for certificate files; "" allows none. Paths and links can't escape it.

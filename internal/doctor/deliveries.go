@@ -35,11 +35,24 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	detail := fmt.Sprintf("%d ready, %d paused, %d disabled", stats.States[delivery.DestinationReady],
 		stats.States[delivery.DestinationPaused], stats.States[delivery.DestinationDisabled])
 	if len(stats.Failing) > 0 {
-		detail += "; failing: " + strings.Join(stats.Failing, ", ")
+		detail += "; failing: " + strings.Join(reasons(stats), ", ")
 	}
 	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)
 	d.examineVariables(ctx)
+}
+
+// maxReason bounds the reason of one failing destination, in characters.
+const maxReason = 160
+
+// reasons names the failing destinations with their last failure.
+func reasons(stats delivery.Stats) []string {
+	all := make([]string, len(stats.Failing))
+	for i, name := range stats.Failing {
+		why := []rune(stats.FailingReasons[i])
+		all[i] = name + " (" + string(why[:min(len(why), maxReason)]) + ")"
+	}
+	return all
 }
 
 // examineVariables reports destinations stored before names of Holdfast's own variables and pasted secrets were refused, and

@@ -49,9 +49,9 @@ func newDestinations() *destinations {
 func (s *destinations) shown() console.Options {
 	changes := &admin.Service{
 		Store: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
-		CheckSignature: func(json.RawMessage) error { return nil },
-		Providers:      func() []string { return []string{"stripe"} },
-		Reserved:       handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
+		CheckSignature: func(json.RawMessage) error { return nil }, CheckFiles: webhook.CheckFiles(""),
+		Providers: func() []string { return []string{"stripe"} },
+		Reserved:  handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
 	return console.Options{Destinations: s, API: &api.API{Outbound: &deliveryapi.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,

@@ -39,6 +39,8 @@ func TestWhatABatchMakesOfABreaker(t *testing.T) {
 		"a success at the end of many saves": {closed(0), "------+", delivery.BreakerClosed, 7, 0, false},
 		"final says nothing":                 {closed(4), "fffff", delivery.BreakerClosed, 7, 4, false},
 		"ours says nothing":                  {closed(4), "oooo", delivery.BreakerClosed, 7, 4, false},
+		"blocked counts":                     {closed(4), "b", delivery.BreakerOpen, 8, 5, true},
+		"missing says nothing":               {closed(4), "mmmm", delivery.BreakerClosed, 7, 4, false},
 		"a probe that fails opens":           {half(2), "+-", delivery.BreakerOpen, 8, 1, true},
 		"two probes are not enough":          {half(0), "++", delivery.BreakerHalfOpen, 7, 0, false},
 		"three probes close":                 {half(2), "+", delivery.BreakerClosed, 7, 0, false},
@@ -47,7 +49,8 @@ func TestWhatABatchMakesOfABreaker(t *testing.T) {
 			t.Parallel()
 			var counts tally
 			for _, sign := range c.batch {
-				kind := map[rune]delivery.Kind{'+': delivery.OK, '-': delivery.Bad, 'f': delivery.Final, 'o': delivery.Ours}[sign]
+				kind := map[rune]delivery.Kind{'+': delivery.OK, '-': delivery.Bad, 'f': delivery.Final, 'o': delivery.Ours,
+					'b': delivery.Blocked, 'm': delivery.Missing}[sign]
 				counts.add(delivery.Outcome{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
 			}
 			is := c.was.after(counts, l, now)

@@ -29,7 +29,7 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
  WHERE d.deleted_at IS NULL GROUP BY 1, 2`
 
 	namesFailing = `
-SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
+SELECT d.name, s.breaker, s.trouble FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
 
 	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
@@ -71,9 +71,10 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		stats.Breakers[breaker] += n
 		stats.States[state] += n
 	}))
-	var name string
-	b.Queue(namesFailing, delivery.MaxFailing).Query(postgres.ForEach([]any{&name, &breaker}, func() {
+	var name, why string
+	b.Queue(namesFailing, delivery.MaxFailing).Query(postgres.ForEach([]any{&name, &breaker, &why}, func() {
 		stats.Failing = append(stats.Failing, name)
+		stats.FailingReasons = append(stats.FailingReasons, why)
 		stats.FailingBreakers[name] = breaker
 	}))
 	b.Queue(oldestRotation).QueryRow(func(row pgx.Row) error {

@@ -136,8 +136,8 @@ func TestAPlan(t *testing.T) {
 			}
 		}
 		p.warn(f, there, (&admin.Service{
-			CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"github"} },
-			Reserved: handoff.Reserved{}.Conflicts,
+			CheckAddress: webhook.CheckAddress(nil), CheckFiles: webhook.CheckFiles(""),
+			Providers: func() []string { return []string{"github"} }, Reserved: handoff.Reserved{}.Conflicts,
 		}).Warnings)
 		var out strings.Builder
 		require.NoError(t, writePlan(&out, p))
