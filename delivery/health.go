@@ -61,8 +61,7 @@ func (c Condition) NextStep(how Remedies) string {
 		return "A few deliveries test the endpoint. Wait: the breaker closes when they succeed"
 	case HealthFailing:
 		if isBlocked(c.Failure) {
-			return "Nothing can be sent as configured. Fix what the reason names on every worker; deliveries then go on within a minute. " +
-				"Or " + how.Retry
+			return "Nothing can be sent as configured. Fix what the reason names on every worker, then " + how.Retry
 		}
 		if c.Breaker != BreakerOpen {
 			return "Attempts fail and are retried. Check the endpoint"

@@ -16,8 +16,8 @@ import (
 // metrics count attempts and deliveries. No label names a destination: there may be ten thousand.
 type metrics struct {
 	attempts, resent, deliveries, transitions metric.Int64Counter
-	took, waited                      metric.Float64Histogram
-	labels                            *sync.Map // labelled → metric.MeasurementOption
+	took, waited                              metric.Float64Histogram
+	labels                                    *sync.Map // labelled → metric.MeasurementOption
 }
 
 // labelled identifies a series; code may be empty. There are a few dozen.

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -23,16 +24,19 @@ func PlainHeaders() grpc.DialOption {
 var routingHeaders = []string{"temporal-resource-id", "temporal-namespace"}
 
 func withPlainHeaders(ctx context.Context) context.Context {
-	all, _ := metadata.FromOutgoingContext(ctx)
+	all, _ := metadata.FromOutgoingContext(ctx) // a copy
+	dropped := false
 	for _, name := range routingHeaders {
-		for _, value := range all.Get(name) {
-			if !isPlain(value) {
-				all.Delete(name) // FromOutgoingContext returns a copy
-				ctx = metadata.NewOutgoingContext(ctx, all)
-			}
+		if !slices.ContainsFunc(all.Get(name), func(value string) bool { return !isPlain(value) }) {
+			continue
 		}
+		all.Delete(name)
+		dropped = true
 	}
-	return ctx
+	if !dropped {
+		return ctx
+	}
+	return metadata.NewOutgoingContext(ctx, all)
 }
 
 func isPlain(text string) bool {

@@ -51,7 +51,7 @@ func TestTLSFailuresNameTheirCause(t *testing.T) {
 			"it asked for a client certificate of another authority or kind than http.certificate"},
 		"one that is refused": {unlisted, own, "it got the certificate in http.certificate"},
 		"TLS 1.0 only": {&tls.Config{
-			Certificates: []tls.Certificate{plain}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, //nolint:gosec // meant
+			Certificates: []tls.Certificate{plain}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10,
 		}, [2]string{}, "the endpoint supports no TLS version from 1.2 on"},
 		"no SAN": {with(func(c *x509.Certificate) { c.IPAddresses, c.Subject = nil, pkix.Name{CommonName: "127.0.0.1"} }), [2]string{},
 			"the certificate has no subject alternative name (SAN), and a common name doesn't count"},

@@ -115,12 +115,12 @@ func isKey(der []byte) bool {
 }
 
 // CheckFiles returns a function that rejects an endpoint whose certificates and keys can't be used. The error has the code
-// delivery.CodeFilesUnread if this process can't read them: the workers may.
+// delivery.CodeFilesUnread if this process can't read them, although it has the folder.
 func CheckFiles(certificates string) func(delivery.HTTP) error {
 	return func(h delivery.HTTP) error {
 		_, err := trust{h.CA, h.Certificate, h.Key}.config(folder(certificates))
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, errFiles) && certificates == "":
 			return nil
 		case errors.Is(err, errFiles):
 			return event.Rejectf(delivery.CodeFilesUnread, "this process %v; workers need the file, too", err)
