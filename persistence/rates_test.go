@@ -97,3 +97,40 @@ func TestARateTakesRequestsBack(t *testing.T) {
 	require.Equal(t, -2, take(-2))
 	require.Equal(t, 2, take(40))
 }
+
+// A changed rate takes effect, although the bucket exists:
+//   - a lower one at once
+//   - a higher one when no process has claimed at the lower rate for a minute
+//   - a bucket of an earlier version, at the first claim
+func TestAChangedRateTakesEffect(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	claim := func(requests, want int) event.RateGrant {
+		grants, err := db.Rates.TakeRates(t.Context(), []event.RateClaim{{Name: "api:stripe", Requests: requests, Per: time.Hour, Want: want}})
+		require.NoError(t, err)
+		return grants[0]
+	}
+	later := func(interval string) {
+		db.exec(`UPDATE rates SET full_at = full_at - $1::text::interval, rated_at = rated_at - $1::text::interval`, interval)
+	}
+	require.Equal(t, 60, claim(60, 100).Granted)
+	later("1 hour")
+	require.Equal(t, 6, claim(6, 100).Granted, "lowered")
+	require.InDelta(t, 10*time.Minute, claim(6, 1).Wait, float64(time.Minute))
+	require.Zero(t, claim(60, 1).Granted)
+	later("50 seconds")
+	require.Zero(t, claim(60, 1).Granted, "one of the processes may still have the lower rate")
+	claim(6, 1)
+	later("50 seconds")
+	require.Zero(t, claim(60, 1).Granted, "one of the processes has the lower rate")
+	require.InDelta(t, 9*time.Minute, claim(60, 1).Wait, float64(time.Minute))
+	later("11 seconds")
+	require.Equal(t, 1, claim(60, 100).Granted, "raised: 111 seconds have passed, and one of 60 an hour is due each minute")
+	require.InDelta(t, 9*time.Second, claim(60, 1).Wait, float64(8*time.Second))
+	later("1 hour")
+	require.Equal(t, 60, claim(60, 100).Granted)
+
+	db.exec(`UPDATE rates SET requests = 1, full_at = now() + interval '1 hour', rated_at = '-infinity'`)
+	later("30 minutes")
+	require.Equal(t, 30, claim(60, 100).Granted)
+}
