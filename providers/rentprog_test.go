@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -162,4 +163,21 @@ func TestRentprogKeepsWhatWasNotedNextToAnEvent(t *testing.T) {
 		"last_event":{"name":"booking_create","branch":"tbilisi","actor_id":"77","description":"Новая бронь"}}`, states["booking 1"])
 	require.JSONEq(t, `{"id":9001}`, states["branch 9001"])
 	require.JSONEq(t, `{"id":12}`, states["employee 12"])
+}
+
+// Times as Ruby and Rails 6.1 to 8.1 print them order changes, so that an older change that arrives late doesn't win.
+func TestRentprogReadsRubysTimes(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	want := time.Date(2024, 5, 1, 7, 0, 0, 0, time.UTC)
+	for _, printed := range []string{
+		`2024-05-01 10:00:00 +0300`, `2024-05-01 07:00:00 UTC`, `2024-05-01 10:00:00.000000000 +0300`,
+		`Wed, 01 May 2024 10:00:00 MSK +03:00`, `Wed, 01 May 2024 10:00:00.000000000 MSK +03:00`, `Wed, 01 May 2024 07:00:00 UTC +00:00`,
+		`Wed, 01 May 2024 10:00:00 +0300`, `Wed, 01 May 2024 11:00:00.000000000 +04 +04:00`, `"2024-05-01 10:00:00 +0300"`,
+	} {
+		item := splitOne(t, p, rentprogRequest(t, p, "car_update", `{"id"=>1, "mileage"=>[1, 2], "updated_at"=>[nil, `+printed+`]}`))
+		parsed, err := p.Parse(event.Receipt{Provider: "rentprog", Headers: item.Headers, ReceivedAt: clock}, item.Body)
+		require.NoError(t, err, printed)
+		require.Equal(t, want, parsed.OccurredAt, printed)
+	}
 }

@@ -90,6 +90,17 @@ func (r *ruby) hash() (any, error) {
 
 // key reads the key of a pair and its separator: "a"=> :a=> a: "a": 1=> nil=>.
 func (r *ruby) key() (string, error) {
+	r.peek()
+	start, depth := r.pos, r.depth
+	name, err := r.plainKey()
+	if err != nil && r.lenient {
+		r.pos, r.depth = start, depth
+		return r.guessKey()
+	}
+	return name, err
+}
+
+func (r *ruby) plainKey() (string, error) {
 	c := r.peek()
 	var name string
 	var err error
@@ -122,6 +133,12 @@ func keyText(v any) string {
 		return v
 	case json.Number:
 		return CanonicalNumber(v.String())
+	case map[string]any, []any:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return "" // impossible: it consists of what JSON has
+		}
+		return string(text)
 	}
 	return ""
 }
@@ -136,9 +153,33 @@ func (r *ruby) symbol() (string, error) {
 		r.pos++
 	}
 	if start == r.pos {
-		return "", errMalformedRuby
+		return r.operator()
+	}
+	if rest := r.data[r.pos:]; strings.HasPrefix(rest, "=") && endsSymbol(rest[1:]) { // :name= is the name of a setter
+		r.pos++
 	}
 	return r.data[start:r.pos], nil
+}
+
+// rubyOperators are the symbols without letters, the longest first.
+var rubyOperators = []string{
+	"[]=", "<=>", "===", "[]", "==", "=~", "!=", "!~", "**", "+@", "-@", "<<", ">>", "<=", ">=",
+	"<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "`",
+}
+
+// operator reads the longest operator after which a symbol can end: in {:<=>1} it is <, in [:<=>] it is <=>.
+func (r *ruby) operator() (string, error) {
+	for _, name := range rubyOperators {
+		if rest, ok := strings.CutPrefix(r.data[r.pos:], name); ok && endsSymbol(rest) {
+			r.pos += len(name)
+			return name, nil
+		}
+	}
+	return "", errMalformedRuby
+}
+
+func endsSymbol(rest string) bool {
+	return rest == "" || strings.ContainsRune(",}] ", rune(rest[0])) || strings.HasPrefix(rest, "=>")
 }
 
 func isSymbolByte(c byte) bool {
@@ -182,9 +223,7 @@ func (r *ruby) escape(b *strings.Builder) error {
 	case 'u':
 		return r.unicode(b)
 	case 'x':
-		n, err := r.hex(2)
-		b.WriteRune(n) // a byte of another encoding: use the character with that number
-		return err
+		return r.bytes(b)
 	}
 	plain, ok := rubyEscapes[c]
 	if !ok && !r.lenient {
@@ -194,6 +233,28 @@ func (r *ruby) escape(b *strings.Builder) error {
 		plain = c
 	}
 	b.WriteByte(plain)
+	return nil
+}
+
+// bytes reads D0\x98: bytes that Ruby printed as numbers. What is UTF-8 is read as such; any other byte becomes the character
+// with that number.
+func (r *ruby) bytes(b *strings.Builder) error {
+	var run []byte
+	for more := true; more; more = r.literal(`\x`) {
+		n, err := r.hex(2)
+		if err != nil {
+			return err
+		}
+		run = append(run, byte(n))
+	}
+	for len(run) > 0 {
+		char, size := utf8.DecodeRune(run)
+		if char == utf8.RuneError && size == 1 {
+			char = rune(run[0])
+		}
+		b.WriteRune(char)
+		run = run[size:]
+	}
 	return nil
 }
 

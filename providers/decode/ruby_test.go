@@ -60,6 +60,38 @@ func TestLenientRuby(t *testing.T) {
 	}
 }
 
+// Values as the versions of Ruby and Rails print them. Each line's forms give one state.
+func TestRubyVersionsGiveOneState(t *testing.T) {
+	t.Parallel()
+	for want, forms := range map[string][]string{
+		`{"a":"И","b":"Ðx","c":"Иé"}`:                         {`{"a"=>"\xD0\x98", "b"=>"\xD0x", "c"=>"\xD0\x98\xE9"}`, `{"a" => "И", "b" => "Ðx", "c" => "\u0418é"}`},
+		`{"a":["1 hour, 2 minutes, and 3 seconds",5]}`:        {`{:a=>[1 hour, 2 minutes, and 3 seconds, 5]}`, `{a: [1 hour, 2 minutes, and 3 seconds, 5]}`},
+		`{"a":["1 hour","1 hour, 2 minutes, and 3 seconds"]}`: {`{:a=>[1 hour, 1 hour, 2 minutes, and 3 seconds]}`},
+		`{"a":["1 hour and 2 minutes","-1 days"]}`:            {`{:a=>[1 hour and 2 minutes, -1 days]}`},
+		`{"a":[1,2],"b":[]}`:                                  {`{:a=>#<Set: {1, 2}>, :b=>#<Set: {}>}`, `{a: #<Set: {1, 2}>, b: #<Set: {}>}`, `{a: Set[1, 2], b: Set[]}`},
+		`{"a":"#<Note text=\"1 < 2 > 3\">","b":1}`:            {`{:a=>#<Note text="1 < 2 > 3">, :b=>1}`, `{a: #<Note text="1 < 2 > 3">, b: 1}`},
+		`{"a":"2024-05-01..2024-05-03"}`:                      {`{:a=>2024-05-01..2024-05-03}`, `{a: 2024-05-01..2024-05-03}`},
+		`{"a":["Wed, 01 May 2024..Fri, 03 May 2024",1]}`:      {`{:a=>[Wed, 01 May 2024..Fri, 03 May 2024, 1]}`, `{a: [Wed, 01 May 2024..Fri, 03 May 2024, 1]}`},
+		`{"a":"\"a\"..\"c, d\"","b":"\"a\"...nil"}`:           {`{:a=>"a".."c, d", :b=>"a"...nil}`, `{a: "a".."c, d", b: "a"...nil}`},
+		`{"Wed, 01 May 2024":1,"[1,\"x\"]":2,"#<Money 1, EUR>":3}`: {
+			`{Wed, 01 May 2024=>1, [1, "x"]=>2, #<Money 1, EUR>=>3}`, `{Wed, 01 May 2024 => 1, [1, "x"] => 2, #<Money 1, EUR> => 3}`,
+		},
+		`{"a":["/x{1,2}\\/,y/i",1]}`: {`{:a=>[/x{1,2}\/,y/i, 1]}`, `{a: [/x{1,2}\/,y/i, 1]}`},
+		`{"a":["+","[]=","<=>","name="],"<":1,"<=>":2,"==":3,"name=":4}`: {
+			`{:a=>[:+, :[]=, :<=>, :name=], :<=>1, :<=>=>2, :===>3, :name==>4}`,
+			`{a: [:+, :[]=, :<=>, :name=], "<": 1, "<=>": 2, "==": 3, "name=": 4}`,
+		},
+	} {
+		for _, form := range forms {
+			v, err := Ruby(form)
+			require.NoError(t, err, form)
+			got, err := json.Marshal(v)
+			require.NoError(t, err)
+			require.JSONEq(t, want, string(got), form)
+		}
+	}
+}
+
 func FuzzRuby(f *testing.F) {
 	for _, s := range []string{`{"a"=>nil, :b=>[1, "x\u{e9}"], c: {1=>2.0}}`, `{"a"=>"\`, `{nil=>:"x"}`, `[`, `{"a": 1}`} {
 		f.Add(s)

@@ -38,8 +38,9 @@ func readTree(data []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// mergesFirst moves merge keys (<<) to the start of their map, the most important one last. The library lets later fields replace
-// earlier ones, so that it would otherwise prefer a merged field to the map's own above it, and the last of several bases to the first.
+// mergesFirst moves merge keys (<<) to the start of their map, the most important one last. The library lets later fields
+// replace earlier ones, so that it would otherwise prefer a merged field to the map's own above it, and the last of several bases
+// to the first.
 type mergesFirst struct{}
 
 func (v mergesFirst) Visit(n ast.Node) ast.Visitor {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/mail"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type timeRule struct {
 	isStrict bool
 }
 
-var timeUnits = []string{"rfc3339", "unix_s", "unix_ms", "rfc2822"}
+var timeUnits = []string{"rfc3339", "unix_s", "unix_ms", "rfc2822", "ruby"}
 
 func (c *Compiler) newTimes(field string, defs []definition.Time) []timeRule {
 	rules := make([]timeRule, 0, len(defs))
@@ -92,8 +93,34 @@ func ParseTime(s, unit string) (time.Time, bool) {
 	case "rfc2822":
 		at, err := mail.ParseDate(s)
 		return at, err == nil
+	case "ruby":
+		return parseRuby(s)
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
+	return at, err == nil
+}
+
+// rubyTime matches what Ruby's Time, DateTime and Rails' TimeWithZone print: a date, a time, perhaps the name of a zone, an
+// offset.
+var rubyTime = regexp.MustCompile(
+	`^(?:[A-Z][a-z]{2}, )?(\d{4}-\d{2}-\d{2}|\d{2} [A-Z][a-z]{2} \d{4}) (\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)(?: [A-Za-z0-9+-]+)?? ` +
+		`(UTC|[+-]\d{2}:?\d{2})$`)
+
+// parseRuby parses a time as Ruby 2.7 to 4.0 and Rails 6.1 to 8.1 print it.
+func parseRuby(s string) (time.Time, bool) {
+	parts := rubyTime.FindStringSubmatch(s)
+	if parts == nil {
+		return time.Time{}, false
+	}
+	date, clock, offset := parts[1], parts[2], strings.ReplaceAll(parts[3], ":", "")
+	layout := time.DateOnly
+	if date[2] == ' ' {
+		layout = "02 Jan 2006"
+	}
+	if offset == "UTC" {
+		offset = "+0000"
+	}
+	at, err := time.Parse(layout+" 15:04:05 -0700", date+" "+clock+" "+offset)
 	return at, err == nil
 }
 
