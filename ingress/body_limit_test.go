@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
 )
@@ -88,3 +90,44 @@ func (d *door) declare(t *testing.T, length int, more string) (net.Conn, *bufio.
 	require.NoError(t, err)
 	return connection, bufio.NewReader(connection)
 }
+
+// Bodies as large as their senders document are accepted by the built-in definitions, without any setting.
+func TestDocumentedSizesAreAccepted(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyLimit = 0 })
+	item := func(id string) string { return fmt.Sprintf(`{"id":%q,"pad":%q}`, id, strings.Repeat("x", 1_500_000)) }
+	for name, c := range map[string]struct {
+		provider, body string
+	}{
+		"updates of Meta, 3 MB":        {"meta", `{"object":"page","entry":[` + item("1") + "," + item("2") + "]}"},
+		"a call of Retell, an hour":    {"retell", `{"event":"call_ended","call":{"call_id":"c","x":"` + strings.Repeat("x", 1_100_000) + `"}}`},
+		"a push to GitHub, over 4 MiB": {"github", `{"ref":"refs/heads/main","x":"` + strings.Repeat("x", 5<<20) + `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := d.deliver(t, c.provider, "/webhooks/"+c.provider, c.body, true, "x-github-event", "push", "x-github-delivery", "g1")
+			require.Less(t, r.status, 300, r.raw)
+		})
+	}
+}
+
+// A body over the limit is a lost event if its provider really sent it: the error log has it for the doctor. A path without a
+// provider isn't anybody's event.
+func TestBodiesOverTheLimitAreLogged(t *testing.T) {
+	t.Parallel()
+	sink := make(chan oversight.ErrorEntry, 10)
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyLimit, o.Errors = 0, errorSink(sink) })
+	large := strings.Repeat("x", 4<<20+1)
+	require.Equal(t, http.StatusNotFound, d.deliver(t, "stripe", "/webhooks/nobody", "{}", true).status)
+	require.Equal(t, http.StatusRequestEntityTooLarge, d.deliver(t, "stripe", "/webhooks/stripe", large, true).status)
+	e := <-sink
+	require.Equal(t, oversight.ErrorEntry{
+		At: e.At, Phase: event.PhaseReceive, Provider: "stripe", Class: event.ClassRejected, Code: oversight.ReasonTooLarge,
+		Message: e.Message,
+	}, e)
+	require.Empty(t, sink)
+}
+
+type errorSink chan oversight.ErrorEntry
+
+func (s errorSink) Record(e oversight.ErrorEntry) { s <- e }

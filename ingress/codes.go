@@ -3,6 +3,7 @@ package ingress
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/event/oversight"
 	"holdfast/providers"
 )
 
@@ -15,7 +16,7 @@ const (
 	codeNotFound         code = "not_found"
 	codeUnknownProvider  code = "unknown_provider"
 	codeRateLimited      code = "rate_limited"
-	codeTooLarge         code = "body_too_large"
+	codeTooLarge         code = oversight.ReasonTooLarge
 	codeEncoding         code = "encoding_not_supported"
 	codeUnauthenticated  code = "unauthenticated"
 	codeBadRequest       code = "bad_request"

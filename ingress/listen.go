@@ -9,6 +9,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"holdfast/providers"
 )
 
 // limitConnections sets what Fiber doesn't expose. The body's limit and timeout are set before its first byte is read, because
@@ -81,26 +83,19 @@ func discard(conn net.Conn) {
 	}
 }
 
-// bodyLimit returns the definition's limit. It exceeds the ingress's only if the provider has a secret, because anyone can fill
-// a buffer. It runs outside of every middleware, so it has its own recover.
+// bodyLimit returns the limit of the request's provider, for the body without the framing of chunks. It runs outside of every
+// middleware, so it has its own recover.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
-	defer func() {
-		if recover() != nil {
-			limit = s.BodyLimit
-		}
-	}()
+	limit = providers.OpenLimit(s.BodyLimit)
+	defer func() { _ = recover() }()
 	var uri fasthttp.URI
 	if uri.Parse(nil, h.RequestURI()) != nil {
-		return s.BodyLimit
+		return limit
 	}
-	provider, _, ok := s.Catalogue.ByPath(string(uri.PathOriginal()))
-	switch {
-	case !ok, provider.BodyLimit() == 0:
-		return s.BodyLimit
-	case provider.BodyLimit() > s.BodyLimit && provider.CheckSecrets() != nil:
-		return s.BodyLimit
+	if provider, _, ok := s.Catalogue.ByPath(string(uri.PathOriginal())); ok {
+		limit = provider.BodyLimit(s.BodyLimit)
 	}
-	return provider.BodyLimit()
+	return limit
 }
 
 // Serve answers on the listener until Shutdown; if that was called first, it returns immediately.

@@ -204,15 +204,20 @@ func (o *observation) endSpan(status int) {
 	span.End()
 }
 
-// recordRefusal adds requests answered with a 5xx to the error log. Requests refused because of their sender, such as for a bad
-// signature, are only counted and logged.
+// recordRefusal adds requests answered with a 5xx to the error log, and those whose body is too large: a provider that really
+// sends such bodies loses the events, so `holdfast doctor` reports them. Requests refused because of their sender, such as for a
+// bad signature, are only counted and logged.
 func (s *Server) recordRefusal(o *observation, status int) {
-	if s.Errors == nil || status < fiber.StatusInternalServerError {
+	tooLarge := o.code == codeTooLarge && o.provider != unknownProvider
+	if s.Errors == nil || status < fiber.StatusInternalServerError && !tooLarge {
 		return
 	}
 	e := oversight.ErrorEntry{
 		At: o.receivedAt, Phase: event.PhaseReceive, Provider: o.provider,
 		Class: event.ClassTransient, Code: o.reason, Message: "the request could not be handled",
+	}
+	if tooLarge {
+		e.Class, e.Message = event.ClassRejected, "the body was larger than the limit of the provider"
 	}
 	if o.failure != "" {
 		e.Message, e.Meta = o.failure, map[string]string{"request_id": o.requestID}

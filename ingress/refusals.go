@@ -185,7 +185,8 @@ var causes = map[code]denial.Cause{
 	},
 	codeTooLarge: {
 		Means: "the body is larger than allowed",
-		Next:  "raise body_limit in the definition, or HOLDFAST_INGRESS_BODY_LIMIT",
+		Next: "if the provider sent it, raise body_limit in the definition (25 MiB at most); without a secret the limit is 256 KiB, " +
+			"and HOLDFAST_INGRESS_BODY_LIMIT lowers it where a definition has none",
 	},
 	codeEncoding: {
 		Means: "the body was compressed",

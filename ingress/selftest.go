@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/providers"
 )
 
 const (
@@ -152,7 +154,7 @@ func (s *Server) runSelfTest(now time.Time) selfTestResult {
 		Queues:    []oversight.QueueStats{},
 		Inflight:  s.inflight.Load() - 1, // without this request
 		Limits: limitsResult{
-			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
+			BodyBytes: cmp.Or(s.BodyLimit, providers.BodyLimit), Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
 			HandlerBudgetMS: s.Intake.CommitTimeout.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
 			AckBudgetMS: s.Intake.AckBudget.Milliseconds(),
 		},

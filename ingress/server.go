@@ -38,7 +38,7 @@ type Options struct {
 	BodyTimeout   time.Duration
 	WriteTimeout  time.Duration
 	IdleTimeout   time.Duration
-	// BodyLimit, in bytes, applies to providers that declare none of their own.
+	// BodyLimit, in bytes, lowers the limits of providers whose definition has none of its own; 0: it doesn't.
 	BodyLimit int
 	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
 	MaxConns      int
@@ -136,7 +136,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
-		BodyLimit:                    o.BodyLimit,
+		BodyLimit:                    providers.OpenLimit(o.BodyLimit),
 		ReadBufferSize:               maxHeaderBytes,
 		Concurrency:                  o.MaxConns,
 		ReadTimeout:                  o.HeaderTimeout,

@@ -91,3 +91,24 @@ func TestRecentFailuresOfWorkers(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, n)
 }
+
+// Refusals of the last day count by provider, other reasons and phases don't.
+func TestRefusedRequestsByReason(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	entry := func(provider string, phase event.Phase, code string, ago time.Duration, count int64) oversight.ErrorEntry {
+		return oversight.ErrorEntry{
+			At: time.Now().Add(-ago), Phase: phase, Provider: provider, Class: event.ClassRejected, Code: code, Message: "x", Count: count,
+		}
+	}
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
+		entry("retell", event.PhaseReceive, oversight.ReasonTooLarge, time.Hour, 2),
+		entry("retell", event.PhaseReceive, oversight.ReasonTooLarge, time.Minute, 3),
+		entry("retell", event.PhaseReceive, oversight.ReasonTooLarge, 25*time.Hour, 9),
+		entry("retell", event.PhaseReceive, "unavailable", 0, 9), entry("retell", event.PhaseParse, oversight.ReasonTooLarge, 0, 9),
+		entry("github", event.PhaseReceive, oversight.ReasonTooLarge, 0, 1),
+	}))
+	refused, err := db.Errors.Refused(t.Context(), oversight.ReasonTooLarge)
+	require.NoError(t, err)
+	require.Equal(t, []oversight.RefusedRequests{{Provider: "github", Count: 1}, {Provider: "retell", Count: 5}}, refused)
+}

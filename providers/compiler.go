@@ -17,8 +17,13 @@ type compiler struct{ mapping.Compiler }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// maxBodyLimit is in bytes.
-const maxBodyLimit = 32 << 20
+// The limits of a request's body, in bytes: the largest that a definition can set, and those of definitions that set none, for
+// providers with a secret and for those without.
+const (
+	MaxBodyLimit  = 25 << 20
+	BodyLimit     = 4 << 20
+	OpenBodyLimit = 256 << 10
+)
 
 // compile builds the Provider of a definition. It is usable only if no problem was found.
 func (c *compiler) compile(d *definition.Definition) *Provider {
@@ -31,9 +36,10 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	}
 	c.CheckSources("sources", d.Sources)
 	p.paths, c.PathParams = auth.NewPaths(&c.Problems, d.Name, d.Paths)
-	if d.BodyLimit < 0 || d.BodyLimit > maxBodyLimit {
-		c.Add("body_limit", "want 1 to %d bytes", maxBodyLimit)
+	if d.BodyLimit < 0 || d.BodyLimit > MaxBodyLimit {
+		c.Add("body_limit", "want 1 to %d bytes", MaxBodyLimit)
 	}
+	c.CheckMaximum("maximum", d.Maximum)
 	p.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, p.paths)
 	c.Coverage = p.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, p.Authenticator)

@@ -87,6 +87,9 @@ func writeEntry(b *strings.Builder, p *Provider) {
 			}
 		}
 	}
+	if m := d.Maximum; m != nil {
+		fmt.Fprintf(b, "- Largest body: %d bytes (<%s>, read on %s)\n", m.Bytes, m.Source, m.Checked)
+	}
 	b.WriteString("\n| | |\n|---|---|\n")
 	for _, reason := range []struct{ of, text string }{
 		{"Why this key", d.Why.Key}, {"A retry", d.Why.Retry}, {"A manual resend", d.Why.Resend},
@@ -208,5 +211,5 @@ func priorityInWords(d *definition.Definition) string {
 func TestPagesNameLimits(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, maxChallengeReply), readDocs(t, "expressions.md"))
-	require.Contains(t, readDocs(t, "providers.md"), fmt.Sprintf("at most %d", maxBodyLimit))
+	require.Contains(t, readDocs(t, "providers.md"), fmt.Sprintf("at most %d", MaxBodyLimit))
 }

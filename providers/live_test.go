@@ -38,11 +38,11 @@ func TestReload(t *testing.T) {
 	require.Equal(t, [][]string{{"beta"}, {"acme"}, nil}, [][]string{loaded.Added, loaded.Changed, loaded.Removed})
 	require.NoError(t, loaded.Rejected)
 	after, _ := live.Lookup("acme")
-	require.Equal(t, 1000, after.BodyLimit())
+	require.Equal(t, 1000, after.BodyLimit(0))
 	require.NoError(t, after.CheckSecrets())
 	_, _, ok := live.ByPath("/webhooks/beta")
 	require.True(t, ok)
-	require.Zero(t, before.BodyLimit(), "who holds a provider goes on with it")
+	require.Equal(t, BodyLimit, before.BodyLimit(0), "who holds a provider goes on with it")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "beta.yaml")))
 	require.NoError(t, live.Reload(anyCatalogue))

@@ -168,7 +168,7 @@ func TestFolderOfTheUser(t *testing.T) {
 	require.NoError(t, err)
 	require.Subset(t, c.Names(), []string{"acme", "beta", "standard-webhooks", "stripe"})
 	stripe, _ := c.Lookup("stripe")
-	require.Equal(t, 1000, stripe.BodyLimit())
+	require.Equal(t, 1000, stripe.BodyLimit(0))
 	require.Equal(t, 3, stripe.Policy("charge.succeeded").Attempts)
 	beta, _ := c.Lookup("beta")
 	require.Equal(t, 3, beta.Policy("charge.succeeded").Attempts)

@@ -128,8 +128,32 @@ func (p *Provider) HeaderNames() []string {
 	return append(append(names, p.Coverage().Headers...), p.kept.HeaderNames()...)
 }
 
-// BodyLimit is in bytes; 0 if the definition declares none and the ingress's own applies.
-func (p *Provider) BodyLimit() int { return p.written.BodyLimit }
+// BodyLimit returns how many bytes a body may have. A definition's own limit is its body_limit, or else the documented maximum
+// of its sender; the others have a default, which ceiling lowers (0: it doesn't). Without a usable secret no request can be
+// authentic, and a large body is only memory that strangers could use.
+func (p *Provider) BodyLimit(ceiling int) int {
+	limit := p.written.BodyLimit
+	if limit == 0 {
+		limit = lowered(BodyLimit, ceiling)
+		if m := p.written.Maximum; m != nil {
+			limit = min(max(BodyLimit, m.Bytes), MaxBodyLimit)
+		}
+	}
+	if limit > OpenBodyLimit && p.CheckSecrets() != nil {
+		return lowered(OpenBodyLimit, ceiling)
+	}
+	return limit
+}
+
+// OpenLimit returns how many bytes a body may have whose provider is unknown.
+func OpenLimit(ceiling int) int { return lowered(OpenBodyLimit, ceiling) }
+
+func lowered(limit, ceiling int) int {
+	if ceiling > 0 {
+		return min(limit, ceiling)
+	}
+	return limit
+}
 
 // Replies returns the table of statuses.
 func (p *Provider) Replies() Replies { return p.replies }

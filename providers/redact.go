@@ -57,5 +57,5 @@ func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 			return nil, p.redact.Failed(err)
 		}
 	}
-	return jq.Marshal(v, maxBodyLimit)
+	return jq.Marshal(v, MaxBodyLimit)
 }

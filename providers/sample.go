@@ -124,7 +124,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	r, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
-	} else if r.Body, err = jq.Marshal(v, maxBodyLimit); err != nil {
+	} else if r.Body, err = jq.Marshal(v, MaxBodyLimit); err != nil {
 		return nil, s.body.Failed(err)
 	}
 	return r, nil
@@ -146,5 +146,5 @@ func (p *Provider) SampleItem(eventType, id string, now time.Time) ([]byte, erro
 	if err != nil {
 		return nil, x.Failed(err)
 	}
-	return jq.Marshal(v, maxBodyLimit)
+	return jq.Marshal(v, MaxBodyLimit)
 }

@@ -48,3 +48,12 @@ type ProviderRefusals struct {
 	// Last has the most recent ones, newest first. In a storm only a sample is kept.
 	Last []Refusal `json:"last"`
 }
+
+// RefusedRequests counts the requests of a provider that were refused for one reason.
+type RefusedRequests struct {
+	Provider string
+	Count    int64
+}
+
+// ReasonTooLarge is the cause of requests that were refused because of the size of their body.
+const ReasonTooLarge = "body_too_large"

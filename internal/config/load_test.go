@@ -28,7 +28,7 @@ func TestAnEmptyEnvironmentGivesTheDefaults(t *testing.T) {
 	cfg, err := config.LoadFrom(nil)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8080", cfg.Ingress.Addr)
-	require.Equal(t, 256*config.KiB, cfg.Ingress.BodyLimit)
+	require.Zero(t, cfg.Ingress.BodyLimit, "each definition has its limit")
 	require.Equal(t, 3*time.Second, cfg.Ingress.HandlerBudget)
 	require.Equal(t, "127.0.0.1:8081", cfg.Operator.Addr)
 	require.Equal(t, "default", cfg.Temporal.Namespace)
@@ -107,7 +107,7 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 		"a grace that cuts accepted requests": {
 			[]string{"HOLDFAST_INGRESS_SHUTDOWN_GRACE=1s"}, "HOLDFAST_INGRESS_SHUTDOWN_GRACE",
 		},
-		"a body that Temporal would refuse":  {[]string{"HOLDFAST_INGRESS_BODY_LIMIT=2MiB"}, "HOLDFAST_INGRESS_BODY_LIMIT"},
+		"a body limit without effect":        {[]string{"HOLDFAST_INGRESS_BODY_LIMIT=5MiB"}, "HOLDFAST_INGRESS_BODY_LIMIT"},
 		"profiles for everybody":             {[]string{"HOLDFAST_DEBUG_ADDR=0.0.0.0:6060"}, "HOLDFAST_DEBUG_ADDR"},
 		"one address for public and private": {[]string{"HOLDFAST_OPERATOR_ADDR=127.0.0.1:8080"}, "HOLDFAST_OPERATOR_ADDR"},
 		"a lock wait longer than a statement": {

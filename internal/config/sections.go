@@ -36,8 +36,9 @@ type Config struct {
 type Ingress struct {
 	// Addr is the address to listen on. Port 0 picks a free port. Use a proxy for TLS and HTTP/2.
 	Addr string `env:"HOLDFAST_INGRESS_ADDR" envDefault:"127.0.0.1:8080"`
-	// BodyLimit is the largest accepted request body, 1MiB max. Larger requests get 413.
-	BodyLimit ByteSize `env:"HOLDFAST_INGRESS_BODY_LIMIT" envDefault:"256KiB"`
+	// BodyLimit lowers the limit of request bodies, for definitions without body_limit or maximum: 4MiB if the provider has a
+	// secret, 256KiB otherwise. It can't raise them: use body_limit. Larger requests get 413.
+	BodyLimit ByteSize `env:"HOLDFAST_INGRESS_BODY_LIMIT" example:"256KiB"`
 	// AckBudget is how long a response waits for Temporal. If Temporal hasn't confirmed the start by then, the event is committed
 	// to the inbox and acknowledged. Must be shorter than the start timeout.
 	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
@@ -54,7 +55,7 @@ type Ingress struct {
 	// the start timeout.
 	HandlerBudget time.Duration `env:"HOLDFAST_INGRESS_HANDLER_BUDGET" envDefault:"3s"`
 	// MaxConnections is the max number of concurrent connections. Further ones are refused. Memory for bodies is limited to this
-	// number times the body limit, or times a larger body_limit of a definition with a secret.
+	// number times the largest body limit of a definition with a secret.
 	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
 	// MaxConnsPerIP is the max number of connections per client address; 0 means no limit. Behind a proxy, this is the proxy's
 	// address.

@@ -14,8 +14,8 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
-// maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), above which a start is refused.
-const maxBody = MiB
+// maxBody is the limit that the setting lowers: a larger value would have no effect.
+const maxBody = 4 * MiB
 
 func (m *problems) validate(c Config) {
 	m.validateIngress(c.Ingress)
@@ -95,8 +95,9 @@ func (m *problems) validateNotify(n Notify) {
 
 func (m *problems) validateIngress(i Ingress) {
 	m.address("HOLDFAST_INGRESS_ADDR", i.Addr, "127.0.0.1:8080")
-	if i.BodyLimit < 1 || i.BodyLimit > maxBody {
-		m.add("HOLDFAST_INGRESS_BODY_LIMIT", fmt.Sprintf("is %s; it must be from 1B to %s", i.BodyLimit, maxBody), "256KiB")
+	if i.BodyLimit > maxBody {
+		m.add("HOLDFAST_INGRESS_BODY_LIMIT", fmt.Sprintf("is %s, and has no effect above %s: set body_limit in the definitions "+
+			"that need more", i.BodyLimit, maxBody), "1MiB")
 	}
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNECTIONS", i.MaxConnections, 1)
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNS_PER_IP", i.MaxConnsPerIP, 0)

@@ -39,6 +39,25 @@ func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
 	return n, postgres.Failure("count recent failures", err)
 }
 
+// countRefused reads a window by time: OFFSET keeps the planner from walking the whole index of codes.
+const countRefused = `
+SELECT provider, sum(count)::bigint
+  FROM (SELECT provider, phase, error_code, count FROM error_log
+         WHERE at > statement_timestamp() - interval '1 day' OFFSET 0) AS recent
+ WHERE phase = 'receive' AND error_code = $1
+ GROUP BY provider ORDER BY provider`
+
+// Refused counts the requests of the last day that were refused for a reason of the ingress, by provider. Of refusals with a 4xx
+// the error log has only those for the size of the body.
+func (s *Store) Refused(ctx context.Context, reason string) ([]oversight.RefusedRequests, error) {
+	rows, err := s.db.Query(ctx, countRefused, reason)
+	if err != nil {
+		return nil, postgres.Failure("count refused requests", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[oversight.RefusedRequests])
+	return found, postgres.Failure("count refused requests", err)
+}
+
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
 // harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until
 // then.

@@ -20,6 +20,7 @@ type Definition struct {
 	Why       Why      `yaml:"why"`
 	Paths     []string `yaml:"paths"`
 	BodyLimit int      `yaml:"body_limit"`
+	Maximum   *Maximum `yaml:"maximum"`
 	// Secrets is the default secret name of the schemes, so that a definition can extend another with its own.
 	Secrets    string      `yaml:"secrets"`
 	Auth       []Scheme    `yaml:"auth"`

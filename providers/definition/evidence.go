@@ -1,6 +1,9 @@
 package definition
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Source is one piece of evidence for a definition; exactly one of its fields is set.
 type Source struct {
@@ -12,6 +15,28 @@ type Source struct {
 	Documentation string `yaml:"documentation"`
 	// Observed says who has seen such requests, for a sender without documentation.
 	Observed string `yaml:"observed"`
+}
+
+// Maximum is the largest body that the sender documents: a body_limit below it refuses what the sender really sends.
+type Maximum struct {
+	Bytes int `yaml:"bytes"`
+	// Source is the URL of the documentation, Checked the day on which it was read: 2026-11-28.
+	Source  string `yaml:"source"`
+	Checked string `yaml:"checked"`
+}
+
+// CheckMaximum reports a maximum that can't be verified.
+func (p *Problems) CheckMaximum(field string, m *Maximum) {
+	if m == nil {
+		return
+	}
+	if m.Bytes < 1 {
+		p.Add(field+".bytes", "want the number of bytes that the sender documents")
+	}
+	p.Required(field+".source", m.Source)
+	if _, err := time.Parse(time.DateOnly, m.Checked); err != nil {
+		p.Add(field+".checked", "want the day on which the source was read, such as 2026-11-28")
+	}
 }
 
 // Evidence is how well a definition is known to match the sender.

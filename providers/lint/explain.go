@@ -123,7 +123,7 @@ type ExplainedFailure struct {
 // Explain does to a request what the ingress and the parse step would do. Of the limits it applies only the definition's.
 func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation {
 	e := Explanation{Provider: p.Name(), Elsewhere: elsewhere(p, r), Events: []ExplainedEvent{}}
-	if p.BodyLimit() > 0 && len(r.Body) > p.BodyLimit() {
+	if len(r.Body) > trialOf(p).BodyLimit(0) {
 		return e.refused(ReasonTooLarge, p.Replies().TooLarge)
 	}
 	if reply, isOne, err := p.Handshake(r, now); isOne && err == nil {

@@ -56,7 +56,7 @@ func TestExplainRefusals(t *testing.T) {
 	require.NotEmpty(t, e.Refusal.Tried)
 	e = Explain(providerOf(t, "gocardless"), r, clock)
 	require.Equal(t, denial.NoSecret, e.Refused)
-	r.Body = make([]byte, p.BodyLimit()+1)
+	r.Body = make([]byte, p.BodyLimit(0)+1)
 	require.Equal(t, ReasonTooLarge, Explain(p, r, clock).Refused)
 	require.NotEmpty(t, Explain(p, r, clock).Refusal.Next)
 	require.Equal(t, 413, Explain(p, r, clock).Status)

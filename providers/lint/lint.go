@@ -75,9 +75,13 @@ type linter struct {
 	seen    map[string]bool
 }
 
+// trialOf returns the provider with secrets that fit every scheme.
+func trialOf(p *providers.Provider) *providers.Provider {
+	return p.Bound(lintSecrets).Certified(auth.TrialCertificates)
+}
+
 func newLinter(p *providers.Provider) *linter {
-	trial := p.Bound(lintSecrets).Certified(auth.TrialCertificates)
-	return &linter{provider: p, trial: trial, written: p.Written(), seen: map[string]bool{}}
+	return &linter{provider: p, trial: trialOf(p), written: p.Written(), seen: map[string]bool{}}
 }
 
 // add records a finding, each once.
