@@ -83,14 +83,17 @@ func TestARecoveryKnowsEveryEventThatIsHere(t *testing.T) {
 	require.NoError(t, err)
 
 	r := db.recovery("r1")
-	page := operation.RecoveryPage{Listed: 8, Unwanted: 1, Unsafe: 1}
-	for i, key := range []string{"processed", "expunged", "discarded", "dead", "waits", "missed"} {
+	page := operation.RecoveryPage{Listed: 9, Unwanted: 1, Unsafe: 1, Waiting: map[string]bool{"acme:in Temporal": true, "acme:missed": false}}
+	for i, key := range []string{"processed", "expunged", "discarded", "dead", "waits", "missed", "in Temporal"} {
 		page.Items = append(page.Items, missing(key, -i))
 	}
 	page.Items[5].Retrying = true
+	unknown, err := db.Recoveries.Unknown(t.Context(), r, page)
+	require.NoError(t, err)
+	require.Equal(t, []string{"acme:missed", "acme:in Temporal"}, unknown)
 	r = db.addPage(r, page)
 	require.True(t, r.HasReadList())
-	require.Equal(t, []int64{8, 5, 1, 1, 1, 1}, []int64{r.Listed, r.Known, r.Unwanted, r.Unsafe, r.Missed, r.Retrying})
+	require.Equal(t, []int64{9, 6, 1, 1, 1, 1}, []int64{r.Listed, r.Known, r.Unwanted, r.Unsafe, r.Missed, r.Retrying})
 	require.Equal(t, []operation.MissedEvent{{WorkflowID: "acme:missed", Type: "thing.changed", At: noon.Add(-5 * time.Minute)}}, r.Examples)
 }
 

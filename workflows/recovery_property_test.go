@@ -157,6 +157,10 @@ func (s wakeless) Recover(ctx context.Context, r event.Receipt, body []byte) (bo
 	return s.shopWorld.Recover(ctx, r, body)
 }
 
+func (wakeless) LatestRun(context.Context, string) (operation.LatestRun, error) {
+	return operation.LatestRun{}, nil
+}
+
 func (wakeless) Wake(context.Context, operation.Kind, string) error { return nil }
 
 func (w *shopWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -93,6 +94,10 @@ func (r *Reader) Page(ctx context.Context, of operation.Recovery) (operation.Rec
 	var page recovery.Page
 	err = r.request(ctx, p, func() error {
 		page, err = r.Client.Page(ctx, list, walk)
+		if again, ok := walk.Restart(err); ok {
+			slog.WarnContext(ctx, "recovery.restarted", "recovery_id", of.ID, "provider", of.Provider, "error", err.Error())
+			page, err = recovery.Page{Next: &again}, nil
+		}
 		return err
 	})
 	if err != nil {

@@ -268,3 +268,51 @@ func TestOnlyAllowedProvidersSendAgain(t *testing.T) {
 	require.True(t, asked)
 	require.Equal(t, []string{"one"}, fake.Asked())
 }
+
+// The provider refuses a cursor that has expired: the walk begins again. It ends with an error if it comes no farther than before.
+func TestAnExpiredCursorBeginsANewWalk(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refuses  func(n int) bool
+		problem  string
+		requests int
+	}{
+		"once":             {func(n int) bool { return n == 3 }, "", 6},
+		"again, farther":   {func(n int) bool { return n == 2 || n == 5 }, "", 8},
+		"again, as far":    {func(n int) bool { return n == 2 || n == 4 }, "its cursor may have expired", 4},
+		"without a cursor": {func(int) bool { return true }, "its cursor may have expired", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := fakeapi.New(fakeapi.Styles()["stripe"])
+			fake.PageCap = 1
+			for _, id := range []string{"a", "b", "c"} {
+				fake.Add(fakeapi.Event{ID: id, Type: "customer.updated", Time: time.Now().Add(-2 * time.Hour)})
+			}
+			fake.Fault = func(n int) fakeapi.Fault {
+				if c.refuses(n) {
+					return fakeapi.Fault{Status: http.StatusBadRequest}
+				}
+				return fakeapi.Fault{}
+			}
+			r, _ := newReader(t, fake, fakeapi.Credential)
+			of, found := begin(t, r, "stripe"), map[string]bool{}
+			var err error
+			for of.Walk != nil && err == nil {
+				var page operation.RecoveryPage
+				page, err = r.Page(t.Context(), of)
+				for _, item := range page.Items {
+					found[item.Receipt.Key] = true
+				}
+				of.Walk = page.Next
+			}
+			require.Equal(t, c.requests, fake.Requests())
+			if c.problem != "" {
+				require.ErrorContains(t, err, c.problem)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, found, 3)
+		})
+	}
+}

@@ -57,6 +57,8 @@ type RecoveryWalk interface {
 	Mark(ctx context.Context, provider, target string, dedupe operation.DedupeWindows) (operation.RecoveryMark, error)
 	// Begin sets the window, and the position before the first page; nil if there is nothing to read.
 	Begin(ctx context.Context, id string, w operation.RecoveryWindow, walk json.RawMessage) (operation.Recovery, error)
+	// Unknown returns the workflow IDs of the events of a page that the database doesn't have.
+	Unknown(ctx context.Context, of operation.Recovery, p operation.RecoveryPage) ([]string, error)
 	// AddPage stages the missed events of a page, and moves the position behind it.
 	AddPage(ctx context.Context, before operation.Recovery, p operation.RecoveryPage) (operation.Recovery, error)
 	// Fail stores why a recovery can't go on, and when it tries again. The zero time pauses it: an operator must do something.
@@ -143,9 +145,29 @@ func (a *Activities) readList(ctx context.Context, r operation.Recovery) (operat
 		if err != nil {
 			return r, err
 		}
+		if page.Waiting, err = a.waitingIn(ctx, r, page); err != nil {
+			return r, err
+		}
 		return a.Recoveries.AddPage(ctx, r, page)
 	}
 	return a.blockRecovery(ctx, r, failed)
+}
+
+// waitingIn returns which events of a page have an open run: they were accepted, and aren't in the database yet.
+func (a *Activities) waitingIn(ctx context.Context, r operation.Recovery, p operation.RecoveryPage) (map[string]bool, error) {
+	unknown, err := a.Recoveries.Unknown(ctx, r, p)
+	if err != nil {
+		return nil, err
+	}
+	waiting := map[string]bool{}
+	for _, id := range unknown {
+		latest, err := a.Starter.LatestRun(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		waiting[id] = latest.Open
+	}
+	return waiting, nil
 }
 
 func (a *Activities) blockRecovery(

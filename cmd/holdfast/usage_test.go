@@ -41,6 +41,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"dlq redrive --step bogus":                `want start, parse`,
 		"dlq redrive --rate fast":                 `invalid rate "fast"`,
 		"dlq cleanup --older-than=":               `use a time`,
+		"recover stripe --target a?b":             `--target: invalid target "a?b": use letters`,
 		"redrive list --limit 1000":               `use a number from 1 to 500`,
 		"redrive pose 1":                          `did you mean pause?`,
 		"rebuild pose 1":                          `did you mean pause?`,

@@ -220,6 +220,8 @@ type RecoveryItem struct {
 
 // RecoveryPage is a page of a list.
 type RecoveryPage struct {
+	// Waiting has the workflow IDs of items whose event waits in Temporal, and which PostgreSQL may not have.
+	Waiting map[string]bool
 	// Next is the position after the page; nil after the last.
 	Next json.RawMessage
 	// Listed, Unwanted and Unsafe count events of the page; Items are those that are neither unwanted nor unsafe.

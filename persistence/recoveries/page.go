@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// findKnown finds the events that are here in any form, and the types that have ever arrived. A discarded, replaced or expunged
+	// findKnown finds the events that the database has in any form, and the types that have ever arrived. A discarded, replaced or expunged
 	// event has its key. For the schedule ($5), those are known as well that an earlier recovery has reported, unless it may now ask
 	// the provider for them ($6).
 	findKnown = `
@@ -45,6 +45,26 @@ UPDATE recoveries SET walk = $2, listed = listed + $3, known = known + $4, unwan
        first_missed = least(first_missed, $10), last_missed = greatest(last_missed, $11), redeliverable = redeliverable + $12
  WHERE id = $1`
 )
+
+// Unknown returns the workflow IDs of the events of a page that the database doesn't have.
+func (s *Store) Unknown(ctx context.Context, of operation.Recovery, p operation.RecoveryPage) (ids []string, err error) {
+	if len(p.Items) == 0 {
+		return nil, nil
+	}
+	isKnown, hasType := make([]bool, len(p.Items)), make([]bool, len(p.Items))
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	queueKnown(b, of, p, isKnown, hasType)
+	if err := s.DB.SendRead(ctx, b); err != nil {
+		return nil, postgres.Failure("look for the events of recovery "+postgres.Clean(of.ID), err)
+	}
+	for i, item := range p.Items {
+		if !isKnown[i] {
+			ids = append(ids, item.Receipt.WorkflowID())
+		}
+	}
+	return ids, nil
+}
 
 // AddPage stages the missed events of a page, counts the others, and moves the position behind the page, in one transaction: if
 // it is killed before its commit it has done nothing. It does nothing if the recovery doesn't run, or isn't at the position
@@ -78,7 +98,7 @@ func (s *Store) addPage(ctx context.Context, before operation.Recovery, p operat
 	var missed []operation.RecoveryItem
 	for i, item := range withDelivered(p.Items) {
 		switch {
-		case isKnown[i] && !item.IsDelivered:
+		case (isKnown[i] || p.Waiting[item.Receipt.WorkflowID()]) && !item.IsDelivered:
 			adds.Known++
 		case !hasType[i] && !item.AnyType:
 			adds.Unwanted++

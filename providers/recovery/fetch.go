@@ -153,7 +153,7 @@ func (a Answer) valueAt(path []string, get fmt.Stringer) ([]byte, error) {
 		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", get, MaxAnswer)
 	}
 	if _, err := decode.JSON(a.Body); err != nil {
-		return nil, Errorf(KindUnreadable, "%s: the answer isn't complete JSON", get)
+		return nil, a.notJSON(get)
 	}
 	value, ok := rawAt(a.Body, path)
 	if !ok || string(value) == "null" {

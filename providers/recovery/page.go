@@ -1,8 +1,10 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"holdfast/providers/auth"
@@ -60,7 +62,7 @@ func (l *List) Read(w Walk, a Answer) (Page, error) {
 	}
 	value, err := decode.JSON(a.Body)
 	if err != nil {
-		return Page{}, Errorf(KindUnreadable, "the answer isn't complete JSON")
+		return Page{}, a.notJSON(l)
 	}
 	list, ok := rawAt(a.Body, l.items)
 	var texts []json.RawMessage
@@ -86,10 +88,30 @@ func (l *List) Read(w Walk, a Answer) (Page, error) {
 	if failed != nil {
 		return Page{}, failed
 	}
-	if next.Beyond = beyond; cursor != "" && !l.isPast(next) {
+	next.Beyond = beyond
+	switch {
+	case l.isPast(next):
+	case cursor != "":
 		page.Next = &next
+	case saysMore(value):
+		return Page{}, Errorf(KindUnreadable, "%s: the answer says that there is more, but recover.next found no next page in it", l)
 	}
 	return page, nil
+}
+
+// saysMore reports whether an answer has more pages by its own account. Otherwise an empty page in the middle of a list would end it.
+func saysMore(answer any) bool {
+	fields, _ := answer.(map[string]any)
+	return fields["has_more"] == true || fields["hasMore"] == true
+}
+
+// notJSON returns the error of an answer that isn't JSON.
+func (a Answer) notJSON(what fmt.Stringer) *Error {
+	if bytes.HasPrefix(bytes.TrimSpace(a.Body), []byte("<")) {
+		return Errorf(KindUnreadable, "%s: the answer is HTML or XML, not JSON: a proxy or a sign-in page may have answered. "+
+			"Check api.host", what)
+	}
+	return Errorf(KindUnreadable, "%s: the answer isn't complete JSON", what)
 }
 
 // readItems returns the items of the window, and how many in a row are beyond it.

@@ -86,8 +86,8 @@ var targetPattern = regexp.MustCompile(`^[A-Za-z0-9._~:@-]+(/[A-Za-z0-9._~:@-]+)
 
 const maxTarget = 200
 
-// checkTarget refuses a target that could change more of the URL than its place in the path.
-func checkTarget(target string) error {
+// CheckTarget refuses a target that could change more of the URL than its place in the path.
+func CheckTarget(target string) error {
 	segments := strings.Split(target, "/")
 	if target == "" || len(target) <= maxTarget && targetPattern.MatchString(target) &&
 		!slices.Contains(segments, ".") && !slices.Contains(segments, "..") {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/bits"
+	"net/http"
 	"time"
 )
 
@@ -24,6 +25,18 @@ type Walk struct {
 	// Mark is the hash of an earlier cursor, and Last that of the items of the last page that had any: both detect a circle.
 	Mark string `json:"mark,omitempty"`
 	Last string `json:"last,omitempty"`
+	// Restarted is the number of pages that had been read when a walk through the same window began again; 0 if none has.
+	Restarted int `json:"restarted,omitempty"`
+}
+
+// Restart returns a new walk through the window of one whose cursor the provider refused: it may have expired. Events that were
+// read before are known by then. It is false if the error is another one, or if this walk came no farther than the one before it.
+func (w Walk) Restart(err error) (again Walk, ok bool) {
+	failed, ok := errors.AsType[*Error](err)
+	if !ok || failed.Kind != KindRefused || failed.Status < http.StatusBadRequest || w.Cursor == "" || w.Pages <= w.Restarted {
+		return Walk{}, false
+	}
+	return Walk{From: w.From, To: w.To, Target: w.Target, Restarted: w.Pages}, true
 }
 
 // Begin returns a walk through the window from (inclusive) to (exclusive).
@@ -31,7 +44,7 @@ func (l *List) Begin(from, to time.Time, target string) (Walk, error) {
 	if !from.Before(to) {
 		return Walk{}, errors.New("the window is empty: it must begin before it ends")
 	}
-	if err := checkTarget(target); err != nil {
+	if err := CheckTarget(target); err != nil {
 		return Walk{}, err
 	}
 	if l.NeedsTarget() && target == "" {

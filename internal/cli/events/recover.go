@@ -11,6 +11,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/operator/redrive"
+	"holdfast/providers/recovery"
 )
 
 // RecoverCommand returns `holdfast recover`.
@@ -58,6 +59,9 @@ type recoverOptions struct {
 }
 
 func (o *recoverOptions) run(c *cobra.Command, t *cli.Tools, provider string) error {
+	if err := recovery.CheckTarget(o.target); err != nil {
+		return cli.UsageError(c, fmt.Errorf("--target: %w", err))
+	}
 	wanted := operation.Recovery{
 		Base: operation.New(o.rate), Provider: provider, Target: o.target, DryRun: o.dryRun, Undelivered: o.undelivered,
 		AcceptDuplicates: o.acceptDuplicates, AskedSince: o.since,

@@ -158,7 +158,7 @@ func (c *Client) do(ctx context.Context, l named, r recovery.Request) (recovery.
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return recovery.Answer{}, unanswered(l.String(), err)
+		return recovery.Answer{}, unanswered(at(l, request), err)
 	}
 	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
 	if r.AnySuccess && response.StatusCode/100 == 2 {
@@ -168,13 +168,21 @@ func (c *Client) do(ctx context.Context, l named, r recovery.Request) (recovery.
 		if r.Token != nil && response.StatusCode == http.StatusUnauthorized {
 			c.tokens.forget(*r.Token)
 		}
-		return recovery.Answer{}, c.refused(l.String(), response, l.SecretNames())
+		return recovery.Answer{}, c.refused(at(l, request), response, l.SecretNames())
 	}
 	body, err := read(response)
 	if err != nil {
-		return recovery.Answer{}, unanswered(l.String(), err)
+		return recovery.Answer{}, unanswered(at(l, request), err)
 	}
 	return recovery.Answer{Links: response.Header.Values("link"), Body: body}, nil
+}
+
+// at names what a request is for, and its host if a variable has a part of it.
+func at(l named, request *http.Request) string {
+	if what := l.String(); strings.Contains(what, request.URL.Host) {
+		return what
+	}
+	return l.String() + " at " + request.URL.Host
 }
 
 // read returns the body, and one byte more than recovery.MaxAnswer of a longer one.
