@@ -97,7 +97,7 @@ func packed(t *testing.T, text string, to func(io.Writer) io.WriteCloser) string
 	return b.String()
 }
 
-// A compressed answer is kept as text, as long as any other. What can't be decompressed is named.
+// A compressed answer is kept as text, up to the usual length. What can't be decompressed is named.
 func TestCompressedAnswersAreReadable(t *testing.T) {
 	t.Parallel()
 	gzipped := func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }

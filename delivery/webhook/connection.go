@@ -117,7 +117,7 @@ type connection struct {
 	code                int
 }
 
-// maxStatusLine bounds the part of a line that is looked at.
+// maxStatusLine bounds the part of a line that is kept.
 const maxStatusLine = 64
 
 // begin forgets the status of the response before.

@@ -108,7 +108,7 @@ func invalidFailure(invalid x509.CertificateInvalidError) string {
 	return "the certificate isn't valid"
 }
 
-// hasOldSignature reports whether x509 rejects the signature, whoever made it.
+// hasOldSignature reports whether x509 rejects the signature because of its algorithm.
 func hasOldSignature(c *x509.Certificate) bool {
 	return slices.Contains([]x509.SignatureAlgorithm{
 		x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1,
