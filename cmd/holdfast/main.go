@@ -25,7 +25,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
+	root := rootCommand()
+	root.SetArgs(cli.Arguments(root, os.Args[1:]))
+	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast:", err)
 		os.Exit(cli.ExitCode(err))
 	}

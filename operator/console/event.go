@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,4 +201,4 @@ func commandsOf(p eventPage, base string) []string {
 	return commands
 }
 
-func pathEscape(text string) string { return url.PathEscape(text) }
+func pathEscape(text string) string { return httpapi.PathSegment(text) }

@@ -110,6 +110,9 @@ func IsStorable(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 999
 // PathText returns a decoded path parameter.
 func PathText(c *fiber.Ctx, name string) (string, error) {
 	value, err := url.PathUnescape(c.Params(name))
+	if isDots(value) {
+		value, _ = url.PathUnescape(value) // as PathSegment wrote it
+	}
 	if err != nil || value == "" || len(value) > MaxText || !IsText(value) {
 		return "", BadParameter(name)
 	}

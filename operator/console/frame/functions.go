@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"holdfast/internal/printable"
+	"holdfast/operator/httpapi"
 )
 
 // functions returns the template functions: our own and the pages'.
@@ -50,7 +50,7 @@ func (f *Frame) URL(format string, parts ...any) string {
 	}
 	escaped := make([]any, len(parts))
 	for i, part := range parts {
-		escaped[i] = url.PathEscape(fmt.Sprint(part))
+		escaped[i] = httpapi.PathSegment(fmt.Sprint(part))
 	}
 	return f.prefix + fmt.Sprintf(format, escaped...)
 }
