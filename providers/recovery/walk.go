@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/bits"
-	"net/http"
 	"time"
 )
 
@@ -33,7 +32,7 @@ type Walk struct {
 // read before are known by then. It is false if the error is another one, or if this walk came no farther than the one before it.
 func (w Walk) Restart(err error) (again Walk, ok bool) {
 	failed, ok := errors.AsType[*Error](err)
-	if !ok || failed.Kind != KindRefused || failed.Status < http.StatusBadRequest || w.Cursor == "" || w.Pages <= w.Restarted {
+	if !ok || failed.Kind != KindRefused || failed.Status < 400 || w.Cursor == "" || w.Pages <= w.Restarted {
 		return Walk{}, false
 	}
 	return Walk{From: w.From, To: w.To, Target: w.Target, Restarted: w.Pages}, true
