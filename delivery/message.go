@@ -69,8 +69,8 @@ func valueOf(contentType string, body []byte) any {
 // space of the body may go; numbers and strings stay as they are written.
 func (m Message) Envelope() ([]byte, error) {
 	r := m.Receipt
-	data := json.RawMessage(m.Body)
-	if !utf8.Valid(m.Body) || !json.Valid(m.Body) {
+	data := json.RawMessage(event.WithoutMark(m.Body))
+	if !utf8.Valid(data) || !json.Valid(data) {
 		data = json.RawMessage(strconv.Quote(base64.StdEncoding.EncodeToString(m.Body)))
 	}
 	var b bytes.Buffer

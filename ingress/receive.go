@@ -34,10 +34,16 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if wait := s.limits.allowClient(provider, o.client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
-	if isCompressed(c) {
+	request := s.readRequest(c, params, o.client)
+	packed, ok := provider.Packed(request.Header["content-encoding"])
+	if !ok {
 		return s.refuse(c, codeEncoding)
 	}
-	request := s.readRequest(c, params, o.client)
+	if packed && provider.SignsPlain() {
+		if err := s.unpack(o, request); err != nil {
+			return s.refusePacked(c, err)
+		}
+	}
 	if reply, isOne, err := provider.Handshake(request, s.now()); isOne {
 		return s.answerHandshake(c, reply, provider, request, err)
 	}
@@ -52,6 +58,11 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuseLimited(c, wait)
 	}
 	request.Body = bytes.Clone(request.Body)
+	if packed && !provider.SignsPlain() {
+		if err := s.unpack(o, request); err != nil {
+			return s.refusePacked(c, err)
+		}
+	}
 	if reply, ok := provider.Challenge(request, s.now()); ok {
 		o.outcome = "challenge"
 		return sendReply(c, reply)

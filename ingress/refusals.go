@@ -190,10 +190,11 @@ var causes = map[code]denial.Cause{
 	},
 	codeEncoding: {
 		Means: "the body was compressed",
-		Next:  "turn compression off at the sender, or at the proxy that compresses",
+		Next: "turn compression off at the sender, or at the proxy that compresses; if the provider compresses with gzip, add gzip to " +
+			"the definition",
 	},
 	codeBadRequest: {
-		Means: "the request wasn't well-formed HTTP, or its end was ambiguous",
+		Means: "the request wasn't well-formed HTTP, its end was ambiguous, or its gzip was damaged",
 		Next:  "check the proxy in front, if there is one",
 	},
 	codeInvalid: {

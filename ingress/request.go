@@ -1,7 +1,6 @@
 package ingress
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,13 +16,6 @@ import (
 const webhookPrefix = "/webhooks/"
 
 func isWebhookPath(path string) bool { return strings.HasPrefix(path, webhookPrefix) }
-
-// isCompressed reports whether the body has a content encoding. Bodies are never decompressed: a kilobyte can hold a gigabyte.
-func isCompressed(c *fiber.Ctx) bool {
-	return slices.ContainsFunc(c.Request().Header.PeekAll(fiber.HeaderContentEncoding), func(encoding []byte) bool {
-		return len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity"))
-	})
-}
 
 // readRequest copies a request out of Fiber, whose memory the next request on the connection overwrites. The body is copied
 // only when it turns out to be authentic, everything else here; strings that Fiber returns are copies already. The body is read

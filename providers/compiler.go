@@ -40,6 +40,9 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 		c.Add("body_limit", "want 1 to %d bytes", MaxBodyLimit)
 	}
 	c.CheckMaximum("maximum", d.Maximum)
+	if d.Gzip != "" {
+		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
+	}
 	p.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, p.paths)
 	c.Coverage = p.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, p.Authenticator)

@@ -42,8 +42,8 @@ func (a *API) content(viewer bool, r event.Receipt, body []byte) Content {
 	shown.Raw = body
 	switch {
 	case !utf8.Valid(body):
-	case json.Valid(body):
-		shown.JSON = body
+	case json.Valid(event.WithoutMark(body)):
+		shown.JSON = event.WithoutMark(body)
 	default:
 		shown.Text = string(body)
 	}

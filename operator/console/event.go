@@ -153,7 +153,7 @@ func (c *Console) downloadBody(ctx *fiber.Ctx) error {
 		return err
 	}
 	name := detail.ID + ".bin"
-	if json.Valid(detail.Body.Raw) {
+	if json.Valid(event.WithoutMark(detail.Body.Raw)) {
 		name = detail.ID + ".json"
 	}
 	ctx.Attachment(name)

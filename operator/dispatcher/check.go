@@ -63,6 +63,7 @@ var errNoEvents = errors.New("the body is not a JSON object, or a list of them")
 
 // publishedIn parses an event or a list of events.
 func publishedIn(body []byte) ([]published, error) {
+	body = event.WithoutMark(body)
 	var parts []json.RawMessage
 	if json.Unmarshal(body, &parts) != nil {
 		parts = []json.RawMessage{body}

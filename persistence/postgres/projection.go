@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/event"
 )
 
 // Limits for jsonb. PostgreSQL itself allows some thousand levels, 131,072 digits and strings of 256 MB.
@@ -37,6 +39,7 @@ const replacement = "\uFFFD"
 //
 // It takes linear time and never computes with a number.
 func Project(raw []byte) (projection []byte, note string) {
+	raw = event.WithoutMark(raw)
 	switch {
 	case len(raw) > maxProjection:
 		return nil, noteTooLarge

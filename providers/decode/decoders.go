@@ -3,7 +3,6 @@ package decode
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -89,7 +88,7 @@ func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
 		return decoder{}, false
 	}
 	meant := "form"
-	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+	if bytes.HasPrefix(bytes.TrimLeft(event.WithoutMark(body), " \t\r\n"), []byte("{")) {
 		meant = "json"
 	}
 	if as := all.rules[i].as; as != meant && as != "text" {
@@ -152,10 +151,7 @@ func (d decoder) decodeForm(body []byte, identity [][]string, w Projection, exac
 	if len(body) == 0 {
 		return nil, event.Rejectf("empty_body", "the body is empty")
 	}
-	fields, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, event.Rejectf("malformed_form", "the body is not a form")
-	}
+	fields := formFields(string(body))
 	out := make(map[string]any, len(fields))
 	for name, all := range fields {
 		list := make([]any, len(all))

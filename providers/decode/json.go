@@ -10,8 +10,8 @@ import (
 // maxDepth is the maximum nesting of a body.
 const maxDepth = 200
 
-// JSON decodes one JSON text, strictly: UTF-8 without a byte order mark, nothing after it, no deeper than maxDepth. Numbers
-// keep their spelling (json.Number).
+// JSON decodes one JSON text, strictly: UTF-8, nothing after it, no deeper than maxDepth. A byte order mark before it is skipped,
+// as RFC 8259 allows. Numbers keep their spelling (json.Number).
 func JSON(body []byte) (any, error) {
 	v, _, err := decodeJSONWatching(body, nil, nil, false)
 	return v, err
@@ -40,7 +40,8 @@ func decodeJSONWatching(body []byte, w Projection, watched [][]string, exactly b
 	if err := checkText(body); err != nil {
 		return nil, false, err
 	}
-	r := reader{data: string(body), watched: watched, exact: exactly}
+	r := newReader(body)
+	r.watched, r.exact = watched, exactly
 	if v, err = r.value(w); err == nil {
 		err = r.end()
 	}
@@ -56,7 +57,7 @@ func TextField(body []byte, name string) (value string, err error) {
 	if err := checkText(body); err != nil {
 		return "", err
 	}
-	r := reader{data: string(body)}
+	r := newReader(body)
 	if r.peek() != '{' {
 		return "", errMalformed
 	}
@@ -79,14 +80,17 @@ func TextField(body []byte, name string) (value string, err error) {
 // checkText refuses invalid UTF-8.
 func checkText(body []byte) error {
 	switch {
-	case len(bytes.TrimSpace(body)) == 0:
+	case len(bytes.TrimSpace(event.WithoutMark(body))) == 0:
 		return event.Rejectf("empty_body", "the body is empty")
 	case !utf8.Valid(body):
 		return event.Rejectf("invalid_utf8", "the body is not UTF-8")
-	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return event.Rejectf("byte_order_mark", "the body begins with a byte order mark")
 	}
 	return nil
+}
+
+// newReader begins after a byte order mark. Positions remain those of the body.
+func newReader(body []byte) reader {
+	return reader{data: string(body), pos: len(body) - len(event.WithoutMark(body))}
 }
 
 var (

@@ -25,7 +25,8 @@ func Places(contentType string, body []byte, paths []string) ([]Place, error) {
 	if err := checkText(body); err != nil {
 		return nil, err
 	}
-	p := placer{reader: reader{data: string(body), exact: true}, found: make([]Place, len(paths))}
+	p := placer{reader: newReader(body), found: make([]Place, len(paths))}
+	p.exact = true
 	for _, path := range paths {
 		p.wanted = append(p.wanted, strings.Split(path, "."))
 	}

@@ -1,5 +1,7 @@
 package decode
 
+import "holdfast/event"
+
 // The limits of a batch: every event carries the envelope, and becomes a workflow.
 const (
 	maxItems = 5000
@@ -22,7 +24,8 @@ func SplitArray(body []byte, path []string) (items [][]byte, root []byte, ok boo
 	if checkText(body) != nil {
 		return nil, nil, false
 	}
-	s := arraySplitter{reader: reader{data: string(body)}}
+	body = event.WithoutMark(body)
+	s := arraySplitter{reader: newReader(body)}
 	if s.find(path) != nil || s.end() != nil || s.found != 1 {
 		return nil, nil, false
 	}

@@ -7,7 +7,7 @@ func WriteWithout(w io.Writer, body []byte, paths [][]string) (ok bool) {
 	if checkText(body) != nil {
 		return false
 	}
-	s := sieve{reader: reader{data: string(body)}, to: w}
+	s := sieve{reader: newReader(body), to: w}
 	if s.pass(paths) != nil || s.end() != nil {
 		return false
 	}

@@ -21,6 +21,8 @@ type Definition struct {
 	Paths     []string `yaml:"paths"`
 	BodyLimit int      `yaml:"body_limit"`
 	Maximum   *Maximum `yaml:"maximum"`
+	// Gzip accepts compressed bodies: plain if the signature covers the body before compression, wire if it covers what is sent.
+	Gzip string `yaml:"gzip"`
 	// Secrets is the default secret name of the schemes, so that a definition can extend another with its own.
 	Secrets    string      `yaml:"secrets"`
 	Auth       []Scheme    `yaml:"auth"`
@@ -272,6 +274,12 @@ type Question struct {
 	// ContentType is that of the answer, including the handler's: application/json by default.
 	ContentType string `yaml:"content_type"`
 }
+
+// The values of Gzip.
+const (
+	GzipPlain = "plain"
+	GzipWire  = "wire"
+)
 
 // Lane is how a durable event is processed.
 type Lane string

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
@@ -41,12 +43,21 @@ type Explanation struct {
 // The reasons for a refusal that don't concern authenticity.
 const (
 	ReasonTooLarge denial.Reason = "body_too_large"
+	ReasonEncoding denial.Reason = "encoding_not_supported"
+	ReasonNotGzip  denial.Reason = "bad_request"
 	ReasonDeadline denial.Reason = "jq_deadline"
 	ReasonInvalid  denial.Reason = "invalid_event"
 )
 
 // causes explains the reasons above.
 var causes = map[denial.Reason]denial.Cause{
+	ReasonEncoding: {
+		Means: "the body is compressed in a way that the definition doesn't accept",
+		Next:  "turn compression off, or add gzip to the definition if the provider sends that",
+	},
+	ReasonNotGzip: {
+		Means: "the body isn't complete, valid gzip", Next: "check what a proxy in between does to the body",
+	},
 	ReasonTooLarge: {
 		Means: "the body is larger than the definition lets it be",
 		Next:  "raise body_limit in the definition, or have less sent at once",
@@ -126,6 +137,16 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 	if len(r.Body) > trialOf(p).BodyLimit(0) {
 		return e.refused(ReasonTooLarge, p.Replies().TooLarge)
 	}
+	defer func(asSent []byte) { r.Body = asSent }(r.Body)
+	packed, ok := p.Packed(r.Header["content-encoding"])
+	if !ok {
+		return e.refused(ReasonEncoding, http.StatusUnsupportedMediaType)
+	}
+	if packed && p.SignsPlain() {
+		if why := unpack(p, r); why != "" {
+			return e.refused(why, http.StatusBadRequest)
+		}
+	}
 	if reply, isOne, err := p.Handshake(r, now); isOne && err == nil {
 		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
 		return e
@@ -134,6 +155,11 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 		return e.unauthentic(p, r, now, err)
 	}
 	e.Authentic, e.Scheme = true, p.Passed(r)
+	if packed && !p.SignsPlain() {
+		if why := unpack(p, r); why != "" {
+			return e.refused(why, http.StatusBadRequest)
+		}
+	}
 	if reply, ok := p.Challenge(r, now); ok {
 		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
 		return e
@@ -156,6 +182,19 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 		e.Events = append(e.Events, one)
 	}
 	return e
+}
+
+// unpack decompresses the body as the ingress does, and returns why it can't.
+func unpack(p *providers.Provider, r *auth.Request) denial.Reason {
+	plain, err := decode.Gunzip(context.Background(), r.Body, trialOf(p).BodyLimit(0), func(int) bool { return true })
+	switch {
+	case errors.Is(err, decode.ErrUnpackedTooLarge):
+		return ReasonTooLarge
+	case err != nil:
+		return ReasonNotGzip
+	}
+	r.Body = plain
+	return ""
 }
 
 func (e Explanation) refused(why denial.Reason, status int) Explanation {

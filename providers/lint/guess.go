@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"holdfast/event"
 )
 
 // Guess is what a captured request shows about its sender: an initial definition, and open questions.
@@ -27,7 +29,7 @@ type Guess struct {
 // GuessDefinition makes a skeleton from one captured request. With the sender's secret it tries the common schemes.
 func GuessDefinition(name string, p Pasted, secret string) Guess {
 	g := guesser{name: name, p: p, secret: secret}
-	_ = json.Unmarshal(p.Body, &g.body) // a body that isn't an object has no fields
+	_ = json.Unmarshal(event.WithoutMark(p.Body), &g.body) // a body that isn't an object has no fields
 	return Guess{Definition: g.write(), Found: g.found, Open: g.open}
 }
 
