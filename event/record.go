@@ -109,6 +109,8 @@ type DeadLetterQuery struct {
 	Since, Until time.Time
 	// Before is the cursor of the last dead letter on the previous page; nil for the first page.
 	Before *DeadLetterCursor
+	// Oldest lists the one first whose last failure is the oldest.
+	Oldest bool
 	// Limit is 1 to MaxPage; 0 means MaxPage.
 	Limit int
 }

@@ -216,6 +216,22 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 	}
 	first, cursor := list(event.DeadLetterQuery{Limit: 2})
 	require.Equal(t, []string{all[4].ID, all[3].ID}, first)
+	var oldest []string
+	for after := (*event.DeadLetterCursor)(nil); ; {
+		page, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{Oldest: true, Limit: 1, Before: after})
+		require.NoError(t, err)
+		if len(page) == 0 {
+			break
+		}
+		place := page[0].Cursor()
+		oldest, after = append(oldest, page[0].Receipt.ID), &place
+	}
+	newest, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{})
+	require.NoError(t, err)
+	require.Len(t, oldest, len(newest))
+	for n, d := range newest {
+		require.Equal(t, d.Receipt.ID, oldest[len(oldest)-1-n])
+	}
 	rest, _ := list(event.DeadLetterQuery{Before: cursor})
 	require.Equal(t, []string{all[2].ID, all[1].ID, all[0].ID}, rest)
 	other, _ := list(event.DeadLetterQuery{Provider: "other", State: event.DeadLetterOpen})

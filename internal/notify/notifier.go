@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +36,9 @@ type Notifier struct {
 type channel struct {
 	name    string
 	service types.Service
-	busy    sync.Mutex
+	// titled: the message needs a title, which is its first line: an e-mail without one has no subject.
+	titled bool
+	busy   sync.Mutex
 }
 
 // boundDefaultClient sets a timeout on the client that shoutrrr's services share, since most of them set none.
@@ -47,16 +51,41 @@ func New(urls ...string) (*Notifier, error) {
 	boundDefaultClient()
 	n := &Notifier{limit: sendTimeout}
 	var wrong []error
-	for i, url := range urls {
-		scheme, _, _ := strings.Cut(url, ":")
-		service, err := (&router.ServiceRouter{}).Locate(url)
+	for i, address := range urls {
+		scheme, _, _ := strings.Cut(address, ":")
+		service, err := (&router.ServiceRouter{}).Locate(address)
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("notification URL %d is none that shoutrrr can read", i+1))
 			continue
 		}
-		n.channels = append(n.channels, &channel{name: fmt.Sprintf("channel %d (%s)", i+1, scheme), service: service})
+		n.channels = append(n.channels, &channel{
+			name: fmt.Sprintf("channel %d (%s)", i+1, scheme), service: service, titled: scheme == "smtp" && !hasSubject(address),
+		})
 	}
 	return n, errors.Join(wrong...)
+}
+
+// hasSubject reports whether a URL for e-mails sets their subject.
+func hasSubject(address string) bool {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	for name := range parsed.Query() {
+		if strings.EqualFold(name, "subject") || strings.EqualFold(name, "title") {
+			return true
+		}
+	}
+	return false
+}
+
+// maxTitle is in bytes.
+const maxTitle = 120
+
+// titleOf returns the first line of a text, as a header of an e-mail may have it.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return mime.QEncoding.Encode("utf-8", strings.ToValidUTF8(line[:min(len(line), maxTitle)], ""))
 }
 
 // Enabled reports whether there are any channels.
@@ -97,7 +126,11 @@ func (c *channel) send(ctx context.Context, text string, limit time.Duration) er
 				done <- errors.New("the library panicked")
 			}
 		}()
-		done <- c.service.Send(text, &types.Params{})
+		params := types.Params{}
+		if c.titled {
+			params.SetTitle(titleOf(text))
+		}
+		done <- c.service.Send(text, &params)
 	}()
 	select {
 	case err := <-done:

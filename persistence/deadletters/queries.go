@@ -66,10 +66,14 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 		list.Where("event_id = %s::uuid", postgres.Clean(q.EventID))
 	}
 	list.Between("last_failed_at", q.Since, q.Until)
-	if q.Before != nil {
-		list.Where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
+	beyond, order := "<", "last_failed_at DESC, id DESC"
+	if q.Oldest {
+		beyond, order = ">", "last_failed_at, id"
 	}
-	sql, args := list.Page("last_failed_at DESC, id DESC", q.Limit)
+	if q.Before != nil {
+		list.Where("(last_failed_at, id) "+beyond+" (%s, %s)", q.Before.LastFailed, q.Before.ID)
+	}
+	sql, args := list.Page(order, q.Limit)
 	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
 		return scanDeadLetter(row)

@@ -64,6 +64,7 @@ func listCommand() *cobra.Command {
 	cli.AddTypeFlag(command, &query.Type)
 	addFailureFlags(command, &query.Class, &query.Code, &query.Step, &query.Rule, &query.Subscription)
 	cli.AddEventFlag(command, &about, "only its own")
+	command.Flags().BoolVar(&query.Oldest, "oldest", false, "the one that failed longest ago first")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
 	return command
