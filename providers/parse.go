@@ -18,7 +18,7 @@ const UnknownType = "unknown"
 //
 // If the state of what the event names must be fetched first, the result says so, and is that of the event without it.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(body)))
 	defer cancel()
 	in, eventType, err := p.read(ctx, r, body)
 	if err != nil {

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,13 @@ func TestEntities(t *testing.T) {
 		}
 		return strings.Join(out, "; "), err
 	}
+	many := make([]string, 10_000)
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"id":%d}`, i)
+	}
+	got, err := changes(`"type":"a.list","items":[` + strings.Join(many, ",") + `]`)
+	require.NoError(t, err)
+	require.Equal(t, 10_000, strings.Count(got, "snapshot"))
 	for fields, want := range map[string]string{
 		`"type":"a.list","items":[{"id":1,"v":3},{"id":"b"},{"x":1},{"id":1}]`: `item/1 snapshot{"id":1,"v":3} v3ns; item/b snapshot{"id":"b"}`,
 		`"type":"other","items":[{"id":1}]`:                                    "",
@@ -214,15 +222,15 @@ func TestEntities(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for fields, code := range map[string]string{
-		`"type":"a.list","items":[{"id":1,"v":"3"}]`:                                             "bad_version",
-		`"type":"a.list","items":[{"id":1,"v":-1}]`:                                              "bad_version",
-		`"type":"a.list","items":[{"id":1,"v":1.5}]`:                                             "bad_version",
-		`"type":"a.list","items":[{"id":1,"v":9223372036854775807}]`:                             "bad_version",
-		`"type":"a.list","items":[{"id":1,"v":1e1000000000}]`:                                    "bad_version",
-		`"type":"x","kind":"a b","ref":"t"`:                                                      "bad_entity_kind",
-		`"type":"x","kind":"thing","ref":"a\u0000"`:                                              "bad_entity_id",
-		`"type":"x","kind":"thing","ref":"` + strings.Repeat("x", 600) + `"`:                     "bad_entity_id",
-		`"type":"a.list","items":[` + strings.TrimSuffix(strings.Repeat("{},", 1001), ",") + `]`: "jq_too_many_values",
+		`"type":"a.list","items":[{"id":1,"v":"3"}]`:                                               "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":-1}]`:                                                "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":1.5}]`:                                               "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":9223372036854775807}]`:                               "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":1e1000000000}]`:                                      "bad_version",
+		`"type":"x","kind":"a b","ref":"t"`:                                                        "bad_entity_kind",
+		`"type":"x","kind":"thing","ref":"a\u0000"`:                                                "bad_entity_id",
+		`"type":"x","kind":"thing","ref":"` + strings.Repeat("x", 600) + `"`:                       "bad_entity_id",
+		`"type":"a.list","items":[` + strings.TrimSuffix(strings.Repeat("{},", 10_001), ",") + `]`: "too_many_entities",
 	} {
 		_, err := changes(fields)
 		require.Equal(t, code, event.CodeOf(err), "%.60s", fields)

@@ -30,7 +30,7 @@ func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Tr
 	if err != nil {
 		return t, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(body)))
 	defer cancel()
 	t.KeyParts = rules.TraceKey(ctx, in, proven)
 	var silent []*jq.Expression

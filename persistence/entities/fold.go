@@ -34,6 +34,8 @@ type Touch struct {
 	InBase bool
 	// Again means that the base was replaced: the entity must be folded again.
 	Again bool
+	// InPages means that an earlier transaction may have added other changes of the same event.
+	InPages bool
 
 	// IsIncomplete is set by Fold.
 	IsIncomplete bool
@@ -146,7 +148,7 @@ func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
-	return !l.appends(from) || t.Moved.EventID != "" || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
+	return !l.appends(from) || t.InPages && from.Compare(l.Last) == 0 || t.Moved.EventID != "" || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
 	})
 }

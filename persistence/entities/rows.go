@@ -149,6 +149,9 @@ func (n *Needs) add(ref event.EntityRef, need int32) {
 // Rebase adds an entity whose base may be replaced, or whose state may become incomplete.
 func (n *Needs) Rebase(ref event.EntityRef) { n.add(ref, toChange) }
 
+// Remove adds an entity that may be removed.
+func (n *Needs) Remove(ref event.EntityRef) { n.add(ref, toRemove) }
+
 // Merge adds an entity to be removed, and the one that gets its links.
 func (n *Needs) Merge(from, into event.EntityRef) {
 	n.add(from, toRemove)

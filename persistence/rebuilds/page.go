@@ -192,7 +192,7 @@ func (t *rebuilding) readLinks(ctx context.Context) error {
 		byID[e.Receipt.ID], ids[i] = e, e.Receipt.ID
 	}
 	b := &pgx.Batch{}
-	writer.QueueLinks(b, ids, func(l event.OrderedChange) {
+	writer.QueueLinks(b, ids, func(l event.OrderedChange, _ int32) {
 		e := byID[l.Order.EventID]
 		e.links = append(e.links, l)
 	})

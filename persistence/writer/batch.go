@@ -41,7 +41,7 @@ func (s *Store) ProcessBatch(
 			continue
 		}
 		keys[e.workflowID] = true
-		e.prepare(parse, run)
+		e.prepare(parse, run, s.pageSize)
 		if err := s.routeBatched(ctx, e); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,9 @@ func (s *Store) beginBatch(ctx context.Context, p timeouts, hold func(*pgx.Batch
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.db.Begin(ctx, b)
-	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor}, err
+	return &writing{
+		Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor, pageSize: s.pageSize,
+	}, err
 }
 
 // searchTime bounds the search for events that block others. Events not checked by then stay for the next batch.

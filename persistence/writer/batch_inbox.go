@@ -66,13 +66,13 @@ func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, wh
 func (e *batched) stay() { e.Outcome = "" }
 
 // prepare parses the event and encodes its columns: everything that needs no database.
-func (e *batched) prepare(parse event.Parser, run event.Run) {
-	if err := e.encode(parse, run); err != nil {
+func (e *batched) prepare(parse event.Parser, run event.Run, pageSize int) {
+	if err := e.encode(parse, run, pageSize); err != nil {
 		e.leave(err)
 	}
 }
 
-func (e *batched) encode(parse event.Parser, run event.Run) error {
+func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error {
 	if !e.readable {
 		return records.ErrMalformedReceipt
 	}
@@ -84,7 +84,9 @@ func (e *batched) encode(parse event.Parser, run event.Run) error {
 		return err
 	}
 	e.Type = p.Type
-	e.write, err = newWrite(e.Receipt, e.body, p, run, wholeEvent)
+	if e.write, err = newWrite(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {
+		return errManyChanges
+	}
 	return err
 }
 
@@ -95,6 +97,10 @@ func (e *batched) conclude() {
 		return
 	}
 	w := e.write.Written
+	if e.write.page.hasNext {
+		e.leave(errManyChanges)
+		return
+	}
 	if w.Held != nil {
 		e.PossibleDuplicateOf = e.write.newlyHeldFor()
 		e.leave(w.Held)

@@ -56,17 +56,27 @@ func namesOf(ws []*write) []event.EntityRef {
 	return entities.SortedRefs(mentioned)
 }
 
-// settleNames runs once it is known which of the events go on.
-func (t *writing) settleNames(ctx context.Context) error {
+// settleLinks resolves names, and chooses what the transaction writes of each event, once it is known which of the events go on.
+func (t *writing) settleLinks(ctx context.Context) error {
 	if t.naming != nil {
 		if err := t.name(ctx); err != nil {
 			return err
 		}
 	}
-	if err := t.checkLinks(ctx); err != nil || t.naming == nil {
+	if t.isPaged() {
+		if err := t.lockPages(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.checkLinks(ctx); err != nil {
 		return err
 	}
-	return t.merge(ctx)
+	if t.naming != nil {
+		if err := t.merge(ctx); err != nil {
+			return err
+		}
+	}
+	return t.choosePages()
 }
 
 // errMoved reports that between a read and the lock that protects it, a name was repointed to another entity, or links moved.
@@ -81,8 +91,11 @@ func (t *writing) name(ctx context.Context) error {
 			return errMoved
 		}
 	}
-	joinNames(t.naming.Identities, filter(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
+	joinNames(t.naming.Identities, filter(t.events, func(w *write) bool { return w.owns() && w.folds() }))
 	rename(t.naming.Identities, t.events)
+	if t.isPaged() {
+		return nil
+	}
 	b := &pgx.Batch{}
 	t.queueEntityReads(b)
 	return t.Send(ctx, b)
@@ -189,7 +202,11 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 func (t *writing) checkLinks(ctx context.Context) error {
 	var ids []string
 	for _, w := range t.events {
-		if slices.ContainsFunc(w.found.links, func(l event.OrderedChange) bool { return t.locked[w.refOf(l.Change)] == nil }) {
+		held := w.found.links
+		if w.page.places != nil {
+			held = w.page.gone
+		}
+		if slices.ContainsFunc(held, func(l event.OrderedChange) bool { return t.locked[w.refOf(l.Change)] == nil }) {
 			ids = append(ids, w.receipt.ID)
 		}
 	}
@@ -198,7 +215,7 @@ func (t *writing) checkLinks(ctx context.Context) error {
 	}
 	now := map[string][]string{}
 	b := &pgx.Batch{}
-	QueueLinks(b, ids, func(l event.OrderedChange) {
+	QueueLinks(b, ids, func(l event.OrderedChange, _ int32) {
 		now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
 	})
 	if err := t.Send(ctx, b); err != nil {

@@ -48,6 +48,8 @@ type write struct {
 	routed   subscriptions.Routed
 
 	found   found
+	page    page
+	after   int32 // position up to which this writer has written the event; 0 in a new attempt
 	content content
 	event.Written
 }
@@ -56,7 +58,8 @@ type write struct {
 type found struct {
 	status   event.Status          // "" if it has no row
 	isDead   bool                  // it has an open dead letter
-	links    []event.OrderedChange // from an earlier parse
+	links    []event.OrderedChange // from an earlier parse, or an earlier page
+	places   []int32               // positions of the links
 	decision *event.Decision       // nil if no operator decided about it
 
 	owner            string // of its key; "" if there is none
@@ -120,13 +123,14 @@ func (w *write) owns() bool {
 		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
 }
 
+// folds reports whether this transaction folds changes of the event.
+func (w *write) folds() bool { return w.scope != rowOnly }
+
 // finishes reports whether this is the event's last transaction.
-func (w *write) finishes() bool { return w.scope != rowOnly }
+func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
 
 // relinks reports whether the event's links change: it has none yet, or its earlier parse has different ones.
-func (w *write) relinks() bool {
-	return w.owns() && w.finishes() && !sameLinks(w.found.links, w.changes)
-}
+func (w *write) relinks() bool { return w.owns() && w.folds() && !w.page.isEmpty() }
 
 // timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
 type timeouts struct{ lock, statement string }
@@ -159,6 +163,7 @@ type writing struct {
 	removed       []feed.Change // change events of merged entities
 	isTrial       bool          // it is rolled back
 	foldFor       time.Duration // bounds the time for folding out-of-order events; 0 means no bound
+	pageSize      int           // how many changes of an event are written; 0 means all
 }
 
 // writeTogether writes events, no two with the same ID or key, in one transaction: all or none. Afterwards each has its Written.
@@ -174,7 +179,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, fold
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
 	t := &writing{
 		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions,
-		foldFor: foldFor,
+		foldFor: foldFor, pageSize: s.pageSize,
 	}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
@@ -198,11 +203,12 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	t.removed = nil
 	t.compareContents()
 	for _, w := range t.events {
+		w.page = page{}
 		if err := w.decide(); err != nil {
 			return err
 		}
 	}
-	if err := t.settleNames(ctx); err != nil {
+	if err := t.settleLinks(ctx); err != nil {
 		return err
 	}
 	if err := t.route(ctx); err != nil {

@@ -14,11 +14,17 @@ func (s *Store) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
 	w, err := newWrite(r, body, p, run, wholeEvent)
+	if err == nil && len(w.changes) > s.pageSize {
+		err = errManyChanges
+	}
 	if err == nil {
 		err = s.routeFirst(ctx, w)
 	}
 	if err == nil {
 		err = s.group.write(ctx, w)
+	}
+	if err == nil && w.page.hasNext {
+		err = errManyChanges
 	}
 	persisted, err := resultOf(w, err)
 	return persisted, postgres.Failure("process event "+postgres.Clean(r.ID), err)
@@ -32,15 +38,16 @@ func (s *Store) Persist(
 ) (event.Persisted, error) {
 	w, err := newWrite(r, body, p, run, rowOnly)
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)
+		_, err = s.writeAlone(ctx, w)
 	}
 	persisted, err := resultOf(w, err)
 	return persisted, postgres.Failure("persist event "+postgres.Clean(r.ID), err)
 }
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
-// transaction. The event must have been stored by Persist. Changes of an earlier parse are undone. It returns how many changes
-// have no effect because they arrived too late.
+// transaction, or a page of changes in each of several: the last one finishes the event. If it fails, or isn't the only one, the
+// next call goes on with the first page that isn't written. The event must have been stored by Persist. Changes of an earlier parse
+// are undone. It returns how many changes have no effect because they arrived too late.
 func (s *Store) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run,
 ) (withoutEffect int, err error) {
@@ -49,10 +56,10 @@ func (s *Store) UpsertEntities(
 		err = s.routeFirst(ctx, w)
 	}
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)
+		withoutEffect, err = s.writeAlone(ctx, w)
 	}
-	done, err := resultOf(w, err)
-	return done.WithoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
+	_, err = resultOf(w, err)
+	return withoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
 }
 
 // resultOf returns the result of the persist step for a transaction that ended with err. The error is an *event.DecisionError if

@@ -14,6 +14,8 @@ import (
 const (
 	deleteLinks = `DELETE FROM event_entities WHERE event_id = ANY ($1::uuid[])`
 
+	deletePage = `DELETE FROM event_entities WHERE event_id = $1::uuid AND position = ANY ($2::integer[])`
+
 	insertLinks = `
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, version, occurred_at)
 SELECT event_id, provider, kind, external_id, position, op, change::jsonb, version, occurred_at
@@ -32,13 +34,16 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 		if !w.relinks() {
 			continue
 		}
-		if len(w.found.links) > 0 {
+		switch {
+		case len(w.page.gone) > 0 && w.page.places != nil:
+			b.Queue(deletePage, w.receipt.ID, w.page.places)
+		case len(w.page.gone) > 0:
 			gone = append(gone, w.receipt.ID)
 		}
-		for i, c := range w.changes {
+		for i, c := range w.page.come {
 			ids, providers = append(ids, w.receipt.ID), append(providers, w.provider())
 			kinds, externalIDs = append(kinds, c.Change.Kind), append(externalIDs, c.Change.ExternalID)
-			positions, ops = append(positions, int32(i+1)), append(ops, string(c.Change.Op))
+			positions, ops = append(positions, w.page.place(i)), append(ops, string(c.Change.Op))
 			states = append(states, string(c.Change.State))
 			versions, times = append(versions, c.Change.Version), append(times, c.Order.OccurredAt)
 		}
@@ -58,13 +63,13 @@ func (t *writing) touches() entities.Touches {
 		if !w.relinks() {
 			continue
 		}
-		for _, l := range w.found.links {
+		for _, l := range w.page.gone {
 			of := all.Of(w.refOf(l.Change))
 			of.Gone, of.IsPurged = append(of.Gone, l), w.found.status == ""
 		}
-		for _, c := range w.changes {
+		for _, c := range w.page.come {
 			of := all.Of(w.refOf(c.Change))
-			of.Come = append(of.Come, c)
+			of.Come, of.InPages = append(of.Come, c), w.page.places != nil
 		}
 	}
 	if t.naming != nil {
@@ -98,7 +103,7 @@ func (t *writing) countWithoutEffect(w *write) (n int) {
 	if !w.relinks() {
 		return 0
 	}
-	for _, c := range w.changes {
+	for _, c := range w.page.come {
 		if l := t.locked[w.refOf(c.Change)]; l != nil && l.Covers(c.Order) && !c.Change.Mentions() {
 			n++
 		}

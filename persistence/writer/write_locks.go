@@ -16,7 +16,7 @@ import (
 func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, n *naming) {
 	var events []string
 	for _, w := range ws {
-		if w.finishes() {
+		if w.folds() {
 			events = append(events, w.receipt.ID)
 		}
 	}

@@ -102,7 +102,7 @@ SELECT wanted.n, coalesce(e.status, ''),
 	waits = `IN ('open', 'redriving', 'exhausted')`
 
 	selectLinks = `
-SELECT kind, external_id, op, change, version, occurred_at, event_id::text
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, position
   FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_entities.event_id, position`
 )
 
@@ -134,7 +134,11 @@ func (t *writing) queueReads(b *pgx.Batch) {
 		}
 		f.ownerReceived = nil
 	}))
-	if t.queueNaming(b); t.naming == nil {
+	t.queueNaming(b)
+	switch {
+	case t.isPaged():
+		t.queueLinkReads(b)
+	case t.naming == nil:
 		t.queueEntityReads(b)
 	}
 }
@@ -142,31 +146,39 @@ func (t *writing) queueReads(b *pgx.Batch) {
 // queueEntityReads reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
 // for entities or their tables.
 func (t *writing) queueEntityReads(b *pgx.Batch) {
+	if t.queueLinkReads(b) {
+		queueEntityLocks(b, t.events, t.locked, t.naming)
+	}
+}
+
+// queueLinkReads reads the links of the events that fold; it returns false if there are none.
+func (t *writing) queueLinkReads(b *pgx.Batch) bool {
 	var ids []string
 	byID := make(map[string]*write, len(t.events))
-	for _, w := range filter(t.events, (*write).finishes) {
+	for _, w := range filter(t.events, (*write).folds) {
 		ids = append(ids, w.receipt.ID)
 		byID[w.receipt.ID] = w
 	}
 	if len(ids) == 0 {
-		return
+		return false
 	}
-	QueueLinks(b, ids, func(l event.OrderedChange) {
+	QueueLinks(b, ids, func(l event.OrderedChange, position int32) {
 		w := byID[l.Order.EventID]
-		w.found.links = append(w.found.links, l)
+		w.found.links, w.found.places = append(w.found.links, l), append(w.found.places, position)
 	})
-	queueEntityLocks(b, t.events, t.locked, t.naming)
+	return true
 }
 
 // QueueLinks reads the links of events, each event's in the order of its changes.
-func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange)) {
+func QueueLinks(b *pgx.Batch, eventIDs []string, take func(l event.OrderedChange, position int32)) {
 	b.Queue(selectLinks, eventIDs).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			l, err := entities.ScanOrdered(rows)
+			var position int32
+			l, err := entities.ScanOrdered(rows, &position)
 			if err != nil {
 				return err
 			}
-			take(l)
+			take(l, position)
 		}
 		return rows.Err()
 	})
@@ -198,8 +210,10 @@ func columnsOfClaims(ws []*write) []any {
 // sameLinks reports whether links and changes are equal. If they only look different, the entities are folded once more, which
 // changes nothing.
 func sameLinks(links, changes []event.OrderedChange) bool {
-	return slices.EqualFunc(links, changes, func(l, c event.OrderedChange) bool {
-		return l.Change.Kind == c.Change.Kind && l.Change.ExternalID == c.Change.ExternalID && l.Change.Op == c.Change.Op &&
-			l.Order.Compare(c.Order) == 0 && entities.SameJSON(l.Change.State, c.Change.State)
-	})
+	return slices.EqualFunc(links, changes, isSameLink)
+}
+
+func isSameLink(l, c event.OrderedChange) bool {
+	return l.Change.Kind == c.Change.Kind && l.Change.ExternalID == c.Change.ExternalID && l.Change.Op == c.Change.Op &&
+		l.Order.Compare(c.Order) == 0 && entities.SameJSON(l.Change.State, c.Change.State)
 }

@@ -15,8 +15,16 @@ import (
 // Deadline is shared by all expressions of one request or one parse.
 const Deadline = time.Second
 
+// maxDeadline is that of the largest bodies.
+const maxDeadline = 10 * time.Second
+
+// DeadlineOf is Deadline for a body of n bytes: those above 32 KiB have more time, since they may name thousands of things.
+func DeadlineOf(n int) time.Duration {
+	return min(Deadline+time.Duration(n/(32<<10))*Deadline, maxDeadline)
+}
+
 // maxOutputs is the maximum number of values of one expression.
-const maxOutputs = 1000
+const maxOutputs = 10_000
 
 // Expression is compiled jq. A nil expression returns nothing.
 type Expression struct {
@@ -224,6 +232,9 @@ func (x *Expression) failureOf(err error) error {
 	}
 	return errEvaluation
 }
+
+// IsTooMany reports whether an expression gave too many values.
+func IsTooMany(err error) bool { return errors.Is(err, errTooMany) }
 
 // IsDeadline reports whether the error is the only failure that isn't caused by the event.
 func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

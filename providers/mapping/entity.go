@@ -14,7 +14,7 @@ import (
 
 // The limits on the changes of one event.
 const (
-	maxChanges    = 500
+	maxChanges    = 10_000
 	maxKind       = 64
 	maxExternalID = 512
 	// maxStateBytes is for all states of one event.
@@ -137,9 +137,14 @@ func changesOf(
 		}
 	}
 	if len(changes) > maxChanges {
-		return nil, event.Rejectf("too_many_entities", "the event speaks of more than %d entities", maxChanges)
+		return nil, tooManyEntities()
 	}
 	return changes, nil
+}
+
+func tooManyEntities() error {
+	return event.Rejectf("too_many_entities",
+		"the event changes more than %d entities: split its list with batch in the definition, or have fewer sent at once", maxChanges)
 }
 
 // changes returns the changes of one rule. budget is the remaining space for states.
@@ -159,7 +164,9 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input,
 	items := []any{nil}
 	if e.each != nil {
 		var err error
-		if items, err = e.each.All(ctx, in, nil); err != nil {
+		if items, err = e.each.All(ctx, in, nil); jq.IsTooMany(err) {
+			return nil, tooManyEntities()
+		} else if err != nil {
 			return nil, e.each.Failed(err)
 		}
 	}
