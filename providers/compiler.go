@@ -47,7 +47,8 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	c.Coverage = p.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, p.Authenticator)
 	p.decoders = decode.New(&c.Problems, d.Decode)
-	p.batch = c.newBatch(d.Batch)
+	p.batch, p.parts = c.newBatch(d.Batch), c.newParts(d.Batch)
+	c.HasParts = p.parts.Size > 1
 	c.Item = itemPath(d.Batch)
 	c.compileEvents(p, d)
 	p.recovery = recovery.New(&c.Problems, p.paths[0].Template, d.API, d.Recover)
@@ -98,7 +99,7 @@ func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 // itemPath returns the path from the body to the event within it. If a signature names its fields, there is only one.
 func itemPath(d *definition.Batch) string {
 	switch {
-	case d == nil:
+	case d == nil || d.Items == "":
 		return ""
 	case d.Items == ".":
 		return "0"

@@ -24,6 +24,7 @@ type Provider struct {
 	kept             mapping.ReceiptFields
 	decoders         decode.Decoders
 	batch            []string
+	parts            decode.PartLists // without paths, events are not cut
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
 	needsType        bool // an event without a type becomes a dead letter

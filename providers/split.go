@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,9 @@ type Item struct {
 	// Body is a slice of the request's bytes, not a copy.
 	Body []byte
 	// Root is the envelope without its items; nil if the request was one event.
-	Root         json.RawMessage
+	Root json.RawMessage
+	// Part is the number of the event among Parts that were cut from one; 0 if it is whole.
+	Part, Parts  int
 	Priority     event.Priority
 	Lane         definition.Lane
 	DedupeWindow event.Duration
@@ -62,20 +65,20 @@ func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.
 func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split(r, p.Coverage()) }
 
 func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(r.Body)))
 	defer cancel()
 	shown, whole, differ := p.kept.Of(r)
-	parts, root := p.partsOf(r.Body)
+	bodies, root := p.bodiesOf(r.Body)
 	var rootValue any
 	if root != nil {
 		rootValue, _ = decode.JSONExactly(root)
 	}
+	parts := p.cut(bodies, root)
 	items, seen := make([]Item, 0, len(parts)), repeats{}
-	for _, part := range parts {
-		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], part)
-		item := Item{
-			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.Headers, Query: shown.Query, Path: shown.Path,
-		}
+	for _, item := range parts {
+		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], item.Body)
+		item.Root, item.Redelivery = root, p.redelivery
+		item.Headers, item.Query, item.Path = shown.Headers, shown.Query, shown.Path
 		if len(p.batch) > 0 && root == nil { // a batch that couldn't be split isn't an event
 			body, err = nil, errNoEvent
 		}
@@ -184,9 +187,33 @@ func (p *Provider) eventType(ctx context.Context, in jq.Input) (string, error) {
 	return mapping.CleanText(s, event.MaxTypeLength), nil
 }
 
-// partsOf returns the bytes of each event of a body, and the envelope without them. If the body itself may be the list but
+// cut cuts the events with long lists. The limit of events of a request is the same with and without parts.
+func (p *Provider) cut(bodies [][]byte, root json.RawMessage) (items []Item) {
+	for i, body := range bodies {
+		parts := p.partsOf(body)
+		if n := len(items) + len(parts) + len(bodies) - i - 1; n > decode.MaxItems || n*len(root) > decode.MaxCopied {
+			parts = nil
+		}
+		if len(parts) == 0 {
+			items = append(items, Item{Body: body})
+		}
+		for n, part := range parts {
+			items = append(items, Item{Body: part, Part: n + 1, Parts: len(parts)})
+		}
+	}
+	return items
+}
+
+func (p *Provider) partsOf(body []byte) [][]byte {
+	if len(p.parts.Paths) == 0 {
+		return nil
+	}
+	return p.parts.Parts(body)
+}
+
+// bodiesOf returns the bytes of each event of a body, and the envelope without them. If the body itself may be the list but
 // isn't, it is one event.
-func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
+func (p *Provider) bodiesOf(body []byte) ([][]byte, json.RawMessage) {
 	if p.batch == nil {
 		return [][]byte{body}, nil
 	}
@@ -198,18 +225,39 @@ func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
 }
 
 func (c *compiler) newBatch(d *definition.Batch) []string {
-	if d == nil {
+	if d == nil || d.Items == "" && d.Parts != nil {
 		return nil
 	}
 	if d.Items == "." {
 		return []string{} // the body itself
 	}
 	path := strings.Split(d.Items, ".")
-	for _, name := range path {
-		if name == "" {
-			c.Add("batch.items", "want the dotted path of an array in the body, such as events or data.events, or . for the body")
-			return nil
-		}
+	if slices.Contains(path, "") {
+		c.Add("batch.items", "want the dotted path of an array in the body, such as events or data.events, or . for the body")
+		return nil
 	}
 	return path
+}
+
+// maxPartSize is how many entities an event changes in one transaction.
+const maxPartSize = 500
+
+func (c *compiler) newParts(d *definition.Batch) (l decode.PartLists) {
+	if d == nil || d.Parts == nil {
+		return l
+	}
+	if l.Size = d.Parts.Size; l.Size < 1 || l.Size > maxPartSize {
+		c.Add("batch.parts.size", "want 1 to %d items per event", maxPartSize)
+	}
+	if len(d.Parts.Lists) == 0 {
+		c.Add("batch.parts.lists", "is missing: name the lists to cut")
+	}
+	for i, list := range d.Parts.Lists {
+		path := strings.Split(list, ".")
+		if slices.Contains(path, "") {
+			c.Add(fmt.Sprintf("batch.parts.lists[%d]", i), "want the dotted path of a list in the event, such as data or changes.value.messages")
+		}
+		l.Paths = append(l.Paths, path)
+	}
+	return l
 }

@@ -4,8 +4,12 @@ import "holdfast/event"
 
 // The limits of a batch: every event carries the envelope, and becomes a workflow.
 const (
-	maxItems = 5000
-	maxRoot  = 64 << 10
+	// MaxItems is how many events a request may have.
+	MaxItems = 5000
+	// MaxCopied bounds the bytes of all copies of an envelope, if the events were cut.
+	MaxCopied = 16 << 20
+
+	maxRoot = 64 << 10
 	// leastItem is the minimum average size of a batch's events in bytes, after the first: each costs the ingress a few thousand
 	// bytes, however short it is.
 	leastItem = 32
@@ -45,7 +49,7 @@ func SplitArray(body []byte, path []string) (items [][]byte, root []byte, ok boo
 
 func (c *arraySplitter) isOutOfBounds() bool {
 	root := len(c.data) - (c.array.end - c.array.start)
-	return len(c.items) > maxItems || root > maxRoot ||
+	return len(c.items) > MaxItems || root > maxRoot ||
 		len(c.items) > fewItems+len(c.data)/leastItem || len(c.items)*root > maxCopies*len(c.data)
 }
 
@@ -82,7 +86,7 @@ func (c *arraySplitter) split() error {
 		c.peek()
 		start := c.pos
 		err := c.skip()
-		if len(c.items) <= maxItems { // one more is too many; further ones needn't be counted
+		if len(c.items) <= MaxItems { // one more is too many; further ones needn't be counted
 			c.items = append(c.items, span{start, c.pos})
 		}
 		return err

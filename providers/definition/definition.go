@@ -118,9 +118,18 @@ type Decode struct {
 	RubyFields []string `yaml:"ruby_fields"`
 }
 
-// Batch splits a request: Items is the dotted path to the array of events; "." is the body, which may also be a single event.
+// Batch splits a request. Items is the dotted path to the array of events; "." is the body, which may also be a single event.
 type Batch struct {
 	Items string `yaml:"items"`
+	// Parts cuts an event with long lists into several events.
+	Parts *Parts `yaml:"parts"`
+}
+
+// Parts cuts the lists of an event (an item, or the body) into events with Size of their elements each, in order. Every part has
+// the rest of the event. Lists are dotted paths from the event, which may lead through lists.
+type Parts struct {
+	Lists []string `yaml:"lists"`
+	Size  int      `yaml:"size"`
 }
 
 // Key defines how an event is identified.

@@ -86,9 +86,12 @@ type ExplainedRefusal struct {
 
 // ExplainedEvent says what happens to one event.
 type ExplainedEvent struct {
-	WorkflowID string          `json:"workflow_id"`
-	Key        string          `json:"key"`
-	KeyFrom    event.KeyOrigin `json:"key_from"`
+	WorkflowID string `json:"workflow_id"`
+	// Part is the number of the event among Parts that were cut from one, because of batch.parts; absent if it is whole.
+	Part    int             `json:"part,omitempty"`
+	Parts   int             `json:"parts,omitempty"`
+	Key     string          `json:"key"`
+	KeyFrom event.KeyOrigin `json:"key_from"`
 	// OfValue means that a hash in the key is that of the JSON value of the body, not of its bytes.
 	OfValue bool `json:"key_of_value,omitempty"`
 	// Certainty is certain or guessed, or "" if the definition doesn't state it.
@@ -246,7 +249,7 @@ func explain(
 	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
 ) (e ExplainedEvent, silent []string) {
 	e = ExplainedEvent{
-		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
+		WorkflowID: event.WorkflowID(p.Name(), item.Key), Part: item.Part, Parts: item.Parts, Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
 		Type: item.Type, Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
 		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}

@@ -26,9 +26,17 @@ func (e Explanation) Facts(p *providers.Provider) []string {
 	}
 }
 
+// part says which part of a longer event this one is; "" if it is whole.
+func part(e *ExplainedEvent) string {
+	if e.Parts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d, cut by batch.parts", e.Part, e.Parts)
+}
+
 // Facts describes what happens to the event: alternating names and values. A value may be "".
 func (e *ExplainedEvent) Facts() []string {
-	facts := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
+	facts := []string{"part", part(e), "workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
 	facts = append(facts, "certainty", e.Certainty, "in doubt", e.InDoubt)
 	for _, part := range e.KeyParts {
 		facts = append(facts, "  "+part.Field, explainPart(part))

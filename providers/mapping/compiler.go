@@ -16,6 +16,8 @@ type Compiler struct {
 	PathParams    []string
 	// Item is the path from the body to the event within it, "" if that is the body.
 	Item string
+	// HasParts is set if the events of a request may differ only in a part of a list.
+	HasParts bool
 	// HasSource is set if the definition distinguishes the provider's senders.
 	HasSource bool
 	// Fetches is set if the definition fetches states, and DeletesGone if it deletes what is gone.

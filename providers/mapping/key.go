@@ -160,6 +160,10 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 		c.Add(field, "is made of the hash of a body that the signature does not cover: name the parts that it covers, or say why not "+
 			"under `unsigned`")
 	}
+	if c.HasParts && !k.hashed && !k.fallback && !k.guessed {
+		c.Add(field, "needs the hash of the body because of batch.parts, whose events may have all else in common: add body_sha256 to "+
+			"parts, or a fallback")
+	}
 	if len(d.Parts) > 0 && needed == 0 && !k.hashed && !k.guessed {
 		c.Add(field+".parts", "are all optional: at least one must identify the event")
 	}
