@@ -60,6 +60,8 @@ type Receipt struct {
 	Via Via `json:"via,omitempty"`
 	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered bool `json:"undelivered,omitempty"`
+	// BodyLost means that the event was acknowledged and nothing has its body any more. Only its dead letter has such a receipt.
+	BodyLost bool `json:"body_lost,omitempty"`
 	// Fetched is the state that was fetched for the event; nil if there is none. It is stored next to the event, and is not a part
 	// of the receipt in a history or in the database.
 	Fetched *Fetched `json:"-"`

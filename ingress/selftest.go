@@ -23,8 +23,9 @@ const (
 
 // SelfTest configures what the self-test checks in addition to the server itself.
 type SelfTest struct {
-	// Stores are pinged by name ("temporal", "database").
-	Stores map[string]func(context.Context) error
+	// Stores report by name ("temporal", "database") whether each can commit. NeedsBoth: an event is committed to all of them.
+	Stores    map[string]func(context.Context) error
+	NeedsBoth bool
 	// Queues reads the state of the task queues.
 	Queues func(context.Context) ([]oversight.QueueStats, error)
 	// Inbox counts the events in the inbox; nil if there is none.
@@ -169,7 +170,7 @@ func (s *Server) runSelfTest(now time.Time) selfTestResult {
 	return r
 }
 
-// checkStores pings all stores concurrently. Webhooks are accepted as long as one of them answers.
+// checkStores checks all stores concurrently. Webhooks are accepted as long as one of them can commit, or all if both are needed.
 func (s *Server) checkStores(r *selfTestResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), selfTestTimeout)
 	defer cancel()
@@ -204,7 +205,8 @@ func (s *Server) checkStores(r *selfTestResult) {
 		})
 	}
 	all.Wait()
+	r.OK = s.SelfTest.NeedsBoth
 	for _, store := range r.Stores {
-		r.OK = r.OK || store.Up
+		r.OK = (r.OK || store.Up) && (store.Up || !s.SelfTest.NeedsBoth)
 	}
 }

@@ -116,6 +116,16 @@ func (s *Store) TryWrite(ctx context.Context) error {
 	return postgres.Failure("try to write", err)
 }
 
+const tryCommit = `
+INSERT INTO commit_checks (at) VALUES (clock_timestamp()) ON CONFLICT (one) DO UPDATE SET at = excluded.at`
+
+// TryCommit commits a small change. It is for the health of a process, which may be asked for often: unlike TryWrite, it creates
+// nothing.
+func (s *Store) TryCommit(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, tryCommit)
+	return postgres.Failure("try to commit", err)
+}
+
 // Pooling compares two simultaneous connections: if the same server process answers both, they share a session.
 func (s *Store) Pooling(ctx context.Context) (Pooling, error) { return s.db.Pooling(ctx) }
 

@@ -102,6 +102,9 @@ func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *mapping
 // Parser parses events with the definitions that lookup returns at that moment.
 func Parser(lookup func(name string) (*Provider, bool)) event.Parser {
 	return func(r event.Receipt, body []byte) (event.Parsed, error) {
+		if r.BodyLost {
+			return event.Parsed{}, &event.Error{Class: event.ClassRejected, Code: event.CodeBodyLost, Text: event.BodyLostText}
+		}
 		provider, ok := lookup(r.Provider)
 		if !ok {
 			return event.Parsed{}, &event.Error{

@@ -173,6 +173,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 				return string(p.Token) == "next"
 			})).Return(operation.SweptPage{DeadLetters: 1, Unswept: operation.Unswept{Skipped: 2, SkippedSince: since}}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
+			env.OnActivity("SweepAccepted", mock.Anything).Return(2, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
 			env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil).Once()
@@ -212,6 +213,7 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 			env = sweep(t)
 			env.OnActivity("SweepClosedRuns", mock.Anything, state.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
+			env.OnActivity("SweepAccepted", mock.Anything).Return(0, nil)
 			env.OnActivity("SweepOpenRuns", mock.Anything, state.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil).Once()
 			env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil).Once()
@@ -239,6 +241,7 @@ func TestSweepRuns_goesOnBehindTheLastUnfinishedEvent(t *testing.T) {
 				after = append(after, p.After)
 				return operation.SweptRows{DeadLetters: 1, Last: last}, nil
 			})
+		env.OnActivity("SweepAccepted", mock.Anything).Return(0, nil)
 		env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{}, nil)
 		env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil)
 		env.OnActivity("SignalRedrives", mock.Anything).Return(0, nil)

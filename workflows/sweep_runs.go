@@ -32,6 +32,9 @@ type SweepResult struct {
 	// DeadLetters counts the dead letters recorded for runs that were terminated or timed out.
 	DeadLetters int `json:"dead_letters"`
 
+	// Deleted counts the dead letters recorded for acknowledged events whose runs were deleted.
+	Deleted int `json:"deleted,omitempty"`
+
 	operation.Unswept
 	// UnfinishedAfter is the ID of the last checked unfinished event; empty if all were checked.
 	UnfinishedAfter string `json:"unfinished_after,omitempty"`
@@ -61,7 +64,7 @@ type SweepState struct {
 
 // SweepRuns handles runs that can't report their own state: terminated or timed-out runs without a dead letter, and runs whose
 // workflow task keeps failing. It also repairs unfinished events whose run Temporal lost, dead letters of an interrupted
-// replay, and what one of the stores lacks after it was set back.
+// replay, and what one of the stores lacks after it was set back, and reports acknowledged events whose run was deleted.
 func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if state == nil { // started by the schedule
 		state = &SweepState{}
@@ -79,6 +82,13 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	}
 	if err := state.heal(ctx); err != nil {
 		return state.Result, err
+	}
+	if hasChange(ctx, versionSweepAccepted) {
+		err := workflow.ExecuteActivity(withOperationOptions(ctx, "accepted events"), operate.SweepAccepted).
+			Get(ctx, &state.Result.Deleted)
+		if err != nil {
+			return state.Result, err
+		}
 	}
 	if err := state.sweepRest(ctx); err != nil || !state.hasMarks() {
 		return state.Result, err

@@ -61,6 +61,7 @@ func TestSweepRuns_healsASetback(t *testing.T) {
 						o.From.Sub(found.Since.Add(-15*time.Minute)).Abs() < time.Second
 				})).Return(operation.Healed{Again: 3, Waiting: 1, Held: 4}, nil).Once()
 			}
+			env.OnActivity("SweepAccepted", mock.Anything).Return(0, nil)
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{}, nil)
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil)
 			env.OnActivity("SignalRedrives", mock.Anything).Return(1, nil)

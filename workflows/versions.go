@@ -50,6 +50,9 @@ const versionContinueSweep = "continue-sweep"
 // versionSweepUnfinished: a sweep also checks unfinished events, whose runs Temporal may have lost.
 const versionSweepUnfinished = "sweep-unfinished"
 
+// versionSweepAccepted: a sweep also looks for acknowledged events whose runs were deleted before they were recorded.
+const versionSweepAccepted = "sweep-accepted"
+
 // versionCompareMarks: a sweep compares its marks in the two stores, and restores what one of them lacks after it was set back.
 const versionCompareMarks = "compare-marks"
 

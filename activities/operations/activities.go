@@ -28,6 +28,7 @@ type Activities struct {
 	Destinations DestinationStore
 	Due          DueStore
 	Sweeps       SweepStore
+	Kept         AcceptedStore
 	Healing      HealStore
 	Audit        AuditLog
 	// Parse parses stored events with the current definitions.

@@ -22,6 +22,8 @@ type RunReader interface {
 	reconcile.Runs
 	// OpenRuns returns up to limit runs of events that were started before a time and are still open, and the number of all.
 	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error)
+	// Run returns a run; the zero value if Temporal doesn't have it.
+	Run(ctx context.Context, run event.Run) (operation.LatestRun, error)
 	// BatchedEvents returns the events that a page of completed batches of the bulk lane has processed.
 	BatchedEvents(ctx context.Context, p operation.SweepPage) (found []operation.BatchedEvent, next []byte, err error)
 }

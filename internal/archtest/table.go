@@ -150,7 +150,7 @@ var Table = []Rule{
 		Never: neverStore},
 	{Package: "activities/operations", Why: "operations start runs and wait for them; the steps of an event are elsewhere",
 		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
-		Libraries: withOtel("go.temporal.io/sdk/activity"),
+		Libraries: withOtel("go.temporal.io/sdk/activity golang.org/x/sync"),
 		Never:     neverStore},
 	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
 		Ours:  list("activities event event/operation providers providers/definition providers/recovery providers/recovery/client"),

@@ -30,6 +30,8 @@ func (p *process) openInbox(ctx context.Context) error {
 	p.inbox = store
 	p.inboxDepth = intake.NewInboxDepth(store.Inbox.InboxDepth)
 	p.onStop("inbox", func(context.Context) error { store.Close(); return nil })
+	p.accepted = intake.NewAccepted(store.DeadLetters)
+	p.onStop("accepted events", p.accepted.Close)
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
 
@@ -52,7 +54,7 @@ func (p *process) startDrain() {
 	if p.inbox == nil {
 		return
 	}
-	p.drain = intake.NewDrain(p.inbox.Inbox, p.starter(), p.inbox.Writer, p.breaker, p.cfg.Ingress.StartTimeout)
+	p.drain = intake.NewDrain(p.inbox.Inbox, p.accepted.Starting(p.starter()), p.inbox.Writer, p.breaker, p.cfg.Ingress.StartTimeout)
 	p.drain.Errors, p.drain.Duplicates = p.errors, p.duplicates
 	go p.drain.Run()
 }

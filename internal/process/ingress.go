@@ -19,12 +19,13 @@ func (p *process) startIngress(ctx context.Context) error {
 		return err
 	}
 	options := intake.Options{
-		Starter: p.starter(), Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
+		Starter: p.commits.temporal.Starting(p.starter()), Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
 		CommitTimeout: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	}
 	var rates ingress.RateStore
 	if p.inbox != nil {
-		options.Inbox, options.Remover = p.inbox.Inbox.NewInboxWriter(), p.inbox.Inbox
+		options.Starter = p.accepted.Starting(options.Starter)
+		options.Inbox, options.Remover = p.commits.database.Spooling(p.inbox.Inbox.NewInboxWriter()), p.inbox.Inbox
 		options.Both = cfg.Ack == config.AckStored
 		options.Conflicts, rates = p.inbox.Writer, p.inbox.Rates
 	}
@@ -97,12 +98,12 @@ func (p *process) selfTest() *ingress.SelfTest {
 	if !p.cfg.Ingress.SelfTest {
 		return nil
 	}
-	stores := map[string]func(context.Context) error{"temporal": p.probeTemporal()}
-	if p.side != nil {
-		stores["database"] = p.side.Ping
+	stores := map[string]func(context.Context) error{"temporal": p.commits.temporal.Probe}
+	if p.commits.database != nil {
+		stores["database"] = p.commits.database.Probe
 	}
 	test := &ingress.SelfTest{
-		Stores: stores,
+		Stores: stores, NeedsBoth: p.cfg.Ingress.Ack == config.AckStored,
 		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
 	if p.inboxDepth != nil {

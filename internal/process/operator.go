@@ -7,6 +7,7 @@ import (
 
 	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
 	"holdfast/internal/process/operators"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
@@ -16,17 +17,11 @@ import (
 
 // startOperator comes first, so that health is available while the other roles wait for their stores.
 func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
-	var checks []operator.Check
-	if p.side != nil {
-		checks = append(checks, operator.Check{Name: "database", Probe: p.side.Ping})
-	}
-	if roles.has(RoleIngress | RoleWorker) {
-		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
-	}
 	history := p.startHistory()
 	options := operator.Options{
-		Version: buildinfo.Read().Version, Checks: checks, EitherIsEnough: roles.has(RoleIngress),
-		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: history,
+		Version: buildinfo.Read().Version, Checks: p.checks(roles),
+		EitherIsEnough: roles.has(RoleIngress) && p.cfg.Ingress.Ack != config.AckStored,
+		Metrics:        p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: history,
 	}
 	if p.inboxDepth != nil {
 		options.Inbox = p.inboxDepth.Read
@@ -51,6 +46,28 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
+}
+
+// checks returns what a process needs to be ready. An ingress needs a store that can commit; other roles can do much of their
+// work while a store only answers.
+func (p *process) checks(roles Roles) (checks []operator.Check) {
+	database, temporal := func(context.Context) error { return nil }, p.probeTemporal()
+	if p.side != nil {
+		database = p.side.Ping
+	}
+	if roles.has(RoleIngress) {
+		temporal = p.commits.temporal.Probe
+		if p.commits.database != nil {
+			database = p.commits.database.Probe
+		}
+	}
+	if p.side != nil {
+		checks = append(checks, operator.Check{Name: "database", Probe: database})
+	}
+	if roles.has(RoleIngress | RoleWorker) {
+		checks = append(checks, operator.Check{Name: "temporal", Probe: temporal})
+	}
+	return checks
 }
 
 // openSide opens the API's store and creates the API once for all its users.

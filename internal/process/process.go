@@ -53,6 +53,8 @@ type process struct {
 	breaker     *intake.Breaker
 	inbox       *persistence.Store  // nil without a configured database
 	inboxDepth  *intake.InboxDepth  // nil without an inbox
+	accepted    *intake.Accepted    // nil without an inbox
+	commits     commitProbes        // empty without an ingress
 	drain       *intake.Drain       // nil until it runs
 	bulkStarter *intake.BulkStarter // nil without workers
 	workers     []worker.Worker

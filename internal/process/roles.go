@@ -78,6 +78,9 @@ func (p *process) start(ctx context.Context, name string, roles Roles) error {
 			return err
 		}
 	}
+	if roles.has(RoleIngress) {
+		p.commits = p.newCommitProbes()
+	}
 	if err := p.startOperator(ctx, roles); err != nil {
 		return err
 	}

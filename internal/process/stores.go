@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/ingress/intake"
 	"holdfast/internal/installation"
 	"holdfast/internal/telemetry"
 	"holdfast/migrations"
@@ -68,6 +69,23 @@ func (p *process) probeTemporal() func(context.Context) error {
 		prepared.Store(true)
 		return nil
 	}
+}
+
+// commitProbes report whether the stores can commit an event.
+type commitProbes struct{ temporal, database *intake.CommitProbe }
+
+func (p *process) newCommitProbes() (c commitProbes) {
+	answers, starter := p.probeTemporal(), p.starter()
+	c.temporal = intake.NewCommitProbe(func(ctx context.Context) error {
+		if err := answers(ctx); err != nil {
+			return err
+		}
+		return starter.TryStart(ctx)
+	})
+	if p.inbox != nil {
+		c.database = intake.NewCommitProbe(p.inbox.TryCommit)
+	}
+	return c
 }
 
 // probePause is the pause between two probes of a dependency.

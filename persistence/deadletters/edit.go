@@ -107,7 +107,7 @@ func revise(ctx context.Context, t *postgres.Transaction, locked lockedDeadLette
 	if err := t.Send(ctx, b); err != nil {
 		return r, err
 	}
-	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
+	r.ID, r.Replaces, r.Key, r.BodyLost = eventID, r.ID, event.RevisedKey(root, n), false
 	r.Fingerprint, r.Content = "", "" // those of the original's body
 	r.Earlier = nil                   // the original has that key, too
 	return r, nil

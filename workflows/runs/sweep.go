@@ -81,7 +81,13 @@ func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 
 // LatestRun returns the latest run of an event's workflow; the zero value if there is none, or if it doesn't process events.
 func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
-	response, err := r.client.DescribeWorkflowExecution(ctx, workflowID, "")
+	return r.Run(ctx, event.Run{WorkflowID: workflowID})
+}
+
+// Run is LatestRun for one run of the workflow.
+func (r *Reader) Run(ctx context.Context, run event.Run) (operation.LatestRun, error) {
+	workflowID := run.WorkflowID
+	response, err := r.client.DescribeWorkflowExecution(ctx, workflowID, run.RunID)
 	if isNotFound(err) {
 		return operation.LatestRun{}, nil
 	}
