@@ -255,7 +255,8 @@ func (c *compiler) newParts(d *definition.Batch) (l decode.PartLists) {
 	for i, list := range d.Parts.Lists {
 		path := strings.Split(list, ".")
 		if slices.Contains(path, "") {
-			c.Add(fmt.Sprintf("batch.parts.lists[%d]", i), "want the dotted path of a list in the event, such as data or changes.value.messages")
+			c.Add(fmt.Sprintf("batch.parts.lists[%d]", i),
+				"want the dotted path of a list in the event, such as data or changes.value.messages")
 		}
 		l.Paths = append(l.Paths, path)
 	}

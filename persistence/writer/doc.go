@@ -16,8 +16,9 @@
 // A transaction that loses a race (a key or an entity was added or removed between read and write) starts again. Single events,
 // groups of callers and batches of the inbox differ in how they get here, and in their lock timeouts.
 //
-// An event with more changes than a page holds is stored first. Then it folds a page of them in each transaction, until the last one
-// finishes it (write_page.go). A batch leaves such events to their own workflows. Imports, rebuilds and undoing write them at once.
+// An event with more changes than a page holds is stored first. Then it folds a page of them in each transaction, until the last
+// one finishes it (write_page.go). A batch leaves such events to their own workflows. Imports, rebuilds and undoing write them at
+// once.
 //
 // # Lock order
 //

@@ -46,8 +46,8 @@ func (s *Store) Persist(
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
 // transaction, or a page of changes in each of several: the last one finishes the event. If it fails, or isn't the only one, the
-// next call goes on with the first page that isn't written. The event must have been stored by Persist. Changes of an earlier parse
-// are undone. It returns how many changes have no effect because they arrived too late.
+// next call goes on with the first page that isn't written. The event must have been stored by Persist. Changes of an earlier
+// parse are undone. It returns how many changes have no effect because they arrived too late.
 func (s *Store) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run,
 ) (withoutEffect int, err error) {

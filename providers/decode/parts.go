@@ -10,9 +10,9 @@ type PartLists struct {
 	Size int
 }
 
-// Parts cuts a body with more than Size items into parts of that many, in the order of the body. Each part is the body with only its
-// items in the lists, and everything else. It returns nil if the body has no more items than one part, isn't JSON, has a list twice,
-// or exceeds the limits on a batch.
+// Parts cuts a body with more than Size items into parts of that many, in the order of the body. Each part is the body with only
+// its items in the lists, and everything else. It returns nil if the body has no more items than one part, isn't JSON, has a list
+// twice, or exceeds the limits on a batch.
 func (l PartLists) Parts(body []byte) (parts [][]byte) {
 	if checkText(body) != nil {
 		return nil
