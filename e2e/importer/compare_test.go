@@ -19,10 +19,7 @@ func TestEveryDifferenceIsListed(t *testing.T) {
 	}
 	file := i.write(t, "old.ndjson", []byte(lines.String()))
 	require.Len(t, i.differences(t, file), n)
-	for limit, listed := range map[string]int{"0": n, "10000": n, "7": 7} {
-		out, err := i.run("compare", file, "--limit", limit)
-		require.Error(t, err)
-		require.Equal(t, listed, strings.Count(out, "is missing here"), limit)
-		require.Equal(t, listed < n, strings.Contains(out, "… and 1193 more (--limit)"), limit)
-	}
+	out, err := i.run("compare", file)
+	require.Error(t, err)
+	require.Equal(t, n, strings.Count(out, "is missing here"))
 }

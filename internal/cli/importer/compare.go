@@ -35,18 +35,14 @@ func CompareCommand() *cobra.Command {
 		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
 	}
 	o.addFlags(command)
-	command.Flags().UintVar(&o.limit, "limit", 0, "max number of differences to list (0: all)")
 	cli.AddJSONFlag(command)
 	return command
 }
 
-type compareOptions struct {
-	source
-	limit uint
-}
+type compareOptions struct{ source }
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
-	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c), limit: o.limit}
+	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c)}
 	with := importer.Comparison{Store: t.Store.Imports, Differs: list.add}
 	r := &reading{store: t.Store.Imports, page: func(ctx context.Context, items []operation.ImportItem) error {
 		return errors.Join(with.Add(ctx, items), list.out.Flush())
@@ -58,7 +54,7 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	if err := errors.Join(err, list.out.Flush()); err != nil {
 		return err
 	}
-	if err := list.writeCounts(cli.StatusWriter(c), with.Counts, looked); err != nil {
+	if err := writeCountsOf(cli.StatusWriter(c), with.Counts, looked); err != nil {
 		return err
 	}
 	if err := destination.ApplyImported(c, t, r.subscriptions, true); err != nil {
@@ -77,14 +73,11 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 type differences struct {
 	out    *bufio.Writer
 	isJSON bool
-	limit  uint
-	n      uint
+	n      int
 }
 
 func (l *differences) add(d operation.ImportDifference) {
-	if l.n++; l.limit > 0 && l.n > l.limit {
-		return
-	}
+	l.n++
 	if !l.isJSON {
 		fmt.Fprintln(l.out, cli.Printable(textOf(d)))
 		return
@@ -92,10 +85,7 @@ func (l *differences) add(d operation.ImportDifference) {
 	_ = json.NewEncoder(l.out).Encode(d) // a writer's error is that of Flush, and the value is valid
 }
 
-func (l *differences) writeCounts(w io.Writer, counts map[operation.ImportRecord]importer.ComparedCount, looked bool) error {
-	if l.limit > 0 && l.n > l.limit {
-		fmt.Fprintf(w, "… and %d more (--limit)\n", l.n-l.limit)
-	}
+func writeCountsOf(w io.Writer, counts map[operation.ImportRecord]importer.ComparedCount, looked bool) error {
 	if !looked {
 		fmt.Fprintf(w, "events missing from FILE were not searched for: it has more than %d events\n", importer.MaxCompared)
 	}
