@@ -39,7 +39,11 @@ func (a *Activities) recordDeadLetter(
 	ctx context.Context, r event.Receipt, f event.Failure, body []byte, named bool,
 ) (*Recorded, error) {
 	run := currentRun(ctx)
-	if f.Class == event.ClassConflict && r.ConflictsWith == "" {
+	switch {
+	case f.Class != event.ClassConflict || r.ConflictsWith != "":
+	case f.Code == event.CodeCorrectedConflict:
+		r.ConflictsWith = unknownOwner
+	default:
 		r = r.WithConflictKey(unknownOwner) // otherwise a replay meets the same conflict
 	}
 	recorded, eventID, err := a.keepDeadLetter(ctx, event.DeadLetter{

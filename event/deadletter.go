@@ -38,6 +38,10 @@ const (
 // CodeNotPersisted is the code of a step that needs the event's row where there is none.
 const CodeNotPersisted = "not_persisted"
 
+// CodeCorrectedConflict is the code of an event that another one has the key of, by a definition that was corrected since it was
+// accepted. It keeps the key that it was accepted with.
+const CodeCorrectedConflict = "corrected_key_conflict"
+
 // CodeTerminatedByTemporal is the code if Temporal terminated the run, for instance because its history was too large.
 const CodeTerminatedByTemporal = "terminated_by_temporal"
 
@@ -62,6 +66,8 @@ type DeadLetter struct {
 	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
 	// ResolvedRun is the run that finally processed the event.
 	ResolvedRun string `json:"resolved_run_id,omitempty"`
+	// DuplicateOf is the event that it turned out to repeat when it ran again: nothing was processed a second time.
+	DuplicateOf string `json:"duplicate_of,omitempty"`
 	// AutoAttempts counts automatic redrives since the last manual one. NextRedriveAt is when the next one is due; nil if none is
 	// planned.
 	AutoAttempts  int        `json:"auto_attempts,omitempty"`

@@ -21,6 +21,8 @@ type Parsed struct {
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// RejectRedelivery: a redelivery of a dead event doesn't run it again.
 	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
+	// Identity is set if the current definition identifies the event otherwise than its receipt says.
+	Identity *Identity `json:"identity,omitempty"`
 	// Fetch is set if the state of what the event names is still to be fetched; then the event is parsed again.
 	Fetch *Fetch `json:"fetch,omitempty"`
 	// Large: Changes are too large for the history. No other field is set.

@@ -32,6 +32,9 @@ type Receipt struct {
 	Earlier *EarlierKey `json:"earlier,omitempty"`
 	// ConflictsWith is the ID of the event that owns the original key of this one, or "unknown"; empty without a conflict.
 	ConflictsWith string `json:"conflicts_with,omitempty"`
+	// Definition is the digest of the definition that identified the event; empty in receipts of earlier releases. While a worker
+	// has the same definition, the parse step needn't identify the event again.
+	Definition string `json:"definition,omitempty"`
 	// Type is the event type as the ingress read it, if it could.
 	Type string `json:"type,omitempty"`
 	// Priority selects the task queue.

@@ -169,6 +169,7 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 			Certain:       item.Certain,
 			Content:       item.Content,
 			Earlier:       item.Earlier,
+			Definition:    p.Digest(),
 			Type:          item.Type,
 			Priority:      item.Priority,
 			ReceivedAt:    o.receivedAt.UTC(),

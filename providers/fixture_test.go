@@ -106,7 +106,7 @@ type seen struct {
 }
 
 func receiptOfTest(p *Provider, item Item) event.Receipt {
-	return event.Receipt{
+	return event.Receipt{Definition: p.Digest(),
 		ID: "00000000-0000-7000-8000-000000000000", Provider: p.Name(), Source: item.Source, Key: item.Key,
 		KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow, Type: item.Type, ReceivedAt: clock,
 		Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,

@@ -93,6 +93,7 @@ func Compile(files definition.Files, f definition.File) (*Provider, error) {
 	d, tree := c.Read(files, f)
 	p := c.compile(d)
 	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin, Replaced: f.Replaced, Text: f.Text}
+	p.digest = digestOf(tree)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

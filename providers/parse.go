@@ -47,6 +47,9 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 		parsed, err = rules.Parse(ctx, r, eventType, in)
 	}
 	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
+	if err == nil {
+		parsed.Identity, err = p.identifyAgain(ctx, r, body)
+	}
 	if parsed.Outcome == event.OutcomeProcessed {
 		parsed.Fetch = plan
 	}

@@ -47,6 +47,7 @@ type Provider struct {
 	// file has the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
 	written *definition.Definition
+	digest  string // of the effective definition
 }
 
 // Redelivery is how a redelivery of an event whose run has failed is handled.
@@ -95,6 +96,9 @@ func (p *Provider) SecretNames() []string { return secretNames(p.written, p.path
 
 // Evidence returns how well the definition is known to match the sender; "" if it names no sources.
 func (p *Provider) Evidence() definition.Evidence { return p.written.Evidence() }
+
+// Digest returns a short hash of the effective definition. Two providers with the same one identify events alike.
+func (p *Provider) Digest() string { return p.digest }
 
 // File returns the name of the definition's file, without its folder.
 func (p *Provider) File() string { return p.file.Name }

@@ -281,7 +281,7 @@ func newItem(
 		Receipt: event.Receipt{
 			ID: operation.ImportedID(p.Name(), item.Key, at), Provider: p.Name(), Source: item.Source, Key: item.Key,
 			KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-			Certain: item.Certain, Type: item.Type, Priority: item.Priority, ReceivedAt: at,
+			Certain: item.Certain, Definition: p.Digest(), Type: item.Type, Priority: item.Priority, ReceivedAt: at,
 			Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root, RequestID: "recovery/" + of.ID,
 			Via: event.ViaRecover, Undelivered: of.Undelivered,
 		},

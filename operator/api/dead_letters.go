@@ -31,7 +31,9 @@ type DeadLetterView struct {
 	LastFailed  time.Time  `json:"last_failed_at"`
 	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
 	// ResolvedRun is the run that finally processed the event.
-	ResolvedRun   string     `json:"resolved_run_id,omitempty"`
+	ResolvedRun string `json:"resolved_run_id,omitempty"`
+	// DuplicateOf is the event that it turned out to repeat when it ran again: nothing was processed a second time.
+	DuplicateOf   string     `json:"duplicate_of,omitempty" jsonschema:"format=uuid"`
 	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
 	DiscardedBy   string     `json:"discarded_by,omitempty"`
 	DiscardReason string     `json:"discard_reason,omitempty"`
@@ -55,6 +57,7 @@ func ViewDeadLetter(d event.DeadLetter) DeadLetterView {
 		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Source: d.Receipt.Source, Key: d.Receipt.Key,
 		Type: d.Receipt.Type, State: d.State, Run: d.Run, Failure: d.Failure, Failures: d.Failures, ReceivedAt: d.Receipt.ReceivedAt,
 		FirstFailed: d.FirstFailed, LastFailed: d.LastFailed, ResolvedAt: d.ResolvedAt, ResolvedRun: d.ResolvedRun,
+		DuplicateOf: d.DuplicateOf,
 		DiscardedAt: d.DiscardedAt, DiscardedBy: d.DiscardedBy, DiscardReason: d.DiscardReason,
 		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces, Subscription: d.Subscription, Rule: d.Failure.Rule(),
 		AutoAttempts: d.AutoAttempts, NextRedriveAt: d.NextRedriveAt,

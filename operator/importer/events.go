@@ -172,8 +172,9 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 func receiptOf(p *providers.Provider, item providers.Item, received time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Certain: item.Certain, Content: item.Content, Type: item.Type, Priority: item.Priority, ReceivedAt: received,
-		Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
+		Certain: item.Certain, Content: item.Content, Definition: p.Digest(), Type: item.Type, Priority: item.Priority,
+		ReceivedAt: received,
+		Headers:    item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
 	}
 }
 

@@ -18,7 +18,7 @@ const deadLetterColumns = `
 SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
        first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
        coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, ''),
-       auto_attempts, next_redrive_at, subscription_id,
+       auto_attempts, next_redrive_at, coalesce(duplicate_of::text, ''), subscription_id,
        coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), '')`
 
 // bodyOf selects the body that a dead letter stores. For a subscription's dead letter the event stores it, and is kept as long as
@@ -107,7 +107,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
 		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
 		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
-		&d.AutoAttempts, &d.NextRedriveAt, &d.SubscriptionID, &d.Subscription,
+		&d.AutoAttempts, &d.NextRedriveAt, &d.DuplicateOf, &d.SubscriptionID, &d.Subscription,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err

@@ -42,6 +42,10 @@ func (s *Store) ProcessBatch(
 		}
 		keys[e.workflowID] = true
 		e.prepare(parse, run, s.pageSize)
+		if e.sharesKey(keys) {
+			e.stay()
+			continue
+		}
 		if err := s.routeBatched(ctx, e); err != nil {
 			return nil, err
 		}

@@ -62,6 +62,22 @@ var errKeyBlocked = &event.Error{
 
 func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, why }
 
+// sharesKey reports whether an earlier event of the batch has a key that the current definition finds in this one, and adds those
+// of this one.
+func (e *batched) sharesKey(earlier map[string]bool) bool {
+	if e.write == nil || e.write.former == nil {
+		return false
+	}
+	for _, k := range e.write.claims() {
+		id := event.WorkflowID(k.provider, k.key)
+		if id != e.workflowID && earlier[id] {
+			return true
+		}
+		earlier[id] = true
+	}
+	return false
+}
+
 // stay leaves the event in the inbox for another batch.
 func (e *batched) stay() { e.Outcome = "" }
 
@@ -84,7 +100,7 @@ func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error 
 		return err
 	}
 	e.Type = p.Type
-	if e.write, err = newWrite(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {
+	if e.write, err = newLive(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {
 		return errManyChanges
 	}
 	return err

@@ -47,6 +47,12 @@ type write struct {
 	row      eventRow              // unset for entitiesOnly
 	routed   subscriptions.Routed
 
+	// isCorrected means that the receipt has the identity of the current definition. former is the receipt of the ingress, if that
+	// has another key.
+	isCorrected bool
+	former      *event.Receipt
+	formerFound found // only what is about the owner
+
 	found   found
 	page    page
 	after   int32 // position up to which this writer has written the event; 0 in a new attempt
@@ -97,6 +103,15 @@ func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope
 	return w, err
 }
 
+// newLive is newWrite for an event that a run processes. It has the identity that its parse step has found.
+func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope scope) (*write, error) {
+	w, err := newWrite(r, body, p, run, scope)
+	if err == nil {
+		w.identify()
+	}
+	return w, err
+}
+
 func (w *write) refOf(c event.Change) event.EntityRef {
 	return event.EntityRef{Provider: w.provider(), Kind: c.Kind, ExternalID: c.ExternalID}
 }
@@ -118,6 +133,9 @@ func (w *write) owns() bool {
 	}
 	if w.isRebuild {
 		return w.found.status == event.StatusProcessed
+	}
+	if w.former != nil {
+		return w.ownsBoth()
 	}
 	return w.found.status != "" || w.found.owner == w.receipt.ID ||
 		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
@@ -229,6 +247,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	t.nameEntities(folded)
 	t.queueRows(b)
+	t.queueIdentities(b)
 	subscriptions.QueueDeliveries(b, t.matches)
 	changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))
 	for _, queue := range last {
@@ -261,8 +280,12 @@ func (w *write) decide() error {
 		w.Written = event.Written{PossibleDuplicateOf: w.repeats()}
 	case w.scope == entitiesOnly:
 		return errNotPersisted
+	case w.repeatsFormer():
+		w.decideFormer()
 	case w.found.owner == "" && !w.found.exists:
 		return errKeyVanished
+	case w.isCorrectedConflict(conflict):
+		w.Written = event.Written{Held: correctedConflict(w.found.owner), Conflict: conflict}
 	case w.imported == "" && w.receipt.IsConflict(conflict):
 		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}
 	default:

@@ -80,7 +80,8 @@ ON CONFLICT DO NOTHING`
 // comparesContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
 // before; an import, a rebuild and an edit are an operator's decision.
 func (w *write) comparesContent() bool {
-	return w.scope != entitiesOnly && w.imported == "" && !w.isRebuild && w.receipt.Replaces == "" &&
+	return w.scope != entitiesOnly && w.imported == "" && !w.isRebuild &&
+		(w.receipt.Replaces == "" || w.receipt.ConflictsWith != "") &&
 		(w.receipt.Content != "" || w.receipt.ConflictsWith != "")
 }
 
@@ -124,15 +125,15 @@ func (w *write) flood() int {
 
 // compareContents compares the events of one transaction with each other, in the order in which they were received.
 func (t *writing) compareContents() {
-	type key struct{ provider, content string }
-	seen := map[key][]*write{}
+	type sameContent struct{ provider, content string }
+	seen := map[sameContent][]*write{}
 	for _, w := range slices.SortedFunc(slices.Values(filter(t.events, (*write).comparesContent)), func(a, b *write) int {
 		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
 	}) {
 		if w.receipt.Content == "" || !w.owns() {
 			continue // a duplicate is not repeated by another event
 		}
-		k := key{w.provider(), w.receipt.Content}
+		k := sameContent{w.provider(), w.receipt.Content}
 		if others := seen[k]; len(others) > 0 {
 			w.content.first = cmp.Or(w.content.first, others[0].receipt.ID)
 			w.content.count += len(others)

@@ -13,7 +13,7 @@ import (
 func (s *Store) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
-	w, err := newWrite(r, body, p, run, wholeEvent)
+	w, err := newLive(r, body, p, run, wholeEvent)
 	if err == nil && len(w.changes) > s.pageSize {
 		err = errManyChanges
 	}
@@ -36,7 +36,7 @@ func (s *Store) Process(
 func (s *Store) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
-	w, err := newWrite(r, body, p, run, rowOnly)
+	w, err := newLive(r, body, p, run, rowOnly)
 	if err == nil {
 		_, err = s.writeAlone(ctx, w)
 	}

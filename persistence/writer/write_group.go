@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,17 +111,20 @@ func (g *group) run() {
 func (g *group) take() (members []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	type key struct{ provider, key string }
 	ids, keys, bytes := map[string]bool{}, map[key]bool{}, 0
 	var rest []*member
 	for _, m := range g.waiting {
 		r := m.receipt
-		k := key{r.Provider, r.Key}
-		if len(members) == maxGroup || len(members) > 0 && bytes+len(m.row.body) > maxBytesOfGroup || ids[r.ID] || keys[k] {
+		claims := m.claims()
+		if len(members) == maxGroup || len(members) > 0 && bytes+len(m.row.body) > maxBytesOfGroup || ids[r.ID] ||
+			slices.ContainsFunc(claims, func(k key) bool { return keys[k] }) {
 			rest = append(rest, m)
 			continue
 		}
-		ids[r.ID], keys[k] = true, true
+		ids[r.ID] = true
+		for _, k := range claims {
+			keys[k] = true
+		}
 		bytes += len(m.row.body)
 		members = append(members, m)
 	}

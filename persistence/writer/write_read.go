@@ -111,29 +111,16 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
-	ids, providers := postgres.Column(byKey, (*write).id), postgres.Column(byKey, (*write).provider)
-	keys := postgres.Column(byKey, func(w *write) string { return postgres.Clean(w.receipt.Key) })
-	b.Queue(lockEvents, ids)
+	b.Queue(lockEvents, postgres.Column(byKey, (*write).id))
 	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != entitiesOnly }))
 	t.queueContents(b)
-	var n int
-	var f found
-	var v event.Decision
-	var at pgtype.Timestamptz
-	b.Queue(selectEvents, ids, providers, keys).Query(postgres.ForEach([]any{
-		&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
-		&f.ownerWorkflow, &f.ownerWaits,
-		&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
-	}, func() {
-		w := byKey[n-1]
+	t.queueFound(b, byKey, func(w *write) string { return w.receipt.Key }, func(w *write, f found) {
 		f.claimed, f.exists = w.found.claimed, w.found.exists
-		if w.found = f; v.Outcome != "" {
-			passed := v
-			passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
-			w.found.decision = &passed
-		}
-		f.ownerReceived = nil
-	}))
+		w.found = f
+	})
+	if corrected := filter(byKey, func(w *write) bool { return w.former != nil }); len(corrected) > 0 {
+		t.queueFound(b, corrected, func(w *write) string { return w.former.Key }, func(w *write, f found) { w.formerFound = f })
+	}
 	t.queueNaming(b)
 	switch {
 	case t.isPaged():
@@ -141,6 +128,30 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	case t.naming == nil:
 		t.queueEntityReads(b)
 	}
+}
+
+// queueFound reads the events, and the owner of one key of each.
+func (t *writing) queueFound(b *pgx.Batch, ws []*write, keyOf func(*write) string, take func(*write, found)) {
+	var n int
+	var f found
+	var v event.Decision
+	var at pgtype.Timestamptz
+	keys := postgres.Column(ws, func(w *write) string { return postgres.Clean(keyOf(w)) })
+	ids, providers := postgres.Column(ws, (*write).id), postgres.Column(ws, (*write).provider)
+	b.Queue(selectEvents, ids, providers, keys).Query(postgres.ForEach([]any{
+		&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
+		&f.ownerWorkflow, &f.ownerWaits,
+		&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
+	}, func() {
+		w, one := ws[n-1], f
+		if v.Outcome != "" {
+			passed := v
+			passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
+			one.decision = &passed
+		}
+		take(w, one)
+		f.ownerReceived = nil
+	}))
 }
 
 // queueEntityReads reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
@@ -190,7 +201,7 @@ func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 	case len(ws) == 0:
 	case ws[0].imported == "":
 		queueEarlierClaims(b, ws)
-		b.Queue(claimKeys, columnsOfClaims(ws)...)
+		b.Queue(claimKeys, columnsOfClaims(claimsOf(ws))...)
 	default:
 		queueImportedClaims(b, ws)
 	}

@@ -26,7 +26,7 @@ SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), r
 	// processed, and stay from then on.
 	overwriteEvents = `
 UPDATE events AS e
-   SET source = latest.source, key_from = latest.key_from, type = latest.type, raw_body = latest.raw_body,
+   SET source = latest.source, key = latest.key, key_from = latest.key_from, type = latest.type, raw_body = latest.raw_body,
        headers = latest.headers::jsonb, receipt = latest.receipt::json, payload = latest.payload::jsonb,
        payload_note = latest.payload_note, occurred_at = latest.occurred_at,
        occurred_at_missing = latest.occurred_at_missing, received_at = latest.received_at,
@@ -63,7 +63,8 @@ UPDATE events AS e
 	resolveDeadLetters = `
 UPDATE dead_letters
    SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
-       resolved_run_id = ($2::text[])[array_position($1::uuid[], event_id)]
+       resolved_run_id = ($2::text[])[array_position($1::uuid[], event_id)],
+       duplicate_of = nullif(($3::text[])[array_position($1::uuid[], event_id)], '')::uuid
  WHERE event_id = ANY ($1::uuid[]) AND subscription_id = 0 AND state ` + waits
 )
 
@@ -105,9 +106,10 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	}
 	rescued := filter(ws, (*write).resolvesDeadLetter)
 	if len(rescued) > 0 {
-		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID))
+		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID),
+			postgres.Column(rescued, func(w *write) string { return w.Owner }))
 	}
-	QueueRemovalOfCopies(b, postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })...)
+	QueueRemovalOfCopies(b, postgres.Column(ws, (*write).accepted)...)
 	t.queueContentRows(b)
 	for _, w := range ws {
 		if w.Conflict != nil {
@@ -157,8 +159,8 @@ func columnsOfRows(ws []*write) []any {
 		postgres.Column(ws, (*write).id),
 		postgres.Column(ws, (*write).provider),
 		receipt(func(r *event.Receipt) string { return r.Source }),
-		receipt(func(r *event.Receipt) string { return r.Key }),
-		receipt(func(r *event.Receipt) string { return string(r.KeyFrom) }),
+		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.owned().Key) }),
+		postgres.Column(ws, func(w *write) string { return postgres.Clean(string(w.owned().KeyFrom)) }),
 		postgres.Column(ws, (*write).eventType),
 		postgres.Column(ws, func(w *write) string { return string(w.status()) }),
 		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),

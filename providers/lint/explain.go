@@ -294,7 +294,8 @@ func certaintyOf(item *providers.Item, repeats *event.Repeats) (certainty, inDou
 func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Type: item.Type, Priority: item.Priority,
+		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Definition: p.Digest(), Type: item.Type,
+		Priority:   item.Priority,
 		ReceivedAt: now, Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
 	}
 }

@@ -101,6 +101,18 @@ func (k ReceiptFields) collect(r *auth.Request, form func(string) string) Fields
 	return Fields{headers, query, path}
 }
 
+// MayBeCut reports whether a receipt may have kept only the beginning of a value.
+func MayBeCut(fields ...map[string]string) bool {
+	for _, values := range fields {
+		for _, v := range values {
+			if len(v) > maxKeptValue-utf8.UTFMax {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // CleanText makes text valid UTF-8 without control characters and cuts it to size bytes at a character boundary.
 func CleanText(s string, size int) string {
 	s = strings.Map(func(c rune) rune {

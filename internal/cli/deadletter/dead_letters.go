@@ -142,6 +142,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"last failed", d.LastFailed.Format(time.RFC3339Nano),
 		"automatic attempts", automaticAttempts(d),
 		"resolved by run", d.ResolvedRun,
+		"resolved as duplicate of", d.DuplicateOf,
 		"discarded by", d.DiscardedBy,
 		"discarded because", d.DiscardReason,
 		"replaced by event", d.ReplacedBy,

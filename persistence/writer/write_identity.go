@@ -1,0 +1,212 @@
+package writer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// An event that was accepted under one definition and is parsed with another one has two keys: the ingress of a process with the
+// earlier definition still uses the former. The transaction claims both. It compares the event under the key of the current
+// definition, as if it had arrived with it, at the time when it was received.
+
+const (
+	// handOver gives the keys of an event that turned out to be a duplicate to the owner. The claims have locked the rows.
+	handOver = `
+UPDATE idempotency_keys AS k SET event_id = passed.owner
+  FROM (SELECT row.owner, here.place
+          FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[]) AS row (provider, key, event_id, owner)
+         CROSS JOIN LATERAL (
+               SELECT ctid AS place FROM idempotency_keys
+                WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here) AS passed
+ WHERE k.ctid = passed.place`
+
+	dropKeys = `
+DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+       SELECT here.place FROM unnest($1::text[], $2::text[], $3::uuid[]) AS row (provider, key, event_id)
+        CROSS JOIN LATERAL (
+              SELECT ctid AS place FROM idempotency_keys
+               WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here))`
+
+	// updateFingerprints corrects what an event's own key is compared with.
+	updateFingerprints = `
+UPDATE idempotency_keys AS k SET fingerprint = nullif(own.fingerprint, '')
+  FROM (SELECT row.fingerprint, here.place
+          FROM unnest($1::text[], $2::text[], $3::uuid[], $4::text[]) AS row (provider, key, event_id, fingerprint)
+         CROSS JOIN LATERAL (
+               SELECT ctid AS place FROM idempotency_keys
+                WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here) AS own
+ WHERE k.ctid = own.place AND k.fingerprint IS DISTINCT FROM nullif(own.fingerprint, '')`
+
+	// dropUnfinished removes the row of an event that another one makes needless. Its dead letter keeps the body.
+	dropUnfinished = `DELETE FROM events WHERE id = ANY ($1::uuid[]) AND status <> 'processed'`
+)
+
+// identify gives the event the identity that its parse step has found.
+func (w *write) identify() {
+	if w.parsed.Identity == nil {
+		return
+	}
+	accepted := w.receipt
+	w.receipt, w.isCorrected = accepted.IdentifiedAs(*w.parsed.Identity), true
+	if w.receipt.Key != accepted.Key {
+		w.former = &accepted
+	}
+}
+
+// accepted returns the receipt of the ingress.
+func (w *write) accepted() event.Receipt {
+	if w.former != nil {
+		return *w.former
+	}
+	return w.receipt
+}
+
+// owned returns the receipt with the key that the row shows: that of the current definition, unless it is another event's.
+func (w *write) owned() event.Receipt {
+	if w.former != nil && w.found.owner != w.receipt.ID {
+		return *w.former
+	}
+	return w.receipt
+}
+
+// keys returns the keys that the event claims. A conflict that an operator accepts also owns the key of further deliveries.
+func (w *write) keys() (all []event.Receipt) {
+	all = []event.Receipt{w.receipt}
+	if w.former == nil {
+		return all
+	}
+	all = append(all, *w.former)
+	if w.receipt.ConflictsWith != "" && w.receipt.Fingerprint != "" {
+		all = append(all, w.receipt.WithConflictKey(w.receipt.ConflictsWith))
+	}
+	return all
+}
+
+// key is what must be unique in a transaction.
+type key struct{ provider, key string }
+
+func (w *write) claims() []key {
+	return postgres.Column(w.keys(), func(r event.Receipt) key { return key{postgres.Clean(r.Provider), postgres.Clean(r.Key)} })
+}
+
+// claimsOf returns a write for each key of the events, in the order in which all transactions lock keys.
+func claimsOf(ws []*write) (all []*write) {
+	for _, w := range ws {
+		for _, r := range w.keys() {
+			all = append(all, &write{receipt: r})
+		}
+	}
+	slices.SortFunc(all, func(a, b *write) int {
+		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
+	})
+	return all
+}
+
+// ownsBoth is owns for an event with two keys. A processed event stays processed. An event that an operator may accept as a
+// conflict isn't a duplicate.
+func (w *write) ownsBoth() bool {
+	f := w.found
+	switch {
+	case f.status == event.StatusProcessed:
+		return true
+	case w.repeatsFormer():
+		return false
+	case f.owner == w.receipt.ID:
+		return true
+	case f.owner == "":
+		return f.status != ""
+	case w.receipt.BeforeWindowOf(*f.ownerReceived):
+		return true
+	}
+	return w.receipt.ConflictsWith != "" &&
+		(w.receipt.Replaces != "" || w.receipt.ConflictWith(f.owner, f.ownerFingerprint) != nil)
+}
+
+// repeatsFormer reports whether the event repeats the owner of its former key. One that was stored, or has a dead letter, has
+// been compared under that key before. Where the contents differ, the former definition may have given two events one key.
+func (w *write) repeatsFormer() bool {
+	f := w.formerFound
+	return w.former != nil && w.found.status == "" && !w.found.isDead && f.owner != "" && f.owner != w.receipt.ID &&
+		!w.former.BeforeWindowOf(*f.ownerReceived) && w.former.ConflictWith(f.owner, f.ownerFingerprint) == nil
+}
+
+// isCorrectedConflict reports whether another event owns the key of the current definition, and this one isn't its redelivery. An
+// edited body is compared with no other, so it conflicts with each event that isn't decided.
+func (w *write) isCorrectedConflict(c *event.Conflict) bool {
+	if w.former == nil || w.receipt.ConflictsWith != "" || w.repeatsFormer() {
+		return false
+	}
+	return c != nil || w.receipt.Replaces != ""
+}
+
+// decideFormer sets the outcome of an event that repeats the owner of its former key.
+func (w *write) decideFormer() {
+	f := w.formerFound
+	w.Written = event.Written{
+		Outcome: event.OutcomeDuplicate, Owner: f.owner, OwnerStatus: f.ownerStatus,
+		OwnerWaits: f.ownerWaits || f.ownerStatus == event.StatusPersisted && f.ownerWorkflow == postgres.Clean(w.run.WorkflowID),
+	}
+}
+
+func correctedConflict(owner string) *event.Error {
+	return &event.Error{
+		Class: event.ClassConflict, Code: event.CodeCorrectedConflict,
+		Text: "event " + owner + " has the ID that the current definition finds in this one, and other content: compare the two, " +
+			"then replay this one to accept it, or discard it",
+	}
+}
+
+// queueIdentities settles the keys of events that were accepted under another definition, once the transaction has decided.
+func (t *writing) queueIdentities(b *pgx.Batch) {
+	var passed, dropped, own []*write
+	var unfinished []string
+	for _, w := range t.events {
+		switch {
+		case !w.isCorrected:
+		case w.former == nil:
+			own = append(own, w)
+		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
+			if w.found.status != "" {
+				unfinished = append(unfinished, w.id())
+			}
+			if w.isSameAsOwner() {
+				passed = append(passed, w.eachKey()...)
+			} else {
+				dropped = append(dropped, w.eachKey()...)
+			}
+		}
+	}
+	if len(own) > 0 {
+		columns := columnsOfClaims(own)
+		b.Queue(updateFingerprints, columns[0], columns[1], columns[2], columns[5])
+	}
+	if len(passed) > 0 {
+		columns := columnsOfClaims(passed)
+		b.Queue(handOver, append(columns[:3:3], postgres.Column(passed, func(w *write) string { return w.Owner }))...)
+	}
+	if len(dropped) > 0 {
+		b.Queue(dropKeys, columnsOfClaims(dropped)[:3]...)
+	}
+	if len(unfinished) > 0 {
+		b.Queue(dropUnfinished, unfinished)
+	}
+}
+
+// isSameAsOwner reports whether the event surely has the content of the owner of its keys, so that these are that event's, too.
+func (w *write) isSameAsOwner() bool {
+	return !w.repeatsFormer() || w.former.KeyFrom != event.KeyFromEvent || w.former.Fingerprint != ""
+}
+
+func (w *write) eachKey() (all []*write) {
+	for _, r := range w.keys() {
+		one := &write{receipt: r}
+		one.Owner = w.Owner
+		all = append(all, one)
+	}
+	return all
+}

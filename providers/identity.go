@@ -1,0 +1,100 @@
+package providers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/event"
+	"holdfast/providers/decode"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
+)
+
+// digestOf returns a short hash of a definition, of which fmt prints the maps in the order of their keys.
+func digestOf(tree map[string]any) string {
+	tree = maps.Clone(tree)
+	delete(tree, "samples")
+	h := sha256.New()
+	fmt.Fprintf(h, "%#v", tree)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// identifyAgain returns how the definition identifies an event that was accepted under another one; nil if as its receipt says,
+// or if the receipt lacks what the ingress would read. An event that this definition can't identify keeps its key.
+func (p *Provider) identifyAgain(ctx context.Context, r event.Receipt, body []byte) (*event.Identity, error) {
+	if r.Definition == p.digest || mapping.MayBeCut(r.Headers, r.Query, r.Path) {
+		return nil, nil //nolint:nilnil // there is nothing to change
+	}
+	suffix, ok := suffixOf(r)
+	if !ok {
+		return nil, nil //nolint:nilnil // as above
+	}
+	item := Item{Body: body, Root: r.Root}
+	var root any
+	if r.Root != nil {
+		root, _ = decode.JSONExactly(r.Root)
+	}
+	value, err := p.decoders.DecodeIdentity(r.Headers["content-type"], body)
+	in := jq.NewInput(r.Headers, r.Query, r.Path, value, root)
+	if err := p.describeItem(ctx, &item, in); err != nil {
+		return nil, err
+	}
+	if err := p.identify(ctx, &item, in, err == nil, p.Coverage()); err != nil {
+		return nil, err
+	}
+	if item.KeyFrom == event.KeyFromNothing {
+		return nil, nil //nolint:nilnil // as above
+	}
+	if suffix != "" && item.Content != "" {
+		item.Key, item.Earlier = event.CanonicalKey(p.name, item.Key+suffix), nil
+	}
+	return changed(r, &item), nil
+}
+
+// suffixOf returns what distinguishes the second and later of equal items of a request; ok is false if the key is a hash, and
+// doesn't show it.
+func suffixOf(r event.Receipt) (suffix string, ok bool) {
+	if r.Root == nil || r.Content == "" {
+		return "", true
+	}
+	_, suffix, ok = strings.Cut(r.Key, r.Content)
+	return suffix, ok
+}
+
+// changed returns the identity of an item, nil if it is the receipt's. What is stored without a fingerprint, because its text
+// isn't the sender's, gets none. The keys of edits and conflicts are those of the event that they were made from, with a suffix.
+func changed(r event.Receipt, item *Item) *event.Identity {
+	now := event.Identity{
+		Key: item.Key, KeyFrom: item.KeyFrom, Source: r.Source, DedupeWindow: item.DedupeWindow, Fingerprint: item.Fingerprint,
+		Certain: item.Certain, Content: item.Content, Earlier: item.Earlier,
+	}
+	if item.Source != "" {
+		now.Source = item.Source
+	}
+	if r.Replaces != "" || r.Imported != nil || r.Via != "" {
+		now.Fingerprint = ""
+	}
+	if r.Replaces != "" {
+		now.Content, now.Earlier = "", nil
+	}
+	if now.Equal(r.Identity()) || slices.Contains(originals(r), now.Key) {
+		return nil
+	}
+	return &now
+}
+
+// originals returns the keys that the one of the receipt was made from.
+func originals(r event.Receipt) (keys []string) {
+	if r.ConflictsWith != "" && r.Earlier != nil {
+		keys = append(keys, r.Earlier.Key)
+	}
+	if i := strings.LastIndex(r.Key, ":r"); r.Replaces != "" && i > 0 {
+		keys = append(keys, r.Key[:i])
+	}
+	return keys
+}
