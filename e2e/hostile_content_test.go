@@ -14,7 +14,7 @@ const unsupported = "415 encoding_not_supported"
 func contentThreats() []threat {
 	form := "payload=" + url.QueryEscape(`{"action":"opened","pull_request":{"id":1},"n":"`+marker+`"}`)
 	rows := []threat{
-		{id: "B19", what: "no body", bodies: []string{""}, want: "202", stored: "dead empty_body"},
+		{id: "B19", what: "no body", bodies: []string{""}, want: "400 invalid_event"},
 		{id: "B19", what: "no body and no length", request: "POST /webhooks/hmac HTTP/1.1\r\nHost: x\r\n\r\n", want: refused401},
 		{
 			id: "B61", what: "a form", want: "202", stored: "event", holds: "type = 'pull_request.opened'",
@@ -82,7 +82,7 @@ func jsonThreats() (rows []threat) {
 		rows = append(rows, threat{id: "B70", what: document, bodies: []string{document}, want: "202", stored: "dead malformed_json"})
 	}
 	for _, document := range []string{`null`, `true`, `5`, `"x"`, `[]`, `[{"id":"1"},{"id":"2"}]`} {
-		rows = append(rows, threat{id: "B71", what: document, bodies: []string{document}, want: "202", stored: "dead not_object"})
+		rows = append(rows, threat{id: "B71", what: document, bodies: []string{document}, want: "400 invalid_event"})
 	}
 	for depth, stored := range map[int]string{199: "event", 201: "dead too_deep", 100_000: "dead too_deep"} {
 		rows = append(rows, threat{

@@ -170,6 +170,9 @@ func FuzzSignedRequest(f *testing.F) {
 			return // most definitions have their own limits
 		}
 		require.Len(t, statuses, 1)
+		if statuses[0] == 400 && !strings.HasPrefix(strings.TrimSpace(string(event.WithoutMark([]byte(body)))), "{") {
+			return // it is empty, or not an object
+		}
 		require.Less(t, statuses[0], 300, "%s: %q", name, z.log.line("event.received"))
 		for id, r := range z.started.started {
 			require.Regexp(t, workflowIDs, id)

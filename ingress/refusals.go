@@ -198,9 +198,10 @@ var causes = map[code]denial.Cause{
 		Next:  "check the proxy in front, if there is one",
 	},
 	codeInvalid: {
-		Means: "a condition under refuse in the definition is true for one of the events, or a dispatcher's client sent a malformed " +
-			"one",
-		Next: "correct what is sent, or the condition; the response says what is wrong",
+		Means: "a condition under refuse in the definition is true for one of the events, the body is empty or not an object, or a " +
+			"dispatcher's client sent a malformed one",
+		Next: "correct what is sent, or the condition; empty and not_object in the definition accept such bodies; the response says " +
+			"what is wrong",
 	},
 	codeTimeout: {
 		Means: "the request didn't arrive in time",

@@ -106,3 +106,21 @@ func TestBodiesWithAByteOrderMark(t *testing.T) {
 	parsed := d.parse(t, d.only(t, "stripe"))
 	require.Equal(t, "customer.created", parsed.Type)
 }
+
+// What can't become an event is refused, so that its sender knows, unless the definition says otherwise.
+func TestBodiesThatAreNoEvents(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]int{"": 400, "empty: ignore\nnot_object: ignore\n": 202, "empty: keep\nnot_object: keep\n": 202} {
+		d := openDoor(t, "name: homemade\nextends: hmac\n"+fields)
+		for _, body := range []string{"", " \n", "null", "5", `"x"`, "[]"} {
+			r := d.deliver(t, "homemade", "/webhooks/homemade", body, true)
+			require.Equal(t, want, r.status, "%q %q", fields, body)
+			if strings.Contains(fields, "keep") {
+				require.Len(t, r.Events, 1)
+			} else {
+				require.Empty(t, d.started)
+			}
+		}
+		require.Equal(t, 202, d.deliver(t, "homemade", "/webhooks/homemade", "{", true).status, "what is cut off is kept")
+	}
+}

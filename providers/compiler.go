@@ -71,6 +71,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	c.HasSource, c.Fetches = d.Source != "", len(d.Fetch) > 0
 	c.DeletesGone = slices.ContainsFunc(d.Fetch, func(f definition.Fetch) bool { return f.Gone == "delete" })
 	p.refusals = c.newRefusals(d.Refuse)
+	p.bodiless = c.newBodiless(d)
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}

@@ -29,6 +29,7 @@ type Provider struct {
 	typeOf, sourceOf *jq.Expression
 	needsType        bool // an event without a type becomes a dead letter
 	refusals         []refusal
+	bodiless         map[string]bodiless
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive

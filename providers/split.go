@@ -49,6 +49,8 @@ type Item struct {
 	Redelivery Redelivery
 	// Headers, Query and Path are what the receipt keeps.
 	Headers, Query, Path map[string]string
+	// unreadable is the code of the error with which the body was decoded.
+	unreadable string
 }
 
 var errNoEvent = errors.New("no event")
@@ -59,7 +61,21 @@ const maxSource = 200
 // Split returns the events of an authentic request, in order; an empty batch has none. An unreadable body becomes one item, and
 // the parse step reports the reason: only a definition's conditions refuse a request for its content. The only possible error
 // is a timeout of the evaluation, which doesn't depend on the request alone.
-func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.Covered()) }
+func (p *Provider) Split(r *auth.Request) ([]Item, error) {
+	items, err := p.split(r, r.Covered())
+	if err != nil || len(items) != 1 || items[0].Root != nil {
+		return items, err
+	}
+	bodiless, ok := p.bodiless[items[0].unreadable]
+	switch {
+	case !ok || bodiless.action == keepBody:
+	case bodiless.action == ignoreBody:
+		return []Item{}, nil
+	case items[0].Refused == "":
+		items[0].Refused = bodiless.message
+	}
+	return items, nil
+}
 
 // SplitStored is Split for a request that was authenticated earlier, as far as the definition's schemes would.
 func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split(r, p.Coverage()) }
@@ -79,6 +95,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], item.Body)
 		item.Root, item.Redelivery = root, p.redelivery
 		item.Headers, item.Query, item.Path = shown.Headers, shown.Query, shown.Path
+		item.unreadable = event.CodeOf(err)
 		if len(p.batch) > 0 && root == nil { // a batch that couldn't be split isn't an event
 			body, err = nil, errNoEvent
 		}

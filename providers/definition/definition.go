@@ -32,6 +32,10 @@ type Definition struct {
 	Batch      *Batch      `yaml:"batch"`
 	Source     JQ          `yaml:"source"`
 	Type       JQ          `yaml:"type"`
+	// Empty and NotObject say what happens to an authentic request without a body, and to one whose body is JSON but not an object:
+	// refuse (default), ignore (it is acknowledged, but no event), or keep (it becomes a dead letter).
+	Empty     string `yaml:"empty"`
+	NotObject string `yaml:"not_object"`
 	// Untyped is accept (default: the type is unknown), or reject.
 	Untyped string    `yaml:"untyped"`
 	Refuse  []Refusal `yaml:"refuse"`
