@@ -42,7 +42,7 @@ func framingThreats() []threat {
 			id: "B05", what: "chunks in HTTP/1.0", want: notHTTP,
 			request: "POST /webhooks/hmac HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
 		},
-		{id: "B08", what: "a size of 60 bits", want: "413 body_too_large, closed", request: chunked("FFFFFFFFFFFFFFF\r\nx")},
+		{id: "B08", what: "a size of 60 bits", want: "408 request_timeout, closed", request: chunked("FFFFFFFFFFFFFFF\r\nx")},
 		{id: "B08", what: "a size of 68 bits", want: notHTTP, request: chunked("FFFFFFFFFFFFFFFFF\r\nx")},
 		{id: "B08", what: "a size below zero", want: notHTTP, request: chunked("-1\r\nx\r\n0\r\n\r\n")},
 		{id: "B08", what: "a size with 0x", want: notHTTP, request: chunked("0x1\r\nx\r\n0\r\n\r\n")},

@@ -23,6 +23,7 @@ const (
 	codeInvalid          code = "invalid_event"
 	codeTimeout          code = "request_timeout"
 	codeHeadersTooLarge  code = "headers_too_large"
+	codeBodyMemory       code = "body_memory_full"
 	codeUnavailable      code = "unavailable"
 	codeInternal         code = "internal"
 )
@@ -53,6 +54,11 @@ var refusals = map[code]refusal{
 	codeInvalid:         {status: fiber.StatusBadRequest, message: "an event does not have the form that is asked of it"},
 	codeTimeout:         {status: fiber.StatusRequestTimeout, message: "the request did not arrive in time"},
 	codeHeadersTooLarge: {status: fiber.StatusRequestHeaderFieldsTooLarge, message: "the request's headers are too large"},
+	codeBodyMemory: {
+		status:     fiber.StatusServiceUnavailable,
+		message:    "too many large requests arrive at the moment; send it again later",
+		retryAfter: 5,
+	},
 	codeUnavailable: {
 		status:     fiber.StatusServiceUnavailable,
 		message:    "the event could not be stored durably; send it again",
@@ -80,7 +86,7 @@ func (r code) statusOf(p *providers.Provider) int {
 		return replies.Invalid
 	case codeRateLimited:
 		return replies.RateLimited
-	case codeUnavailable, codeInternal:
+	case codeUnavailable, codeInternal, codeBodyMemory:
 		return replies.Unavailable
 	default:
 		return refusals[r].status

@@ -3,6 +3,7 @@ package ingress
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"holdfast/providers"
 )
 
-// limitConnections sets what Fiber doesn't expose. The body's limit and timeout are set before its first byte is read, because
-// the buffer is allocated from the declared length.
+// limitConnections sets what Fiber doesn't expose. A body is a stream here, of which fasthttp reads one byte: readBody checks its
+// memory first, and reads only what is needed.
 func (s *Server) limitConnections() {
 	server := s.app.Server()
 	server.SecureErrorLogMessage = true
@@ -22,13 +23,16 @@ func (s *Server) limitConnections() {
 	server.MaxConnsPerIP = s.MaxConnsPerIP
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		s.headerCache.remember(h)
-		return fasthttp.RequestConfig{ReadTimeout: s.BodyTimeout, MaxRequestBodySize: s.bodyLimit(h)}
+		if h.ContentLength() > s.bodyLimit(h) {
+			h.Set(fasthttp.HeaderExpect, "100-continue") // the ExpectHandler runs before the first byte of the body is read
+		}
+		return fasthttp.RequestConfig{ReadTimeout: s.BodyTimeout, MaxRequestBodySize: 1}
 	}
 	handle, refuse := server.Handler, server.ErrorHandler
 	server.Handler = func(c *fasthttp.RequestCtx) {
 		s.headerCache.drop(&c.Request.Header)
 		switch {
-		case couldSmuggle(&c.Request.Header), dropTrailers(&c.Request.Header) != nil:
+		case couldSmuggle(&c.Request.Header):
 			c.SetConnectionClose() // what follows may be a piece of the body
 			refuse(c, errAmbiguous)
 		case !slices.Contains(fiber.DefaultMethods, string(c.Method())):
@@ -36,30 +40,32 @@ func (s *Server) limitConnections() {
 		default:
 			handle(c)
 		}
+		if c.Request.IsBodyStream() && !skipRest(c) {
+			c.SetConnectionClose() // what follows is a piece of the body
+		}
+		c.Request.ResetBody()
 		if s.draining.Load() {
 			c.SetConnectionClose()
 		}
 	}
-	answer := func(c *fasthttp.RequestCtx, err error) {
+	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
 		s.headerCache.restore(&c.Request.Header)
 		refuse(c, err)
-	}
-	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
-		if errors.Is(err, fasthttp.ErrBodyTooLarge) {
-			discard(c.Conn())
-		}
-		answer(c, err)
 	}
 	server.ExpectHandler = func(c *fasthttp.RequestCtx) int {
 		if c.Request.Header.ContentLength() <= s.bodyLimit(&c.Request.Header) {
 			return fasthttp.StatusContinue
 		}
-		answer(c, fasthttp.ErrBodyTooLarge)
+		discard(c.Conn(), c.Conn())
+		server.ErrorHandler(c, fasthttp.ErrBodyTooLarge)
 		return c.Response.StatusCode()
 	}
 }
 
-// The bounds on reading the rest of a body that is too large: bytes, total time and pauses.
+// skipRest reads the rest of a body that the answer doesn't depend on, and reports whether it ended.
+func skipRest(c *fasthttp.RequestCtx) bool { return discard(c.Conn(), c.RequestBodyStream()) }
+
+// The bounds on reading the rest of a body that is refused: bytes, total time and pauses.
 const (
 	maxDiscarded   = 4 << 20
 	maxDiscardTime = 2 * time.Second
@@ -67,20 +73,22 @@ const (
 )
 
 // discard continues to read, so that a sender that is still writing sees the answer: closing a connection with unread bytes
-// resets it, and the answer is lost.
-func discard(conn net.Conn) {
+// resets it, and the answer is lost. It reports whether the body ended.
+func discard(conn net.Conn, body io.Reader) bool {
 	buffer := make([]byte, 16<<10)
 	end := time.Now().Add(maxDiscardTime)
 	for total := 0; total < maxDiscarded && time.Now().Before(end); {
-		if conn.SetReadDeadline(time.Now().Add(discardPause)) != nil {
-			return
+		deadline := time.Now().Add(discardPause)
+		if conn.SetReadDeadline(deadline) != nil {
+			return false
 		}
-		n, err := conn.Read(buffer)
+		n, err := body.Read(buffer)
 		if err != nil {
-			return
+			return errors.Is(err, io.EOF) && time.Now().Before(deadline)
 		}
 		total += n
 	}
+	return false
 }
 
 // bodyLimit returns the limit of the request's provider, for the body without the framing of chunks. It runs outside of every
@@ -99,15 +107,15 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 }
 
 // Serve answers on the listener until Shutdown; if that was called first, it returns immediately.
-func (s *Server) Serve(listener net.Listener) error {
+func (s *Server) Serve(socket net.Listener) error {
 	s.mu.Lock()
-	s.listener = listener
+	s.listener = socket
 	stopped := s.stopped
 	s.mu.Unlock()
 	if stopped {
-		return listener.Close()
+		return socket.Close()
 	}
-	return s.app.Listener(listener)
+	return s.app.Listener(listener{socket})
 }
 
 // Drain makes GET /health fail and the self-test report that the server is about to stop. The server keeps accepting, and closes

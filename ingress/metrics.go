@@ -66,8 +66,8 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// observeNow registers gauges that are computed when metrics are collected: requests in flight, and the latency of the last
-// minute.
+// observeNow registers gauges that are computed when metrics are collected: requests in flight, the latency of the last minute,
+// and the memory of bodies.
 func (s *Server) observeNow() error {
 	meter := otel.Meter("holdfast/ingress")
 	_, first := meter.Int64ObservableUpDownCounter("holdfast_requests_inflight",
@@ -84,7 +84,13 @@ func (s *Server) observeNow() error {
 			}
 			return nil
 		}))
-	return errors.Join(first, second)
+	_, third := meter.Int64ObservableUpDownCounter("holdfast_body_memory_bytes", metric.WithUnit("By"),
+		metric.WithDescription("Memory that the bodies of requests hold, of HOLDFAST_INGRESS_BODY_MEMORY."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(s.bodies.held()))
+			return nil
+		}))
+	return errors.Join(first, second, third)
 }
 
 func (m requestMetrics) answered(o *observation, took time.Duration) {

@@ -51,6 +51,17 @@ type observation struct {
 	// client is the address that the request comes from, and denied why it isn't authentic.
 	client netip.Addr
 	denied *denial.Error
+	// memory is what the body holds, and turn ends its turn to be decoded; both are nil without a body.
+	memory *bodyShare
+	turn   func()
+}
+
+// endTurn lets the next large body be decoded. It may be called several times.
+func (o *observation) endTurn() {
+	if o.turn != nil {
+		o.turn()
+		o.turn = nil
+	}
 }
 
 type observationKey struct{}
@@ -68,6 +79,10 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	o := s.begin(c)
 	s.inflight.Add(1)
 	defer s.inflight.Add(-1)
+	defer func() {
+		o.endTurn()
+		o.memory.Release()
+	}()
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
@@ -158,8 +173,8 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	// An unauthenticated request is a refusal even if it is answered with 503 because its certificate is unavailable.
-	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.denied != nil) {
+	// An unauthenticated request is a refusal even if it is answered with 503.
+	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.isUnproven()) {
 		shown, suppressed = s.refusalLines.allow(refusalKind{o.provider, o.reason}, s.now())
 		s.Refusals.count(o.provider, o.reason, o.receivedAt)
 		if shown {
@@ -171,6 +186,10 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	}
 	o.endSpan(status)
 }
+
+// isUnproven reports whether a request was answered with 503 although it may be a stranger's: its certificate is unavailable, or
+// there is no memory for its body.
+func (o *observation) isUnproven() bool { return o.denied != nil || o.code == codeBodyMemory }
 
 func (o *observation) writeLine(level slog.Level, status int, took time.Duration, suppressed int) {
 	fields := []slog.Attr{
@@ -209,7 +228,7 @@ func (o *observation) endSpan(status int) {
 // bad signature, are only counted and logged.
 func (s *Server) recordRefusal(o *observation, status int) {
 	tooLarge := o.code == codeTooLarge && o.provider != unknownProvider
-	if s.Errors == nil || status < fiber.StatusInternalServerError && !tooLarge {
+	if s.Errors == nil || o.code == codeBodyMemory || status < fiber.StatusInternalServerError && !tooLarge {
 		return
 	}
 	e := oversight.ErrorEntry{

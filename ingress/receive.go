@@ -1,8 +1,6 @@
 package ingress
 
 import (
-	"bytes"
-
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -23,6 +21,9 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	}
 	provider, params, refused := s.route(c)
 	if provider == nil && s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
+		if refused := s.readBody(c); refused != "" {
+			return s.refuse(c, refused)
+		}
 		o.outcome = outcomeDispatcher
 		s.Dispatcher.Handle(c.Context())
 		return nil
@@ -33,6 +34,9 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	o.provider, o.definition = provider.Name(), provider
 	if wait := s.limits.allowClient(provider, o.client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
+	}
+	if refused := s.readBody(c); refused != "" {
+		return s.refuse(c, refused)
 	}
 	request := s.readRequest(c, params, o.client)
 	packed, ok := provider.Packed(request.Header["content-encoding"])
@@ -57,7 +61,6 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if wait := s.limits.allowProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
-	request.Body = bytes.Clone(request.Body)
 	if packed && !provider.SignsPlain() {
 		if err := s.unpack(o, request); err != nil {
 			return s.refusePacked(c, err)
@@ -90,6 +93,7 @@ func (s *Server) answerHandshake(
 func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *auth.Request) error {
 	o := observed(c)
 	items, err := provider.Split(request)
+	o.endTurn()
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}

@@ -53,6 +53,9 @@ func (o *observation) refusal(status int, request *fasthttp.Request) oversight.R
 		return r
 	}
 	r.Headers, r.OtherHeaders = knownHeaders(o.definition, &request.Header)
+	if request.IsBodyStream() { // it was refused unread
+		return r
+	}
 	body := request.Body()
 	if r.BodyBytes = len(body); r.BodyBytes <= maxDigested {
 		sum := sha256.Sum256(body)

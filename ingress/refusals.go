@@ -205,7 +205,12 @@ var causes = map[code]denial.Cause{
 	},
 	codeTimeout: {
 		Means: "the request didn't arrive in time",
-		Next:  "check the network; HOLDFAST_INGRESS_BODY_TIMEOUT limits the time for the body",
+		Next:  "check the network; after HOLDFAST_INGRESS_BODY_TIMEOUT a body must arrive at 64 KiB/s or more",
+	},
+	codeBodyMemory: {
+		Means: "the memory for bodies was in use, or the client's quarter of it; the response asks the sender to retry",
+		Next: "nothing if it passes; otherwise find out who sends so much, set HOLDFAST_INGRESS_TRUSTED_PROXIES if all clients have the " +
+			"proxy's address, or raise HOLDFAST_INGRESS_BODY_MEMORY",
 	},
 	codeHeadersTooLarge: {
 		Means: "the headers were larger than 16 KiB",

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -32,12 +33,14 @@ type Options struct {
 	Errors intake.ErrorSink
 	// Refused counts the requests that weren't accepted; nil for no counts.
 	Refused RefusedCounter
-	// HeaderTimeout bounds reading the headers, BodyTimeout reading the body, WriteTimeout the answer, IdleTimeout the pause
-	// between requests.
+	// HeaderTimeout bounds reading the headers, WriteTimeout the answer, IdleTimeout the pause between requests. After BodyTimeout a
+	// body must have arrived, or be arriving at minBodyRate.
 	HeaderTimeout time.Duration
 	BodyTimeout   time.Duration
 	WriteTimeout  time.Duration
 	IdleTimeout   time.Duration
+	// BodyMemory bounds the memory, in bytes, for the bodies of all requests; 0 means DefaultBodyMemory.
+	BodyMemory int
 	// BodyLimit, in bytes, lowers the limits of providers whose definition has none of its own; 0: it doesn't.
 	BodyLimit int
 	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
@@ -76,6 +79,9 @@ type RefusedCounter interface {
 	Count(provider string, at time.Time)
 }
 
+// DefaultBodyMemory is in bytes.
+const DefaultBodyMemory = 256 << 20
+
 // maxHeaderBytes bounds the request line plus the headers.
 const maxHeaderBytes = 16 << 10
 
@@ -87,6 +93,7 @@ type Server struct {
 	metrics     requestMetrics
 	tracer      trace.Tracer
 	limits      *limits
+	bodies      *bodyMemory
 	proxies     proxies
 	headerCache headerCache
 	now         func() time.Time
@@ -125,8 +132,8 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies,
-		headerCache: headerCache,
-		now:         time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
+		headerCache: headerCache, bodies: newBodyMemory(cmp.Or(o.BodyMemory, DefaultBodyMemory)),
+		now: time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
 	}
 	if s.Refusals == nil {
 		s.Refusals = NewRefusals()
@@ -137,6 +144,7 @@ func New(o Options) (*Server, error) {
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    providers.OpenLimit(o.BodyLimit),
+		StreamRequestBody:            true,
 		ReadBufferSize:               maxHeaderBytes,
 		Concurrency:                  o.MaxConns,
 		ReadTimeout:                  o.HeaderTimeout,

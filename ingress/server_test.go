@@ -84,6 +84,7 @@ func (f *fakeStarter) receipts(provider string) (all []event.Receipt) {
 type door struct {
 	*fakeStarter
 	url       string
+	server    *Server
 	catalogue *providers.Catalogue
 }
 
@@ -120,6 +121,7 @@ func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.
 	options.Intake = newIntake(t, in)
 	server, err := New(options)
 	require.NoError(t, err)
+	d.server = server
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	d.url = "http://" + listener.Addr().String()
@@ -234,12 +236,13 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, c := range []code{
 		codeMethodNotAllowed, codeNotFound, codeUnknownProvider, codeRateLimited, codeTooLarge, codeEncoding, codeUnauthenticated,
-		codeBadRequest, codeInvalid, codeTimeout, codeHeadersTooLarge, codeUnavailable, codeInternal,
+		codeBadRequest, codeInvalid, codeTimeout, codeHeadersTooLarge, codeBodyMemory, codeUnavailable,
+		codeInternal,
 	} {
 		require.GreaterOrEqual(t, refusals[c].status, 400, c)
 		require.NotEmpty(t, refusals[c].message, c)
 	}
-	require.Len(t, refusals, 13, "a code that is not in this list")
+	require.Len(t, refusals, 14, "a code that is not in this list")
 }
 
 // A panic while an event is started is answered like any other failure, and the server survives.

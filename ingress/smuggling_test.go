@@ -66,10 +66,11 @@ func TestABodyThatCannotBeReadIsItsProviders(t *testing.T) {
 	d := openDoor(t, definition, func(o *Options, _ *intake.Options) { o.BodyTimeout = 300 * time.Millisecond })
 	const head = "POST /webhooks/homemade HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: chain-9\r\nX-Request-Id: "
 	for id, c := range map[string]struct{ rest, status string }{
-		"unread-chunks": {"Transfer-Encoding: chunked\r\n\r\n800\r\n" + strings.Repeat("x", 0x800) + "\r\n0\r\n\r\n", "422"},
-		"unread-broken": {"Transfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
-		"unread-late":   {"Content-Length: 9\r\n\r\nx", "408"},
-		"unread-length": {"Content-Length: 1001\r\n\r\n", "422"},
+		"unread-chunks":  {"Transfer-Encoding: chunked\r\n\r\n800\r\n" + strings.Repeat("x", 0x800) + "\r\n0\r\n\r\n", "422"},
+		"unread-broken":  {"Transfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
+		"unread-late":    {"Content-Length: 9\r\n\r\nx", "408"},
+		"unread-trailer": {"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", "408"},
+		"unread-length":  {"Content-Length: 1001\r\n\r\n", "422"},
 	} {
 		answer := d.raw(t, head+id+"\r\n"+c.rest)
 		require.True(t, strings.HasPrefix(answer, "HTTP/1.1 "+c.status), "%s: %s", id, answer)
@@ -126,4 +127,20 @@ func TestACompressedBodyCannotHide(t *testing.T) {
 	answer := d.raw(t, "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: identity\r\n"+
 		"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx")
 	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 415 "), answer)
+}
+
+// After a body that can't be read nothing on the connection is a request, even if it looks like one.
+func TestNothingFollowsABrokenBody(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "name: homemade\nextends: standard-webhooks\nbody_limit: 1000\n")
+	const head = "POST /webhooks/homemade HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, body := range map[string]string{
+		"a size below zero": "-1\r\n0\r\n\r\n",
+		"no size":           "zz\r\n0\r\n\r\n",
+		"too large":         "800\r\n" + strings.Repeat("x", 0x800) + "\r\n0\r\n\r\n",
+	} {
+		answer := d.raw(t, head+body+"GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		require.Equal(t, 1, strings.Count(answer, "HTTP/1.1 "), "%s: %s", name, answer)
+		require.Contains(t, answer, "Connection: close", name)
+	}
 }

@@ -16,7 +16,7 @@ import (
 func (s *Server) unpack(o *observation, request *auth.Request) (err error) {
 	ctx, cancel := context.WithTimeout(o.ctx, s.BodyTimeout)
 	defer cancel()
-	request.Body, err = decode.Gunzip(ctx, request.Body, o.definition.BodyLimit(s.BodyLimit), func(int) bool { return true })
+	request.Body, err = decode.Gunzip(ctx, request.Body, o.definition.BodyLimit(s.BodyLimit), o.memory.Reserve)
 	return err
 }
 

@@ -17,7 +17,14 @@ const UnknownType = "unknown"
 // the event is at fault, ClassFailed if the definition is.
 //
 // If the state of what the event names must be fetched first, the result says so, and is that of the event without it.
+//
+// A large body waits for its turn (see decode.Turn).
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
+	done, err := decode.Turn(context.Background(), len(body))
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(body)))
 	defer cancel()
 	in, eventType, err := p.read(ctx, r, body)

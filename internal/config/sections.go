@@ -39,6 +39,10 @@ type Ingress struct {
 	// BodyLimit lowers the limit of request bodies, for definitions without body_limit or maximum: 4MiB if the provider has a
 	// secret, 256KiB otherwise. It can't raise them: use body_limit. Larger requests get 413.
 	BodyLimit ByteSize `env:"HOLDFAST_INGRESS_BODY_LIMIT" example:"256KiB"`
+	// BodyMemory bounds the memory for the bodies of all requests, from the first byte to the response. A client address gets a
+	// quarter, and a quarter is kept for bodies up to 256 KiB. Beyond it, requests get 503 with Retry-After. Decoding takes up to
+	// seven times the largest body besides.
+	BodyMemory ByteSize `env:"HOLDFAST_INGRESS_BODY_MEMORY" envDefault:"256MiB"`
 	// AckBudget is how long a response waits for Temporal. If Temporal hasn't confirmed the start by then, the event is committed
 	// to the inbox and acknowledged. Must be shorter than the start timeout.
 	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
@@ -54,15 +58,15 @@ type Ingress struct {
 	// HandlerBudget is the time limit for handling a request once it is read. After it the response is 503. Must be longer than
 	// the start timeout.
 	HandlerBudget time.Duration `env:"HOLDFAST_INGRESS_HANDLER_BUDGET" envDefault:"3s"`
-	// MaxConnections is the max number of concurrent connections. Further ones are refused. Memory for bodies is limited to this
-	// number times the largest body limit of a definition with a secret.
+	// MaxConnections is the max number of concurrent connections. Further ones are refused.
 	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
 	// MaxConnsPerIP is the max number of connections per client address; 0 means no limit. Behind a proxy, this is the proxy's
 	// address.
 	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0"`
 	// HeaderTimeout is the timeout for reading request headers, from the first byte.
 	HeaderTimeout time.Duration `env:"HOLDFAST_INGRESS_HEADER_TIMEOUT" envDefault:"5s"`
-	// BodyTimeout is the timeout for reading the body after the headers.
+	// BodyTimeout is how long a body may take after the headers, however slow it is. After it, the body must have arrived at
+	// 64 KiB/s or more on average since then.
 	BodyTimeout time.Duration `env:"HOLDFAST_INGRESS_BODY_TIMEOUT" envDefault:"10s"`
 	// WriteTimeout is the timeout for writing a response.
 	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s"`

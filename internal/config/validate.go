@@ -17,6 +17,12 @@ import (
 // maxBody is the limit that the setting lowers: a larger value would have no effect.
 const maxBody = 4 * MiB
 
+// The bounds of the memory for bodies.
+const (
+	minBodyMemory = 16 * MiB
+	maxBodyMemory = 65536 * MiB
+)
+
 func (m *problems) validate(c Config) {
 	m.validateIngress(c.Ingress)
 	m.address("HOLDFAST_OPERATOR_ADDR", c.Operator.Addr, "127.0.0.1:8081")
@@ -98,6 +104,10 @@ func (m *problems) validateIngress(i Ingress) {
 	if i.BodyLimit > maxBody {
 		m.add("HOLDFAST_INGRESS_BODY_LIMIT", fmt.Sprintf("is %s, and has no effect above %s: set body_limit in the definitions "+
 			"that need more", i.BodyLimit, maxBody), "1MiB")
+	}
+	if i.BodyMemory < minBodyMemory || i.BodyMemory > maxBodyMemory {
+		m.add("HOLDFAST_INGRESS_BODY_MEMORY",
+			fmt.Sprintf("is %s; it must be from %s to %s", i.BodyMemory, minBodyMemory, maxBodyMemory), "256MiB")
 	}
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNECTIONS", i.MaxConnections, 1)
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNS_PER_IP", i.MaxConnsPerIP, 0)

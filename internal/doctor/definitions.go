@@ -42,7 +42,25 @@ func (d *doctor) examineProviders() {
 		}
 	}
 	d.reportProviders(usable, len(catalogue.Names()))
+	d.examineBodyMemory(catalogue, usable)
 	d.examineRedelivery(catalogue)
+}
+
+// examineBodyMemory checks that a client may send the largest body of a definition: large bodies get three quarters of a client's
+// quarter.
+func (d *doctor) examineBodyMemory(catalogue *providers.Catalogue, usable []string) {
+	memory, lowered := d.cfg.Ingress.BodyMemory, int(d.cfg.Ingress.BodyLimit)
+	largest, of := config.ByteSize(providers.OpenLimit(lowered)), "without a secret"
+	for _, name := range usable {
+		provider, _ := catalogue.Lookup(name)
+		if limit := config.ByteSize(provider.BodyLimit(lowered)); limit > largest {
+			largest, of = limit, "of "+name
+		}
+	}
+	share := memory / 4 * 3 / 4
+	d.found("memory for bodies", either(largest <= share, resultWarn),
+		fmt.Sprintf("%s in each ingress, %s of it for the large bodies of a client; the largest is %s, %s", memory, share, largest, of),
+		"raise HOLDFAST_INGRESS_BODY_MEMORY to 6 times the largest body, or a request of that size gets 503 each time")
 }
 
 // examineRedelivery looks for names in HOLDFAST_RECOVERY_REDELIVER that have no effect.

@@ -43,6 +43,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		WriteTimeout:   cfg.WriteTimeout,
 		IdleTimeout:    cfg.IdleTimeout,
 		BodyLimit:      int(cfg.BodyLimit),
+		BodyMemory:     int(cfg.BodyMemory),
 		MaxConns:       cfg.MaxConnections,
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,

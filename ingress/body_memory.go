@@ -1,0 +1,108 @@
+package ingress
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// smallBody is the max size, in bytes, of the bodies that a quarter of the memory is kept for: nearly every event is smaller, so
+// large bodies never keep small ones out.
+const smallBody = 256 << 10
+
+// bodyMemory bounds the memory for the bodies of all requests. The same rule holds for all of them together and for each client,
+// which gets a quarter: large bodies use at most three quarters.
+type bodyMemory struct {
+	limit int
+
+	mu      sync.Mutex
+	all     heldBytes
+	clients map[netip.Addr]*heldBytes
+}
+
+type heldBytes struct{ small, large int }
+
+func newBodyMemory(limit int) *bodyMemory {
+	return &bodyMemory{limit: limit, clients: map[netip.Addr]*heldBytes{}}
+}
+
+// forClient returns the empty share of one request. A body whose declared length is large counts as large from its first byte.
+func (m *bodyMemory) forClient(client netip.Addr, declared int) *bodyShare {
+	return &bodyShare{memory: m, client: networkOf(client), large: declared > smallBody}
+}
+
+// held returns the bytes in use.
+func (m *bodyMemory) held() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all.small + m.all.large
+}
+
+// change adds to what a client holds, unless that exceeds a limit. Nothing is kept of a client that holds nothing.
+func (m *bodyMemory) change(client netip.Addr, by heldBytes) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := m.clients[client]
+	if own == nil {
+		own = &heldBytes{}
+	}
+	all, one := m.all.plus(by), own.plus(by)
+	if !by.isRelease() && (!all.fit(m.limit) || !one.fit(m.limit/4)) {
+		return false
+	}
+	if m.all = all; one == (heldBytes{}) {
+		delete(m.clients, client)
+		return true
+	}
+	*own = one
+	m.clients[client] = own
+	return true
+}
+
+func (h heldBytes) plus(by heldBytes) heldBytes {
+	return heldBytes{h.small + by.small, h.large + by.large}
+}
+
+func (h heldBytes) isRelease() bool { return h.small <= 0 && h.large <= 0 }
+
+func (h heldBytes) fit(limit int) bool { return h.large <= limit-limit/4 && h.small+h.large <= limit }
+
+// bodyShare is what one request holds. It isn't safe for concurrent use.
+type bodyShare struct {
+	memory *bodyMemory
+	client netip.Addr
+	large  bool
+	bytes  int
+}
+
+// Reserve adds n bytes, and reports whether they fit. Call it before the bytes are allocated. A body that turns out to be large
+// counts as large as a whole. A share that is nil, of a request without a body, has no room.
+func (s *bodyShare) Reserve(n int) bool {
+	if s == nil {
+		return false
+	}
+	by, large := heldBytes{small: n}, s.large || s.bytes+n > smallBody
+	switch {
+	case large && !s.large:
+		by = heldBytes{small: -s.bytes, large: s.bytes + n}
+	case large:
+		by = heldBytes{large: n}
+	}
+	if !s.memory.change(s.client, by) {
+		return false
+	}
+	s.large, s.bytes = large, s.bytes+n
+	return true
+}
+
+// Release returns all bytes of the share, which may be nil.
+func (s *bodyShare) Release() {
+	if s == nil || s.bytes == 0 {
+		return
+	}
+	by := heldBytes{small: -s.bytes}
+	if s.large {
+		by = heldBytes{large: -s.bytes}
+	}
+	s.memory.change(s.client, by)
+	s.bytes = 0
+}

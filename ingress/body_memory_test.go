@@ -1,0 +1,257 @@
+package ingress
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/ingress/intake"
+	"holdfast/providers/decode"
+)
+
+const mib = 1 << 20
+
+func TestTheMemoryOfBodies(t *testing.T) {
+	t.Parallel()
+	m := newBodyMemory(16 * mib)
+	address := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}) }
+
+	one := m.forClient(address(1), 25*mib)
+	require.True(t, one.Reserve(3*mib), "three quarters of a client's quarter")
+	require.False(t, one.Reserve(1))
+	small := m.forClient(address(1), 100)
+	require.True(t, small.Reserve(smallBody), "the rest of it is for small bodies")
+	for range 3 {
+		require.True(t, m.forClient(address(1), chunked).Reserve(smallBody))
+	}
+	require.False(t, m.forClient(address(1), 1).Reserve(1), "the client holds a quarter")
+
+	for n := 2; n <= 4; n++ {
+		require.True(t, m.forClient(address(n), 25*mib).Reserve(3*mib))
+	}
+	require.False(t, m.forClient(address(5), 25*mib).Reserve(1), "three quarters are in use by large bodies")
+	require.True(t, m.forClient(address(5), 1).Reserve(1))
+	require.Equal(t, 13*mib+1, m.held())
+
+	one.Release()
+	one.Release()
+	require.Equal(t, 10*mib+1, m.held())
+	require.True(t, m.forClient(address(5), 25*mib).Reserve(1))
+}
+
+// A chunked body declares no length: it counts as large, as a whole, once it is.
+func TestAChunkedBodyTurnsLarge(t *testing.T) {
+	t.Parallel()
+	m := newBodyMemory(16 * mib)
+	client := netip.MustParseAddr("2001:db8::1")
+	share := m.forClient(client, chunked)
+	require.True(t, share.Reserve(smallBody))
+	require.Equal(t, heldBytes{small: smallBody}, m.all)
+	require.True(t, share.Reserve(1))
+	require.Equal(t, heldBytes{large: smallBody + 1}, m.all)
+	other := m.forClient(netip.MustParseAddr("2001:db8::2"), chunked) // the same network
+	require.False(t, other.Reserve(3*mib))
+	require.Zero(t, other.bytes)
+	share.Release()
+	require.Zero(t, m.held())
+	require.Empty(t, m.clients)
+}
+
+// A body that ends early isn't complete, however it says where it ends: fasthttp's streams take the end of the connection for the
+// end of the body.
+func TestABodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "name: homemade\nextends: token\nkey: {hash: bytes, unsigned: it is a test}\n")
+	const head = "POST /webhooks/homemade HTTP/1.1\r\nHost: x\r\nX-Webhook-Token: " + secret + "\r\nContent-Type: application/json\r\n"
+	const body = `{"type":"order.paid"}`
+	require.Contains(t, d.raw(t, head+"Connection: close\r\nContent-Length: 21\r\n\r\n"+body), "HTTP/1.1 202 ")
+	for name, rest := range map[string]string{
+		"before its length":  "Content-Length: 22\r\n\r\n" + body,
+		"between its chunks": "Transfer-Encoding: chunked\r\n\r\n15\r\n" + body + "\r\n",
+		"within a chunk":     "Transfer-Encoding: chunked\r\n\r\n20\r\n" + body,
+		"within a size":      "Transfer-Encoding: chunked\r\n\r\n15\r\n" + body + "\r\n1",
+		"in its last chunk":  "Transfer-Encoding: chunked\r\n\r\n15\r\n" + body + "\r\n0",
+	} {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+		require.NoError(t, err)
+		_, err = io.WriteString(connection, head+rest)
+		require.NoError(t, err)
+		require.NoError(t, connection.(*net.TCPConn).CloseWrite())
+		answer, err := io.ReadAll(connection)
+		require.NoError(t, err)
+		require.NoError(t, connection.Close())
+		require.Contains(t, string(answer), "HTTP/1.1 400 ", name)
+	}
+	require.Len(t, d.receipts("homemade"), 1)
+}
+
+// After the timeout a body may go on at the minimum rate. One that stops, or is slower, gets 408.
+func TestALargeBodyMayTakeLongerThanTheTimeout(t *testing.T) {
+	t.Parallel()
+	read := func(every time.Duration) error {
+		client, server := net.Pipe()
+		t.Cleanup(func() { _, _ = client.Close(), server.Close() })
+		late := lateConn{Conn: server}
+		body := incomingBody{
+			stream: &steps{step: 64 << 10, every: every, conn: &late}, conn: &late, declared: 3 * mib, limit: 3 * mib,
+			memory: newBodyMemory(64*mib).forClient(netip.Addr{}, 3*mib), grace: 10 * time.Second,
+		}
+		defer body.free()
+		return body.read()
+	}
+	require.NoError(t, read(900*time.Millisecond), "it takes 43 s")
+	require.Equal(t, codeTimeout, unreadCode(read(1300*time.Millisecond)), "it would take 62 s")
+}
+
+// lateConn remembers its deadline.
+type lateConn struct {
+	net.Conn
+
+	deadline time.Time
+}
+
+func (c *lateConn) SetReadDeadline(at time.Time) error {
+	c.deadline = at
+	return nil
+}
+
+// steps is a body of which a step arrives at every span of a time that it only counts.
+type steps struct {
+	step  int
+	every time.Duration
+	conn  *lateConn
+	began time.Time
+	took  time.Duration
+	rest  int
+}
+
+func (s *steps) Read(p []byte) (int, error) {
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	if s.rest == 0 {
+		s.rest, s.took = s.step, s.took+s.every
+	}
+	if s.began.Add(s.took).After(s.conn.deadline) {
+		return 0, timeoutError{}
+	}
+	n := min(len(p), s.rest)
+	s.rest -= n
+	return n, nil
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "late" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// A large body waits while another is decoded; a small one never does.
+func TestLargeBodiesAreDecodedInTurns(t *testing.T) {
+	d := openDoor(t, "")
+	done, err := decode.Turn(t.Context(), 25*mib)
+	require.NoError(t, err)
+	large := make(chan reply, 1)
+	go func() { large <- d.deliver(t, "gocardless", "/webhooks/gocardless", largeBatch(mib), true) }()
+	require.Equal(t, http.StatusAccepted, d.deliver(t, "stripe", "/webhooks/stripe", note, true).status)
+	select {
+	case r := <-large:
+		t.Fatalf("it was decoded next to another: %s", r.raw)
+	default:
+	}
+	done()
+	require.NotEqual(t, http.StatusServiceUnavailable, (<-large).status)
+}
+
+func largeBatch(size int) string {
+	return `{"events":[{"id":"EV1","note":"` + strings.Repeat("x", size) + `"}]}`
+}
+
+// Strangers who send large bodies use what large bodies may, and no more, while small requests go on. What they held is released.
+func TestStrangersNextToASmallStream(t *testing.T) {
+	const memory, strangers, smalls = 16 * mib, 40, 60
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) {
+		o.BodyMemory, o.TrustedProxies = memory, []string{"127.0.0.0/8"}
+	})
+	var most atomic.Int64
+	watch := func() {
+		for held := int64(d.server.bodies.held()); ; {
+			if last := most.Load(); held <= last || most.CompareAndSwap(last, held) {
+				return
+			}
+		}
+	}
+	var all sync.WaitGroup
+	var full, unauthentic atomic.Int64
+	for n := range strangers {
+		all.Go(func() {
+			switch status := d.stranger(t, n, watch); status {
+			case http.StatusServiceUnavailable:
+				full.Add(1)
+			case 498: // GoCardless's status for a bad signature
+				unauthentic.Add(1)
+			default:
+				t.Error(status)
+			}
+		})
+	}
+	for n := range smalls {
+		body := fmt.Sprintf(`{"type":"note.written","timestamp":"2026-01-01T00:00:00Z","data":{"id":"note_%d"}}`, n)
+		require.Equal(t, http.StatusAccepted, d.deliver(t, "stripe", "/webhooks/stripe", body, true).status)
+		watch()
+	}
+	all.Wait()
+	require.Len(t, d.receipts("stripe"), smalls)
+	require.Empty(t, d.receipts("gocardless"))
+	require.LessOrEqual(t, most.Load(), int64(memory))
+	require.Positive(t, full.Load(), "they would have held %d bytes", strangers*2*mib)
+	require.EqualValues(t, strangers, full.Load()+unauthentic.Load())
+	require.Eventually(t, func() bool { return d.server.bodies.held() == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// stranger sends 2 MiB without a signature, half of them in chunks, and returns the status.
+func (d *door) stranger(t *testing.T, n int, watch func()) int {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer func() { _ = connection.Close() }()
+	head, piece := fmt.Sprintf("Content-Length: %d", 2*mib), bytes.Repeat([]byte("x"), 64<<10)
+	isChunked := n%2 == 0
+	if isChunked {
+		head = "Transfer-Encoding: chunked"
+	}
+	fmt.Fprintf(connection, "POST /webhooks/gocardless HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 10.1.0.%d\r\n%s\r\n\r\n", n/4, head)
+	for range 2 * mib / len(piece) {
+		if isChunked {
+			fmt.Fprintf(connection, "%x\r\n%s\r\n", len(piece), piece)
+		} else {
+			_, _ = connection.Write(piece)
+		}
+		watch()
+	}
+	if isChunked {
+		_, _ = io.WriteString(connection, "0\r\n\r\n")
+	}
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "" {
+		t.Error("a 503 without Retry-After")
+	}
+	return response.StatusCode
+}
