@@ -14,7 +14,6 @@ import (
 	"holdfast/event"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
-	"holdfast/providers/auth/denial"
 	"holdfast/workflows/runs"
 )
 
@@ -167,7 +166,7 @@ func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	if errors.As(err, &o.denied) {
 		o.reason = string(o.denied.Reason)
 	}
-	if o.denied != nil && o.denied.Reason == denial.NoCertificate { // it may be authentic
+	if o.denied != nil && o.denied.MayBeAuthentic() {
 		return s.refuse(c, codeUnavailable)
 	}
 	return s.refuse(c, codeUnauthenticated)

@@ -9,6 +9,9 @@ import (
 	"holdfast/providers/auth"
 )
 
+// UnreadableSecret is in place of secrets that can't be read at the moment.
+const UnreadableSecret = auth.Unreadable
+
 // Live is the catalogue of a running process: Reload replaces it as a whole. A caller that holds a Provider keeps it, so that
 // requests in flight aren't affected. It is safe for concurrent use.
 type Live struct {

@@ -145,7 +145,7 @@ func (p *Provider) BodyLimit(ceiling int) int {
 			limit = min(max(BodyLimit, m.Bytes), MaxBodyLimit)
 		}
 	}
-	if limit > OpenBodyLimit && p.CheckSecrets() != nil {
+	if limit > OpenBodyLimit && p.HasNoSecret() {
 		return lowered(OpenBodyLimit, ceiling)
 	}
 	return limit

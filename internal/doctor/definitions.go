@@ -42,8 +42,22 @@ func (d *doctor) examineProviders() {
 		}
 	}
 	d.reportProviders(usable, len(catalogue.Names()))
+	d.examineSecrets(catalogue, usable)
 	d.examineBodyMemory(catalogue, usable)
 	d.examineRedelivery(catalogue)
+}
+
+// examineSecrets looks for what is wrong with secrets that can be read, such as quotes around one.
+func (d *doctor) examineSecrets(catalogue *providers.Catalogue, usable []string) {
+	var problems []string
+	for _, name := range usable {
+		provider, _ := catalogue.Lookup(name)
+		problems = append(problems, provider.SecretProblems()...)
+	}
+	if slices.Sort(problems); len(problems) > 0 {
+		d.found("form of the secrets", resultWarn, strings.Join(slices.Compact(problems), "; "),
+			"correct the variables, or the files that they name")
+	}
 }
 
 // examineBodyMemory checks that a client may send the largest body of a definition: large bodies get three quarters of a client's

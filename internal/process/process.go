@@ -36,6 +36,7 @@ type process struct {
 	roles     Roles
 	telemetry *telemetry.Telemetry
 	catalogue *providers.Live
+	secrets   *config.KeptSecrets
 	codec     *payloadcodec.Codec
 	temporal  client.Client
 	store     *persistence.Store // nil if no role needs the database

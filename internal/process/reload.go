@@ -22,15 +22,21 @@ const secretsFor = time.Second
 
 // loadDefinitions refuses what a reload refuses, except for failing samples, which it only logs.
 func (p *process) loadDefinitions() (err error) {
-	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
+	p.secrets = config.NewKeptSecrets(p.cfg, secretsFor, providers.UnreadableSecret)
 	rate := providers.NewRate(p.cfg.Providers.Rate.Requests, p.cfg.Providers.Rate.Per)
-	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, rate, p.acceptDefinitions); err != nil {
+	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, p.secrets.Secrets, rate, p.acceptDefinitions); err != nil {
 		return err
 	}
 	for _, f := range lint.FailingSamples(p.catalogue.Catalogue()) {
 		slog.Error("providers.sample_fails", "error", f.String())
 	}
-	return nil
+	p.unreadableSecrets() // only what was read once is kept
+	return p.telemetry.ObserveSecrets(p.unreadableSecrets)
+}
+
+// unreadableSecrets reads the files of the providers' secrets, and reports for each whether it can't be read although it could.
+func (p *process) unreadableSecrets() map[string]bool {
+	return p.secrets.Files(p.catalogue.Catalogue().SecretNames())
 }
 
 // acceptDefinitions refuses definitions whose configured secrets or handlers can't be read.
@@ -89,6 +95,7 @@ func (p *process) reload() {
 	loaded := p.catalogue.Loading()
 	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()),
 		"added", loaded.Added, "changed", loaded.Changed, "removed", loaded.Removed)
+	p.unreadableSecrets()
 	p.warnOfSecrets()
 	if p.roles.has(RoleWorker) {
 		p.switchRecoveryOn(context.Background())

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,10 +43,10 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 }
 
 func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
-	networks := s.networks(k)
-	if len(networks) == 0 {
-		return denial.Of(denial.NoSecret)
+	if err := s.ready(k); err != nil {
+		return err
 	}
+	networks := s.networks(k)
 	for _, network := range networks {
 		if network.Contains(r.RemoteIP.Unmap()) {
 			return nil
@@ -55,10 +56,13 @@ func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 }
 
 func (s *addressScheme) ready(k keyring) error {
-	if len(s.networks(k)) == 0 {
-		return denial.Of(denial.NoSecret)
+	if len(s.networks(k)) > 0 {
+		return nil
 	}
-	return nil
+	if slices.Contains(k.raw(s.networksName), Unreadable) {
+		return denial.Of(denial.UnreadableSecret)
+	}
+	return denial.Of(denial.NoSecret)
 }
 
 func (s *addressScheme) reference() string { return s.networksName }

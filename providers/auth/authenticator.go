@@ -76,6 +76,9 @@ func (a *Authenticator) withScheme(err error, i int) error {
 	var e *denial.Error
 	if errors.As(err, &e) {
 		e.Scheme, e.SignsURL = a.nameOf(i), a.schemes[i].covers().URL
+		if slices.Contains(hinted, e.Reason) {
+			e.Hint = a.hint(a.schemes[i].reference())
+		}
 	}
 	return err
 }

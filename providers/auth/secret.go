@@ -22,6 +22,10 @@ import (
 // must be safe for concurrent use.
 type Secrets func(name string) []string
 
+// Unreadable is in place of secrets that could be read before, and can't be at the moment. It authenticates nothing, but the request
+// may be authentic, and should be sent again.
+const Unreadable = "\x00unreadable"
+
 // placeholders are published secrets: from documentation, templates and test suites.
 var placeholders = []string{
 	"changeme", "change-me", "change_me", "secret", "your-secret", "your_secret", "your-webhook-secret", "password",
@@ -73,6 +77,8 @@ func (k keyring) usable(reference string) ([]string, error) {
 	reason := denial.NoSecret
 	for _, s := range k.raw(reference) {
 		switch {
+		case s == Unreadable:
+			reason = denial.UnreadableSecret
 		case strings.TrimSpace(s) == "":
 		case isPlaceholder(s) && !k.placeholders:
 			reason = denial.PlaceholderSecret
@@ -128,6 +134,12 @@ func (a *Authenticator) CheckSecrets() error {
 	return first
 }
 
+// HasNoSecret reports whether no request can be authentic. One whose secret can't be read at the moment may be.
+func (a *Authenticator) HasNoSecret() bool {
+	err := a.CheckSecrets()
+	return err != nil && denial.ReasonOf(err) != denial.UnreadableSecret
+}
+
 // SecretState says whether the configured secrets can authenticate requests.
 type SecretState string
 
@@ -168,6 +180,9 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 		given := a.raw(name)
 		for _, s := range given {
 			switch {
+			case s == Unreadable:
+				problems = append(problems,
+					fmt.Sprintf("the file of the secret %s cannot be read any more: every request gets 503", name))
 			case strings.TrimSpace(s) == "":
 				problems = append(problems, fmt.Sprintf("the secret %s is empty or cannot be read: every request is refused", name))
 			case isPlaceholder(s):
@@ -177,6 +192,9 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 				problems = append(problems,
 					fmt.Sprintf("the secret %s has fewer than %d characters: every request is refused", name, minSecret))
 			}
+		}
+		if hint := a.hint(name); hint != "" {
+			problems = append(problems, hint)
 		}
 		if len(given) > 0 && a.unusable(name) {
 			problems = append(problems, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))

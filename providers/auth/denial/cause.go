@@ -122,6 +122,10 @@ var causes = map[Reason]Cause{
 		"the signature is valid, but the request was signed too long ago",
 		"compare both clocks (holdfast doctor checks ours); a proxy that delays requests, or a replay, looks the same",
 	},
+	UnreadableSecret: {
+		"the file of the secret was good, and has been empty, missing or unreadable for a minute; the response asks the sender to retry",
+		"write the file again: the log line secret.unreadable names it; no restart is needed",
+	},
 	TimestampFromFuture: {
 		"the signature is valid, but the request was signed at a time in the future",
 		"compare both clocks (holdfast doctor checks ours)",
@@ -151,6 +155,9 @@ func (e *Error) Detail() string {
 	}
 	if e.SignsURL && e.Reason == BadSignature {
 		found = append(found, "the signature covers the URL that the sender called: check HOLDFAST_INGRESS_PUBLIC_URL")
+	}
+	if e.Hint != "" {
+		found = append(found, e.Hint)
 	}
 	detail := strings.Join(found, ", ")
 	if e.Part == "" {

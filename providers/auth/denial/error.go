@@ -23,6 +23,8 @@ type Error struct {
 	// the authenticator.
 	Fits  string
 	Tried []string
+	// Hint names what looks like a slip in the configured secret, without any part of it.
+	Hint string
 	// SignsURL is set if the signature covers the URL as the sender has called it.
 	SignsURL bool
 }
@@ -30,7 +32,8 @@ type Error struct {
 // Reason is a short, stable name, suitable as a metric label.
 type Reason string
 
-// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported.
+// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported. An unreadable secret
+// comes last, since the request may be authentic by it.
 const (
 	NoSecret            Reason = "no_secret"
 	PlaceholderSecret   Reason = "placeholder_secret"
@@ -60,6 +63,7 @@ const (
 	Expired             Reason = "expired_token"
 	StaleTimestamp      Reason = "stale_timestamp"
 	TimestampFromFuture Reason = "timestamp_in_future"
+	UnreadableSecret    Reason = "secret_unreadable"
 )
 
 // byRank lists the reasons in order.
@@ -67,7 +71,7 @@ var byRank = []Reason{
 	NoSecret, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp, MissingID,
 	AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody, MalformedSignature,
 	OtherAccount, ForeignCertificate, NoCertificate, WrongCertificate, BadToken, BadSignature, ModifiedBody, OtherURL, WrongClaim,
-	Expired, StaleTimestamp, TimestampFromFuture,
+	Expired, StaleTimestamp, TimestampFromFuture, UnreadableSecret,
 }
 
 // Reasons returns all reasons, the most specific last.
@@ -76,6 +80,11 @@ func Reasons() []Reason { return slices.Clone(byRank) }
 // Further reports whether one error got further than another.
 func Further(one, other error) bool {
 	return slices.Index(byRank, ReasonOf(one)) > slices.Index(byRank, ReasonOf(other))
+}
+
+// MayBeAuthentic reports whether the sender should send the request again: what would prove it can't be read at the moment.
+func (e *Error) MayBeAuthentic() bool {
+	return e.Reason == NoCertificate || e.Reason == UnreadableSecret
 }
 
 // Error returns "not authentic: reason".

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A file that can't be read any more has its last secret for a minute, and none after it. What is in it then applies.
+func TestTheSecretOfAFileIsKeptForAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		content, failure := []string{"old"}, error(nil)
+		k := &KeptSecrets{
+			read:    func(string) ([]string, error) { return content, failure },
+			file:    func(name string) string { return "/run/" + name },
+			lasting: time.Second, instead: "unreadable",
+		}
+		lost := func() bool { return k.Files([]string{"A"})["/run/A"] }
+		require.Equal(t, []string{"old"}, k.Secrets("A"))
+		require.False(t, lost())
+
+		failure = errors.New("it is empty")
+		<-time.After(time.Second)
+		require.Equal(t, []string{"old"}, k.Secrets("A"))
+		require.True(t, lost())
+		<-time.After(keepFor - 1)
+		require.Equal(t, []string{"old"}, k.Secrets("A"))
+		<-time.After(time.Second)
+		require.Equal(t, []string{"unreadable"}, k.Secrets("A"))
+		<-time.After(time.Hour)
+		require.Equal(t, []string{"unreadable"}, k.Secrets("A"))
+
+		content, failure = []string{"new"}, nil
+		<-time.After(time.Second)
+		require.Equal(t, []string{"new"}, k.Secrets("A"))
+		require.False(t, lost())
+		failure = errors.New("it is gone")
+		<-time.After(time.Second)
+		require.Equal(t, []string{"new"}, k.Secrets("A"), "the old one never returns")
+		content, failure = nil, nil
+		<-time.After(time.Second)
+		require.Empty(t, k.Secrets("A"), "it was unset, which isn't a failure")
+	})
+}
+
+// What was never read can't be authentic: it has no secret, at once and later.
+func TestASecretThatNeverWasIsNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &KeptSecrets{
+			read:    func(string) ([]string, error) { return nil, errors.New("it is missing") },
+			file:    func(string) string { return "/run/a" },
+			lasting: time.Second, instead: "unreadable",
+		}
+		for range 3 {
+			require.Empty(t, k.Secrets("A"))
+			<-time.After(keepFor)
+		}
+		require.False(t, k.Files([]string{"A"})["/run/a"])
+	})
+}
+
+// Names whose file is the same have one state; those without a file have none.
+func TestTheFilesOfSecrets(t *testing.T) {
+	t.Parallel()
+	cfg, err := LoadFrom([]string{"A_FILE=/nonexistent/a", "B=whsec_0123456789"})
+	require.NoError(t, err)
+	k := NewKeptSecrets(cfg, time.Second, "unreadable")
+	require.Equal(t, map[string]bool{"/nonexistent/a": false}, k.Files([]string{"A", "B", "C"}))
+	require.Equal(t, []string{"whsec_0123456789"}, k.Secrets("B"))
+}
