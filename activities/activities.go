@@ -25,6 +25,8 @@ type Activities struct {
 	Lane        Gatherer
 	// Inputs reads the events of runs of large events.
 	Inputs InputReader
+	// Bodies reads the bodies that only PostgreSQL has.
+	Bodies BodyReader
 	// States stores the states that Fetcher gets from providers' APIs; nil if events are processed as they come.
 	States  StateStore
 	Fetcher Fetcher

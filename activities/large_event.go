@@ -20,6 +20,13 @@ type InputReader interface {
 	Input(ctx context.Context, run event.Run) (event.Receipt, []byte, error)
 }
 
+// BodyReader reads bodies that only PostgreSQL has.
+type BodyReader interface {
+	// LargeBody returns the body of a large event: from the inbox, the event's row or its dead letter. The error has
+	// event.CodeBodyLost if none of them has it.
+	LargeBody(ctx context.Context, r event.Receipt) ([]byte, error)
+}
+
 // ParseLargeEvent is ParseEvent, but omits the changes from its result.
 func (a *Activities) ParseLargeEvent(ctx context.Context, r event.Receipt) (event.Parsed, error) {
 	_, p, err := a.readLarge(ctx, &r)
@@ -47,7 +54,7 @@ func (a *Activities) UpsertLargeEntities(ctx context.Context, r event.Receipt) (
 
 // RecordLargeDeadLetter is RecordDeadLetter for a large event; it returns the dead letter ID.
 func (a *Activities) RecordLargeDeadLetter(ctx context.Context, r event.Receipt, f event.Failure) (*Recorded, error) {
-	body, err := a.readInput(ctx, &r)
+	body, err := a.readRun(ctx, &r) // of a body that is in PostgreSQL, the dead letter gets a copy there
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +63,14 @@ func (a *Activities) RecordLargeDeadLetter(ctx context.Context, r event.Receipt,
 
 // readInput completes the receipt and returns the body.
 func (a *Activities) readInput(ctx context.Context, r *event.Receipt) (body []byte, err error) {
+	if body, err = a.readRun(ctx, r); err != nil || r.Large == nil {
+		return body, err
+	}
+	return a.Bodies.LargeBody(ctx, *r)
+}
+
+// readRun completes the receipt and returns the body that the history has.
+func (a *Activities) readRun(ctx context.Context, r *event.Receipt) (body []byte, err error) {
 	first, body, err := a.Inputs.Input(ctx, currentRun(ctx))
 	r.Root = first.Root
 	return body, err

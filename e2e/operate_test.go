@@ -101,7 +101,7 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	for _, check := range []string{
 		"database", "migrations", "connections", "synchronous_commit", "data checksums", "clock of the database", "Temporal",
 		"search attributes", "schedule holdfast-redrive-due", "schedule holdfast-sweep-runs", "schedule holdfast-purge-expired",
-		"queue events", "queue events-bulk", "queue events-critical", "queue events-dead-letter", "queue events-fetch", "queue events-redrive", "queue operations",
+		"queue events", "queue events-bulk", "queue events-critical", "queue events-dead-letter", "queue events-fetch", "queue events-large", "queue events-redrive", "queue operations",
 		"clock of Temporal", "providers",
 	} {
 		require.Equal(t, "ok", f.of(check), "%s: %+v", check, f)

@@ -21,6 +21,9 @@ type Waiting struct {
 type StartOutcome struct {
 	// Started means that Temporal accepted it, so it leaves the inbox.
 	Started bool
+	// Owner is the event that the row's run belongs to, if Temporal has one: a row of LaneLarge leaves the inbox once that event,
+	// or its dead letter, is stored.
+	Owner string
 	// Dead is why Temporal will never accept it: it becomes a dead letter and leaves the inbox.
 	Dead *Failure
 	// Error is why it stays, and Retry the time until the next attempt; "" if it wasn't tried.
@@ -69,7 +72,9 @@ const (
 	LaneBulk Lane = "bulk"
 	// LaneCopy: Temporal has it, too. The copy stays until the event is stored, or is started again if Temporal has lost its run.
 	LaneCopy Lane = "copy"
+	// LaneLarge: the body of an event that is too large for Temporal. It stays until the event or its dead letter is stored.
+	LaneLarge Lane = "large"
 )
 
 // Lanes lists all lanes.
-func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk, LaneCopy} }
+func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk, LaneCopy, LaneLarge} }

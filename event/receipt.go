@@ -50,6 +50,8 @@ type Receipt struct {
 	Root json.RawMessage `json:"root,omitempty"`
 	// Copied means that the inbox has a copy of the event, removed when the event or its dead letter is stored.
 	Copied bool `json:"copied,omitempty"`
+	// Large is set if the body is too large for Temporal: it is in PostgreSQL only.
+	Large *LargeBody `json:"large,omitempty"`
 	// RequestID and CorrelationID link the event to the HTTP request and to the sender's trace.
 	RequestID     string `json:"request_id"`
 	CorrelationID string `json:"correlation_id,omitempty"`

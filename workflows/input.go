@@ -16,6 +16,9 @@ type input struct {
 	large   bool
 }
 
+// isStored reports whether the body is in PostgreSQL only. A local activity has too little time for it.
+func (in input) isStored() bool { return in.receipt.Large != nil }
+
 // call is an activity with its arguments.
 type call struct {
 	activity any
@@ -24,7 +27,8 @@ type call struct {
 
 func inputOf(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) input {
 	size := len(body.Payload().GetData()) + len(receipt.Root)
-	return input{receipt: receipt, body: body, large: size > activities.LargeInput && hasChange(ctx, versionLargeEvents)}
+	large := receipt.Large != nil || size > activities.LargeInput && hasChange(ctx, versionLargeEvents)
+	return input{receipt: receipt, body: body, large: large}
 }
 
 // small returns the receipt without the part that may be large.

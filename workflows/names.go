@@ -47,6 +47,10 @@ const (
 	// QueueFetch gets states from providers' APIs. It is a queue of its own, so that a slow API doesn't hold slots of events.
 	QueueFetch = "events-fetch"
 
+	// QueueLarge runs events whose body is in PostgreSQL only. It is a queue of its own, so that they don't hold slots of others,
+	// and that no worker of an earlier release runs them: it would see an empty body.
+	QueueLarge = "events-large"
+
 	// QueueBulk processes batches of the bulk lane, apart from events with their own workflow.
 	QueueBulk = "events-bulk"
 
@@ -122,7 +126,7 @@ func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} 
 
 // AllQueues lists all task queues, those of events first.
 func AllQueues() []string {
-	return append(Queues(), QueueBulk, QueueRedrive, QueueFetch, QueueDeadLetter, QueueOperations)
+	return append(Queues(), QueueLarge, QueueBulk, QueueRedrive, QueueFetch, QueueDeadLetter, QueueOperations)
 }
 
 // destinationPrefix has no colon, so that it can't be mistaken for an event's workflow ID.

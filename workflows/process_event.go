@@ -81,7 +81,7 @@ func store(
 	ctx workflow.Context, in *input, parsed event.Parsed, result ProcessResult, persistsAgain bool,
 ) (ProcessResult, *event.Failure) {
 	var persisted event.Persisted
-	persist := step{name: event.StepPersist, policy: parsed.Policy, eventID: in.receipt.ID}
+	persist := step{name: event.StepPersist, policy: parsed.Policy, eventID: in.receipt.ID, isSlow: in.isStored()}
 	if failed := persist.run(ctx, &persisted, in.persist(parsed)); failed != nil {
 		return result, failed
 	}
@@ -102,7 +102,9 @@ func store(
 		return result, nil
 	}
 
-	upsert := step{name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID, persistsAgain: persistsAgain}
+	upsert := step{
+		name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID, persistsAgain: persistsAgain, isSlow: in.isStored(),
+	}
 	var upserted activities.Upserted
 	failed := upsert.run(ctx, &upserted, in.upsert(parsed))
 	if failed == nil && upserted.Decision != nil {
@@ -123,7 +125,7 @@ func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 
 // parse runs the parse step. If the changes turn out to be large, it runs the step again as for a large event.
 func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
-	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID}
+	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID, isSlow: in.isStored()}
 	failed = s.run(ctx, &parsed, in.parse())
 	if failed == nil && parsed.Large {
 		in.large, parsed = hasChange(ctx, versionLargeChanges), event.Parsed{}

@@ -25,10 +25,15 @@ type step struct {
 	eventID string
 	// persistsAgain ends the step at once if the event has no row.
 	persistsAgain bool
+	// isSlow skips the local activity.
+	isSlow bool
 }
 
 // run executes the step until it succeeds or its policy is exhausted; nil means success.
 func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
+	if s.isSlow {
+		return s.retry(ctx, result, c, s.attempt(ctx, result, c, 1))
+	}
 	activityCtx := withLocalOptions(ctx, cmp.Or(s.summary, string(s.name)))
 	err := workflow.ExecuteLocalActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
 	return s.retry(ctx, result, c, err)

@@ -34,6 +34,11 @@ func (f spoolerFunc) Copy(context.Context, event.Receipt, []byte, time.Duration)
 	return err
 }
 
+func (f spoolerFunc) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) error {
+	_, err := f()
+	return err
+}
+
 // committer is an intake with a fake Temporal.
 type committer struct {
 	*Intake

@@ -22,6 +22,8 @@ const (
 	drainPoll = 2 * time.Second
 	// copiesPoll is the pause between two checks of copies: almost all are removed when their events are stored.
 	copiesPoll = 30 * time.Second
+	// largePause is the pause before the drain first checks the body of a large event: longer than a start takes.
+	largePause = 20 * time.Second
 	// waitsToBeStored is the last error of a copy whose event Temporal has.
 	waitsToBeStored = "Temporal has it; it isn't stored yet"
 	// drainRetry is the pause after a failed poll, or while Temporal is down.
@@ -144,7 +146,10 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	d.waited = 0
 	n, err := d.drainPage(ctx, event.LaneOverflow, claim, capacity)
 	if err == nil && n < claim && !time.Now().Before(d.copiesAt) {
-		if n, err = d.drainPage(ctx, event.LaneCopy, claim, capacity); n < claim {
+		if n, err = d.drainPage(ctx, event.LaneLarge, claim, capacity); err == nil && n < claim {
+			n, err = d.drainPage(ctx, event.LaneCopy, claim, capacity)
+		}
+		if n < claim {
 			d.copiesAt = time.Now().Add(copiesPoll)
 		}
 	}
@@ -202,6 +207,13 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 	})
 	permit.end(err)
 	switch {
+	case err == nil && row.Lane == event.LaneLarge:
+		s.Error, s.Retry = waitsToBeStored, copyPause(row.Attempts+1)
+		if started.State == runs.StateProcessed || started.State == runs.StateDead {
+			s.Owner = started.EventID
+		}
+		d.conflicts.report(ctx, started.Conflict)
+		d.drained.count(ctx, row.Receipt.Provider, resultOf(started))
 	case err == nil && row.Lane == event.LaneCopy && (started.State == runs.StateAccepted || started.State == runs.StateProcessing):
 		s.Error, s.Retry = waitsToBeStored, copyPause(row.Attempts+1)
 		if started.State == runs.StateAccepted { // the new run can't remove the copy while its row is locked here

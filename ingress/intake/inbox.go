@@ -21,6 +21,8 @@ type Spooler interface {
 	// Copy commits a copy of an event that Temporal has, unless it is stored already. The drain checks it after delay. An
 	// *event.ConflictError means that another event with the same workflow ID is in the inbox.
 	Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error
+	// KeepLarge commits the body of an event that is too large for Temporal. The drain starts the event after delay.
+	KeepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) error
 }
 
 // inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
@@ -65,6 +67,14 @@ func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
 	if s.Conflict != nil {
 		return &event.ConflictError{Conflict: *s.Conflict}
 	}
+	return err
+}
+
+// keepLarge commits the body of a large event.
+func (b *inbox) keepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) error {
+	_, err := b.guard(r, func() (bool, error) {
+		return true, b.spooler.KeepLarge(ctx, r, body, rejectRedelivery, largePause)
+	})
 	return err
 }
 

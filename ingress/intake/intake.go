@@ -167,6 +167,9 @@ func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, err
 	result, err, _ := i.starts.Do(id, func() (any, error) {
 		first = true
 		return safely("commit event of workflow "+id, func() (runs.Started, error) {
+			if len(a.Body) > event.MaxInline {
+				return i.commitLarge(ctx, a)
+			}
 			if a.Bulk && i.inbox.isConfigured() {
 				return i.commitBulk(ctx, a)
 			}

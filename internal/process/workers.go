@@ -37,9 +37,13 @@ const operationSlots = 4
 // fetchSlots is how many states one process fetches concurrently. Most of the time they wait for the provider.
 const fetchSlots = 16
 
+// largeSlots is how many steps of large events one process runs concurrently. A decoded body takes up to seven times its bytes.
+const largeSlots = 2
+
 // startWorkers runs one worker for each priority, each with its own slots, so that a flood of normal events can't delay a
 // critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood
-// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; and one for
+// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; one for
+// large events; and one for
 // the workflows of redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
@@ -75,6 +79,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		workflows.QueueBulk:                     p.cfg.Worker.SlotsBulk,
 		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
 		workflows.QueueFetch:                    fetchSlots,
+		workflows.QueueLarge:                    largeSlots,
 		workflows.QueueOperations:               operationSlots,
 	}
 	for queue, n := range slots {
@@ -116,6 +121,7 @@ func (p *process) activities() *activities.Activities {
 		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
 		Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()), States: p.store.Fetches, Fetcher: p.fetcher(),
+		Bodies: p.store.Inbox,
 	}
 }
 

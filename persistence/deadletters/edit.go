@@ -108,6 +108,7 @@ func revise(ctx context.Context, t *postgres.Transaction, locked lockedDeadLette
 		return r, err
 	}
 	r.ID, r.Replaces, r.Key, r.BodyLost = eventID, r.ID, event.RevisedKey(root, n), false
+	r.Large = nil
 	r.Fingerprint, r.Content = "", "" // those of the original's body
 	r.Earlier = nil                   // the original has that key, too
 	return r, nil

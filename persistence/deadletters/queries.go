@@ -27,6 +27,12 @@ const bodyOf = `,
        CASE subscription_id WHEN 0 THEN raw_body
             ELSE coalesce((SELECT e.raw_body FROM events AS e WHERE e.id = event_id), '') END`
 
+// bodyOfRun is bodyOf for a run, which reads a large body itself.
+const bodyOfRun = `,
+       CASE WHEN receipt->'large' IS NOT NULL THEN ''
+            WHEN subscription_id = 0 THEN raw_body
+            ELSE coalesce((SELECT e.raw_body FROM events AS e WHERE e.id = event_id), '') END`
+
 const (
 	selectDeadLetter = deadLetterColumns + bodyOf + ` FROM dead_letters WHERE id = $1`
 

@@ -19,11 +19,11 @@ const MaxMessage = 4 << 10
 // clock of the run, processed_at that of the database: clocks that differ by more than the time between two runs of one
 // event can at worst leave a dead letter open whose replay changes nothing, or hide the failure of a run started on an event
 // that had been processed.
-const recordDeadLetter = `
+var recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
        first_failed_at, last_failed_at, workflow_id, run_id, source, rule, state)
-SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
+SELECT $1::uuid, $2, $3, $4, $5::json, CASE WHEN $18::text IS NULL THEN $6::bytea ELSE coalesce(` + largeBody + `, '') END, $7, $8, $9, $10, $11::integer,
        $12::timestamptz, $12::timestamptz, $13, $14, $15, $16, CASE WHEN $17::boolean THEN 'exhausted' ELSE 'open' END
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
@@ -36,6 +36,17 @@ ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'ex
        error_class = excluded.error_class, error_code = excluded.error_code,
        error_message = excluded.error_message, rule = excluded.rule, attempts = excluded.attempts,
        last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
+
+// largeBody is the body of a large event, which is in PostgreSQL already; empty if it is lost.
+var largeBody = writer.LargeBodyOf("$18", "$1")
+
+// largeRow returns the ID of the inbox row with the body of a large event; nil if the dead letter brings the body.
+func largeRow(d event.DeadLetter) *string {
+	if d.Receipt.Large == nil || len(d.Body) > 0 {
+		return nil
+	}
+	return &d.Receipt.Large.ID
+}
 
 // markDead makes the event's row, if any, agree with the dead letter that this run has just opened.
 const markDead = `
@@ -118,7 +129,7 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 		postgres.Bytea(d.Body), postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
 		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
 		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()),
-		d.State == event.DeadLetterExhausted)
+		d.State == event.DeadLetterExhausted, largeRow(d))
 	b.Queue(markDead, r.ID, runID)
 	writer.QueueContents(b, r)
 	writer.QueueRemovalOfCopies(b, r)

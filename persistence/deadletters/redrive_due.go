@@ -52,7 +52,7 @@ UPDATE dead_letters SET redrive_id = $5, ` + outbox.Claimed + `, auto_attempts =
  WHERE id = ANY (ARRAY(
        SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
         ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED))
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed ORDER BY id`
 
 	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving' AND subscription_id = 0`
 )

@@ -22,7 +22,7 @@ SELECT id FROM dead_letters
 claimed AS (
 UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
  WHERE id = ANY (ARRAY(SELECT id FROM mine)) AND state IN ('open', 'exhausted')
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed ORDER BY id`
 
 	advanceRedrive = `UPDATE redrives SET cursor = $2, skipped = skipped + $3 WHERE id = $1`
 

@@ -37,11 +37,11 @@ UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
  WHERE id = $2
    AND (state IN ('open', 'exhausted')
         OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
-RETURNING *)` + deadLetterColumns + bodyOf + ` FROM claimed`
+RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed`
 
 	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
 
-	selectUnstarted = deadLetterColumns + bodyOf + ` FROM dead_letters
+	selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
  WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
 
 	markStarted = `

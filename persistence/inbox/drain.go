@@ -15,7 +15,7 @@ import (
 const (
 	waitingColumns = `
 SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
-       due_at, raw_body FROM inbox`
+       due_at, CASE WHEN lane = 'large' THEN '' ELSE raw_body END FROM inbox`
 
 	// claimInbox skips rows claimed by another process.
 	claimInbox = waitingColumns + `
@@ -77,6 +77,10 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, ou
 	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
 	b := &pgx.Batch{}
 	for _, row := range rows {
+		if row.unread != nil && row.Lane == event.LaneLarge { // the row is all there is of its body
+			b.Queue(postponeInbox, row.workflowID, row.LastError, maxLargePause, row.eventID)
+			continue
+		}
 		if row.unread != nil {
 			if err := buryUnread(ctx, t, row); err != nil {
 				return err
@@ -87,6 +91,13 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, ou
 		s := outcomes[0]
 		outcomes = outcomes[1:]
 		switch {
+		case row.Lane == event.LaneLarge:
+			if s.Dead != nil {
+				if err := bury(ctx, t, row.Waiting, *s.Dead); err != nil {
+					return err
+				}
+			}
+			settleLarge(b, row, s)
 		case s.Started:
 			leaves(row)
 		case s.Dead != nil:

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,6 +24,7 @@ type waiting struct {
 	event.Waiting
 
 	workflowID string
+	eventID    string
 	unread     []byte // the receipt, if it could not be parsed
 }
 
@@ -36,6 +38,12 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	}
 	w.DueAt = w.DueAt.UTC()
 	var ok bool
+	w.eventID = id
+	if w.Lane == event.LaneLarge {
+		if json.Unmarshal(receipt, &w.Receipt) == nil && w.Receipt.ID == id && w.workflowID == event.LargeRow(id) {
+			return w, nil
+		}
+	}
 	if w.Receipt, ok = records.ReadReceipt(receipt, w.workflowID, id, provider, receivedAt); !ok {
 		w.LastError = records.ErrMalformedReceipt.Text
 		w.unread = postgres.Bytea(receipt)

@@ -55,6 +55,7 @@ SELECT u.e, i.event_id::text, coalesce(i.fingerprint, '')
 // for others. It is safe for concurrent use.
 type InboxWriter struct {
 	insert func(context.Context, []*inboxRow) error
+	db     *postgres.DB
 
 	mu       sync.Mutex
 	waiting  []*inboxGroup // the last one accepts more rows
@@ -99,7 +100,7 @@ func (r *inboxRow) failure(err error) error {
 
 // NewInboxWriter makes a writer on the store's pool.
 func (s *Store) NewInboxWriter() *InboxWriter {
-	return &InboxWriter{insert: s.insertInbox}
+	return &InboxWriter{insert: s.insertInbox, db: s.db}
 }
 
 // errInboxBusy reports that events arrive faster than the database stores them.

@@ -21,7 +21,11 @@ func (s *Store) Process(
 		err = s.routeFirst(ctx, w)
 	}
 	if err == nil {
-		err = s.group.write(ctx, w)
+		if w.isLarge() {
+			err = s.writeTogether(ctx, []*write{w}, largeTimeouts, 0)
+		} else {
+			err = s.group.write(ctx, w)
+		}
 	}
 	if err == nil && w.page.hasNext {
 		err = errManyChanges

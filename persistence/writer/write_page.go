@@ -130,7 +130,7 @@ func (t *writing) lockPages(ctx context.Context) error {
 // many of its changes have no effect.
 func (s *Store) writeAlone(ctx context.Context, w *write) (withoutEffect int, err error) {
 	for {
-		if err := s.writeTogether(ctx, []*write{w}, storeTimeouts, 0); err != nil {
+		if err := s.writeTogether(ctx, []*write{w}, w.timeoutsAlone(), 0); err != nil {
 			return withoutEffect, err
 		}
 		if withoutEffect += w.WithoutEffect; !w.page.hasNext {

@@ -16,7 +16,7 @@ INSERT INTO events (
        id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
        occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, possible_duplicate_of,
        processed_at)
-SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), raw_body, headers::jsonb, receipt::json,
+SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), ` + largeBody + `, headers::jsonb, receipt::json,
        payload::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
        correlation_id, nullif(possible_duplicate_of, '')::uuid,
        CASE WHEN status = 'processed' THEN clock_timestamp() END
@@ -26,7 +26,10 @@ SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), r
 	// processed, and stay from then on.
 	overwriteEvents = `
 UPDATE events AS e
-   SET source = latest.source, key = latest.key, key_from = latest.key_from, type = latest.type, raw_body = latest.raw_body,
+   SET source = latest.source, key = latest.key, key_from = latest.key_from, type = latest.type,
+       raw_body = coalesce(latest.raw_body, (
+           SELECT raw_body FROM inbox WHERE workflow_id = 'large/' || latest.large AND event_id = latest.large::uuid LIMIT 1),
+           e.raw_body),
        headers = latest.headers::jsonb, receipt = latest.receipt::json, payload = latest.payload::jsonb,
        payload_note = latest.payload_note, occurred_at = latest.occurred_at,
        occurred_at_missing = latest.occurred_at_missing, received_at = latest.received_at,
@@ -37,10 +40,16 @@ UPDATE events AS e
 
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
-       $18::text[], $19::text[], $20::text[], $21::text[])
+       $18::text[], $19::text[], $20::text[], $21::text[], $22::text[])
        AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
                occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id,
-               possible_duplicate_of)`
+               possible_duplicate_of, large)`
+
+	// largeBody doesn't read anything for other events.
+	largeBody = `CASE WHEN large IS NULL THEN raw_body ELSE coalesce(
+       (SELECT i.raw_body FROM inbox AS i WHERE i.workflow_id = 'large/' || large AND i.event_id = large::uuid LIMIT 1),
+       (SELECT d.raw_body FROM dead_letters AS d WHERE d.event_id = row.id AND d.subscription_id = 0 ORDER BY d.id DESC LIMIT 1))
+       END`
 
 	// finishEvents marks events processed, with their latest parse. The time of the first success stays, and so does the run if none
 	// is given. A run that finds its event processed keeps its own time.
@@ -109,7 +118,8 @@ func (t *writing) queueRows(b *pgx.Batch) {
 		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID),
 			postgres.Column(rescued, func(w *write) string { return w.Owner }))
 	}
-	QueueRemovalOfCopies(b, postgres.Column(ws, (*write).accepted)...)
+	gone := filter(ws, func(w *write) bool { return !w.keepsLarge() })
+	QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
 	t.queueContentRows(b)
 	for _, w := range ws {
 		if w.Conflict != nil {
@@ -130,8 +140,9 @@ DELETE FROM inbox WHERE ctid = ANY (ARRAY(
 func QueueRemovalOfCopies(b *pgx.Batch, receipts ...event.Receipt) {
 	var workflowIDs, ids []string
 	for _, r := range receipts {
-		if r.Copied {
-			workflowIDs, ids = append(workflowIDs, postgres.Clean(r.WorkflowID())), append(ids, r.ID)
+		if isSetAside(r) {
+			workflowID, id := setAsideRow(r)
+			workflowIDs, ids = append(workflowIDs, workflowID), append(ids, id)
 		}
 	}
 	if len(ids) > 0 {
@@ -164,7 +175,7 @@ func columnsOfRows(ws []*write) []any {
 		postgres.Column(ws, (*write).eventType),
 		postgres.Column(ws, func(w *write) string { return string(w.status()) }),
 		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),
-		postgres.Column(ws, func(w *write) []byte { return w.row.body }),
+		postgres.Column(ws, func(w *write) []byte { return w.storedBody() }),
 		postgres.Column(ws, func(w *write) string { return w.row.headers }),
 		postgres.Column(ws, func(w *write) string { return w.row.receipt }),
 		postgres.Column(ws, func(w *write) *string { return textOrNull(w.row.payload) }),
@@ -177,6 +188,7 @@ func columnsOfRows(ws []*write) []any {
 		receipt(func(r *event.Receipt) string { return r.RequestID }),
 		receipt(func(r *event.Receipt) string { return r.CorrelationID }),
 		postgres.Column(ws, func(w *write) string { return w.PossibleDuplicateOf }),
+		postgres.Column(ws, (*write).largeRow),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // Replay runs a dead-lettered event again on its own queue, with the same workflow ID, event ID and bytes. It returns an
 // operation.RunExistsError if the latest run of its workflow is open or has processed the event.
 func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, error) {
+	d = withoutLargeBody(d)
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	options.EnableEagerStart = s.Eager
 	return s.replay(ctx, d, options)
@@ -25,9 +26,23 @@ func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, er
 
 // Redrive is Replay on the redrive queue. Eager start is off, because it bypasses that queue.
 func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error) {
+	d = withoutLargeBody(d)
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
-	options.TaskQueue = workflows.QueueRedrive
+	if options.TaskQueue != workflows.QueueLarge {
+		options.TaskQueue = workflows.QueueRedrive
+	}
 	return s.replay(ctx, d, options)
+}
+
+// withoutLargeBody leaves a large body out of a run: the run reads it from the dead letter.
+func withoutLargeBody(d event.DeadLetter) event.DeadLetter {
+	if d.Receipt.Large == nil && len(d.Body) > event.MaxInline {
+		d.Receipt.Large = event.NewLargeBody(d.Receipt.ID, d.Body)
+	}
+	if d.Receipt.Large != nil {
+		d.Body = nil
+	}
+	return d
 }
 
 func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.StartWorkflowOptions) (event.Run, error) {

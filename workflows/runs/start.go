@@ -129,6 +129,9 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 func (s *Starter) execute(
 	ctx context.Context, r event.Receipt, body []byte, reuse enumspb.WorkflowIdReusePolicy,
 ) (runID string, err error) {
+	if r.Large != nil {
+		body = nil
+	}
 	if len(body)+len(r.Root) > maxMessage {
 		return "", ErrTooLarge
 	}
@@ -150,7 +153,7 @@ const maxMessage = 4<<20 - 64<<10
 func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID:                                       r.WorkflowID(),
-		TaskQueue:                                workflows.Queue(r.Priority),
+		TaskQueue:                                queueOf(r),
 		WorkflowIDReusePolicy:                    reuse,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
@@ -161,6 +164,15 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 			searchEventType.ValueSet(r.Type),
 		),
 	}
+}
+
+// queueOf returns the task queue of an event. Large events have one of their own, which workers of earlier releases don't poll:
+// they would process the event without its body.
+func queueOf(r event.Receipt) string {
+	if r.Large != nil {
+		return workflows.QueueLarge
+	}
+	return workflows.Queue(r.Priority)
 }
 
 // memoOf returns what later starts of the same key, and lists of open runs, need.

@@ -1,0 +1,32 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// MaxInline is the max size in bytes of a body that is passed to Temporal, which refuses inputs over 2 MiB. A larger one stays in
+// PostgreSQL.
+const MaxInline = 3 << 19
+
+// LargeBody describes a body that is stored in PostgreSQL only.
+type LargeBody struct {
+	// ID is the event ID under which the inbox has the body. A redelivery may run as an event with another ID.
+	ID string `json:"id" jsonschema:"format=uuid"`
+	// Size is in bytes; SHA256 is in hex.
+	Size   int    `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// NewLargeBody describes the body of an event.
+func NewLargeBody(id string, body []byte) *LargeBody {
+	sum := sha256.Sum256(body)
+	return &LargeBody{ID: id, Size: len(body), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// Is reports whether body is the described one.
+func (l *LargeBody) Is(body []byte) bool { return *NewLargeBody(l.ID, body) == *l }
+
+// LargeRow returns what the row of a large event has as its workflow ID. It has no colon, so that it isn't one, and no two events
+// share a row.
+func LargeRow(eventID string) string { return "large/" + eventID }
