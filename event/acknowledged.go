@@ -1,7 +1,7 @@
 package event
 
-// CodeBodyLost is the code of the dead letter of an acknowledged event whose run was deleted before it was recorded, or of a large
-// event whose body PostgreSQL no longer has, since it was set back to before the event.
+// CodeBodyLost is the code of the dead letter of an acknowledged event whose run was deleted before it was recorded, or of a
+// large event whose body PostgreSQL no longer has, since it was set back to before the event.
 const CodeBodyLost = "body_lost"
 
 // BodyLostText is the message of such a dead letter.

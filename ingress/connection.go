@@ -18,8 +18,8 @@ func (l listener) Accept() (net.Conn, error) {
 	return &connection{Conn: conn}, nil
 }
 
-// connection returns io.ErrUnexpectedEOF in place of io.EOF once something was read. A stream of fasthttp also returns io.EOF for a
-// body that breaks off between two chunks, in its trailers, or before its declared length: it would be taken for complete.
+// connection returns io.ErrUnexpectedEOF in place of io.EOF once something was read. A stream of fasthttp also returns io.EOF for
+// a body that breaks off between two chunks, in its trailers, or before its declared length: it would be taken for complete.
 type connection struct {
 	net.Conn
 

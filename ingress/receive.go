@@ -21,12 +21,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	}
 	provider, params, refused := s.route(c)
 	if provider == nil && s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
-		if refused := s.readBody(c); refused != "" {
-			return s.refuse(c, refused)
-		}
-		o.outcome = outcomeDispatcher
-		s.Dispatcher.Handle(c.Context())
-		return nil
+		return s.serveDispatcher(c, o)
 	}
 	if refused != "" {
 		return s.refuse(c, refused)
@@ -76,6 +71,15 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		}
 	}
 	return s.accept(c, provider, request)
+}
+
+func (s *Server) serveDispatcher(c *fiber.Ctx, o *observation) error {
+	if refused := s.readBody(c); refused != "" {
+		return s.refuse(c, refused)
+	}
+	o.outcome = outcomeDispatcher
+	s.Dispatcher.Handle(c.Context())
+	return nil
 }
 
 // answerHandshake answers a handshake that is sent without authentication.

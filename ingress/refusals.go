@@ -190,8 +190,8 @@ var causes = map[code]denial.Cause{
 	},
 	codeEncoding: {
 		Means: "the body was compressed",
-		Next: "turn compression off at the sender, or at the proxy that compresses; if the provider compresses with gzip, add gzip to " +
-			"the definition",
+		Next: "turn compression off at the sender, or at the proxy that compresses; if the provider compresses with gzip, add gzip " +
+			"to the definition",
 	},
 	codeBadRequest: {
 		Means: "the request wasn't well-formed HTTP, its end was ambiguous, or its gzip was damaged",
@@ -209,8 +209,8 @@ var causes = map[code]denial.Cause{
 	},
 	codeBodyMemory: {
 		Means: "the memory for bodies was in use, or the client's quarter of it; the response asks the sender to retry",
-		Next: "nothing if it passes; otherwise find out who sends so much, set HOLDFAST_INGRESS_TRUSTED_PROXIES if all clients have the " +
-			"proxy's address, or raise HOLDFAST_INGRESS_BODY_MEMORY",
+		Next: "nothing if it passes; otherwise find out who sends so much, set HOLDFAST_INGRESS_TRUSTED_PROXIES if all clients have " +
+			"the proxy's address, or raise HOLDFAST_INGRESS_BODY_MEMORY",
 	},
 	codeHeadersTooLarge: {
 		Means: "the headers were larger than 16 KiB",

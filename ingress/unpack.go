@@ -25,6 +25,8 @@ func (s *Server) refusePacked(c *fiber.Ctx, err error) error {
 	switch {
 	case errors.Is(err, decode.ErrUnpackedTooLarge):
 		return s.refuse(c, codeTooLarge)
+	case errors.Is(err, decode.ErrNoMemory):
+		return s.refuse(c, codeBodyMemory)
 	case errors.Is(err, decode.ErrNotGzip):
 		return s.refuseSaying(c, codeBadRequest, err.Error())
 	}

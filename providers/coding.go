@@ -10,8 +10,8 @@ import (
 // compressing are the values of Content-Encoding that change the bytes: those that IANA lists, and common others. Any other
 // value, such as the charset that some senders put there, leaves the body as it is.
 var compressing = []string{
-	"aes128gcm", "base64", "br", "bzip2", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "lz4", "lzma", "pack200-gzip", "snappy",
-	"x-bzip2", "x-compress", "x-gzip", "x-snappy", "xz", "zstd",
+	"aes128gcm", "base64", "br", "bzip2", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "lz4", "lzma", "pack200-gzip",
+	"snappy", "x-bzip2", "x-compress", "x-gzip", "x-snappy", "xz", "zstd",
 }
 
 // Packed reports whether a request with these Content-Encoding headers has a gzip body. It isn't ok if the definition doesn't

@@ -446,8 +446,8 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,
-		Ours: list("event event/fold event/operation internal/cli internal/cli/deadletter " +
-			"internal/cli/destination operator/api operator/api/deliveryapi operator/httpapi providers providers/recovery operator/redrive"),
+		Ours: list("event event/fold event/operation internal/cli internal/cli/deadletter internal/cli/destination operator/api " +
+			"operator/api/deliveryapi operator/httpapi providers providers/recovery operator/redrive"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/deadletter", Why: whyCommand,

@@ -37,8 +37,9 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 	return &DeliveryAdmin{
 		Service: &admin.Service{
 			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
-			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), CheckFiles: webhook.CheckFiles(cfg.Deliveries.Certificates),
-			Providers: samples.Names, Reserved: reserved.Conflicts,
+			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks),
+			CheckFiles:   webhook.CheckFiles(cfg.Deliveries.Certificates),
+			Providers:    samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,

@@ -61,7 +61,8 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 		return r, err
 	}
 	r = operation.Resend{
-		SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != "", Imported: ctx.FormValue("imported") != "",
+		SubscriptionID: s.ID, Subscription: s.Name,
+		Everything: ctx.FormValue("everything") != "", Imported: ctx.FormValue("imported") != "",
 	}
 	if r.Since, err = httpapi.TimeField(ctx, "since"); err != nil {
 		return r, err

@@ -23,7 +23,8 @@ var recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
        first_failed_at, last_failed_at, workflow_id, run_id, source, rule, state)
-SELECT $1::uuid, $2, $3, $4, $5::json, CASE WHEN $18::text IS NULL THEN $6::bytea ELSE coalesce(` + largeBody + `, '') END, $7, $8, $9, $10, $11::integer,
+SELECT $1::uuid, $2, $3, $4, $5::json,
+       CASE WHEN $18::text IS NULL THEN $6::bytea ELSE coalesce(` + largeBody + `, '') END, $7, $8, $9, $10, $11::integer,
        $12::timestamptz, $12::timestamptz, $13, $14, $15, $16, CASE WHEN $17::boolean THEN 'exhausted' ELSE 'open' END
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)

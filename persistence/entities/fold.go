@@ -148,7 +148,10 @@ func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
-	return !l.appends(from) || t.InPages && from.Compare(l.Last) == 0 || t.Moved.EventID != "" || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
+	if !l.appends(from) || t.InPages && from.Compare(l.Last) == 0 || t.Moved.EventID != "" {
+		return true
+	}
+	return slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
 	})
 }

@@ -19,7 +19,8 @@ SELECT name, requests, seconds, statement_timestamp() + make_interval(secs => le
   FROM unnest($1::text[], $2::integer[], $3::double precision[], $4::integer[]) AS a (name, requests, seconds, want)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
-   SET full_at = statement_timestamp() + make_interval(secs => ` + used + ` + ` + granted + ` * ` + seconds + ` / ` + requests + `),
+   SET full_at = statement_timestamp()
+               + make_interval(secs => ` + used + ` + ` + granted + ` * ` + seconds + ` / ` + requests + `),
        granted = ` + granted + `,
        requests = ` + requests + `,
        seconds = ` + seconds + `,

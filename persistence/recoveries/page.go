@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// findKnown finds the events that the database has in any form, and the types that have ever arrived. A discarded, replaced or expunged
-	// event has its key. For the schedule ($5), those are known as well that an earlier recovery has reported, unless it may now ask
-	// the provider for them ($6).
+	// findKnown finds the events that the database has in any form, and the types that have ever arrived. A discarded, replaced or
+	// expunged event has its key. For the schedule ($5), those are known as well that an earlier recovery has reported, unless it
+	// may now ask the provider for them ($6).
 	findKnown = `
 SELECT w.n,
        EXISTS (SELECT FROM idempotency_keys AS k WHERE k.provider = $1 AND k.key = w.key OFFSET 0)

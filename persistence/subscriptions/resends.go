@@ -40,8 +40,8 @@ func NewResends(db *postgres.DB, s *Store) *Resends {
 }
 
 // Create stores a resend of the events accepted in a time range. It uses ID, Subscription (name or number), Everything, Imported,
-// Rate, Since and Until; an Until that is zero, or after now, means now. While another resend of the subscription has not ended, it is
-// refused with an event.Error of class rejected and code "resend_runs".
+// Rate, Since and Until; an Until that is zero, or after now, means now. While another resend of the subscription has not ended,
+// it is refused with an event.Error of class rejected and code "resend_runs".
 func (s *Resends) Create(ctx context.Context, r operation.Resend, by oversight.Actor) (operation.Resend, error) {
 	if err := s.create(ctx, r, by); err != nil {
 		return operation.Resend{}, postgres.Failure("create resend", err)
@@ -59,7 +59,8 @@ func (s *Resends) create(ctx context.Context, r operation.Resend, by oversight.A
 		return err
 	}
 	detail := audit.DetailOf(map[string]any{
-		"subscription": sub.Name, "everything": r.Everything, "imported": r.Imported, "rate": r.Rate, "since": span.since, "until": span.until,
+		"subscription": sub.Name, "everything": r.Everything, "imported": r.Imported, "rate": r.Rate,
+		"since": span.since, "until": span.until,
 	})
 	made, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, detail), insertResend, r.ID, sub.ID, r.Everything, r.Imported,
 		r.Rate, postgres.Clean(by.Name), span.first(), span.last())

@@ -22,8 +22,8 @@ import (
 // must be safe for concurrent use.
 type Secrets func(name string) []string
 
-// Unreadable is in place of secrets that could be read before, and can't be at the moment. It authenticates nothing, but the request
-// may be authentic, and should be sent again.
+// Unreadable is in place of secrets that could be read before, and can't be at the moment. It authenticates nothing, but the
+// request may be authentic, and should be sent again.
 const Unreadable = "\x00unreadable"
 
 // placeholders are published secrets: from documentation, templates and test suites.

@@ -26,7 +26,7 @@ func (k keyring) hint(reference string) string {
 // hint, since a sender may have chosen such a secret.
 func slipIn(name, secret string) string {
 	before, _, hasEquals := strings.Cut(secret, "=")
-	quoted := len(secret) > 1 && secret[0] == secret[len(secret)-1] && strings.Contains("\"'`", secret[:1])
+	quoted := len(secret) > 1 && secret[0] == secret[len(secret)-1] && strings.ContainsRune("\"'`", rune(secret[0]))
 	switch {
 	case strings.HasPrefix(secret, "\ufeff"):
 		return "begins with a byte order mark: save its file without one"

@@ -249,7 +249,8 @@ func explain(
 	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
 ) (e ExplainedEvent, silent []string) {
 	e = ExplainedEvent{
-		WorkflowID: event.WorkflowID(p.Name(), item.Key), Part: item.Part, Parts: item.Parts, Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
+		WorkflowID: event.WorkflowID(p.Name(), item.Key), Part: item.Part, Parts: item.Parts,
+		Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
 		Type: item.Type, Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
 		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}

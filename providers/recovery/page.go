@@ -99,7 +99,8 @@ func (l *List) Read(w Walk, a Answer) (Page, error) {
 	return page, nil
 }
 
-// saysMore reports whether an answer has more pages by its own account. Otherwise an empty page in the middle of a list would end it.
+// saysMore reports whether an answer has more pages by its own account. Otherwise an empty page in the middle of a list would end
+// it.
 func saysMore(answer any) bool {
 	fields, _ := answer.(map[string]any)
 	return fields["has_more"] == true || fields["hasMore"] == true

@@ -82,7 +82,7 @@ func (l *differences) add(d operation.ImportDifference) {
 		fmt.Fprintln(l.out, cli.Printable(textOf(d)))
 		return
 	}
-	_ = json.NewEncoder(l.out).Encode(d) // a writer's error is that of Flush, and the value is valid
+	_ = json.NewEncoder(l.out).Encode(d) //nolint:errchkjson // a writer's error is that of Flush, and the value is valid
 }
 
 func writeCountsOf(w io.Writer, counts map[operation.ImportRecord]importer.ComparedCount, looked bool) error {

@@ -32,8 +32,8 @@ type Error struct {
 // Reason is a short, stable name, suitable as a metric label.
 type Reason string
 
-// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported. An unreadable secret
-// comes last, since the request may be authentic by it.
+// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported. An unreadable
+// secret comes last, since the request may be authentic by it.
 const (
 	NoSecret            Reason = "no_secret"
 	PlaceholderSecret   Reason = "placeholder_secret"
