@@ -68,8 +68,9 @@ var ablations = []leftOut{
 			"_, _, _ = changes.Queue, slices.Concat(t.removed, folded), eventChanges"),
 	}},
 	{name: "one transaction for persist and upsert", edits: []program.Edit{
-		without(writeFile, "newWrite(r, body, p, run, wholeEvent)\n\tif err == nil {\n\t\terr = s.routeFirst(ctx, w)\n\t}",
-			"newWrite(r, body, p, run, rowOnly)"),
+		without(writeFile, "newLive(r, body, p, run, wholeEvent)", "newLive(r, body, p, run, rowOnly)"),
+		without(writeFile, "\tif err == nil {\n\t\terr = s.routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\tif w.isLarge()",
+			"\tif err == nil {\n\t\tif w.isLarge()"),
 		without(writeFile, "routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)",
 			"routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.group.write(ctx, w)"),
 	}},

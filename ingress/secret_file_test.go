@@ -20,7 +20,7 @@ func withCurrent(secrets *atomic.Pointer[[]string]) func(*Options, *intake.Optio
 }
 
 // While a secret can't be read that could be before, a request may be authentic: its sender is asked to send it again, also if its
-// body is large. Without a secret it is refused for good.
+// body is large. Without a secret it is refused permanently.
 func TestASecretThatCannotBeReadAnyMore(t *testing.T) {
 	t.Parallel()
 	var secrets atomic.Pointer[[]string]

@@ -139,7 +139,7 @@ func TestTheFormerKeyDropsOnlyRedeliveries(t *testing.T) {
 	require.Equal(t, owner.ID, d.ownerOf("customer_1"))
 }
 
-// An event that was processed stays processed, whoever has its new key; its dead letter is resolved.
+// An event that was processed stays processed, even if another event has its new key; its dead letter is resolved.
 func TestAProcessedEventStaysProcessed(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -143,7 +143,7 @@ func TestACorrectedParseReplacesThePages(t *testing.T) {
 	}
 }
 
-// An operator's decision ends an event between two pages, and takes back what it has done.
+// An operator's decision ends an event between two pages, and undoes what it has done.
 func TestADecisionBetweenPages(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -242,7 +242,7 @@ func TestARebuildOfAnEventWithManyEntities(t *testing.T) {
 	require.Zero(t, db.rebuild("second", operation.RebuildFilter{}, false, 10, d.parse).Entities)
 }
 
-// An expunge takes back what an event with as many entities as are allowed has done.
+// An expunge undoes what an event with as many entities as are allowed has done.
 func TestAnExpungeOfAnEventWithManyEntities(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // keepFor is how long the last secret of a file that can't be read any more stays valid: longer than it takes to write a file
-// again or to mount it anew.
+// again or to mount it again.
 const keepFor = time.Minute
 
 // KeptSecrets caches the secrets of a configuration, and keeps those of a file that became empty, missing or unreadable for
