@@ -71,8 +71,7 @@ var ablations = []leftOut{
 		without(writeFile, "newLive(r, body, p, run, wholeEvent)", "newLive(r, body, p, run, rowOnly)"),
 		without(writeFile, "\tif err == nil {\n\t\terr = s.routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\tif w.isLarge()",
 			"\tif err == nil {\n\t\tif w.isLarge()"),
-		without(writeFile, "routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.writeTogether(ctx, []*write{w}, storeTimeouts, 0)",
-			"routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\terr = s.group.write(ctx, w)"),
+		without(writeFile, "withoutEffect, err = s.writeAlone(ctx, w)", "err = s.group.write(ctx, w)"),
 	}},
 	{name: "the upsert as a step", edits: []program.Edit{
 		without("workflows/process_event.go", "len(persisted.Entities) == 0", "len(persisted.Entities) >= 0"),
