@@ -94,7 +94,7 @@ func (d *door) declare(t *testing.T, length int, more string) (net.Conn, *bufio.
 // Bodies as large as their senders document are accepted by the built-in definitions, without any setting.
 func TestDocumentedSizesAreAccepted(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyLimit = 0 })
+	d := openDoor(t, "", func(o *Options, in *intake.Options) { o.BodyLimit, in.Inbox = 0, instantInbox{} })
 	item := func(id string) string { return fmt.Sprintf(`{"id":%q,"pad":%q}`, id, strings.Repeat("x", 1_500_000)) }
 	for name, c := range map[string]struct {
 		provider, body string

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
 	settings "holdfast/persistence/postgres/session"
@@ -84,6 +85,7 @@ func TestEachSettingIsTurnedInTests(t *testing.T) {
 // Settings of a role or a database change no result: the migrations and each step work as without them.
 func TestSettingsOfARoleChangeNothing(t *testing.T) {
 	t.Parallel()
+	stacktest.SkipIfShort(t)
 	for _, forRole := range []bool{false, true} {
 		admin := cluster.URL("postgres")
 		name := fmt.Sprintf("turned_%t", forRole)

@@ -57,7 +57,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"errors list --limit 1000":                `use a number from 1 to 500`,
 		"errors list --before 1":                  `unknown flag: --before`,
 		"error show x":                            `invalid number "x"`,
-		"inbox list --lane bogus":                 `want overflow, bulk or copy`,
+		"inbox list --lane bogus":                 `want overflow, bulk, copy or large`,
 		"inbox list --limit 1000":                 `use a number from 1 to 500`,
 		"dlq list --cursor -1":                    `use the one that the previous page printed`,
 		"audit list --action dead_letter.bogus":   `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.refetch, dead_letter.edit`,
