@@ -2,12 +2,13 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // With HOLDFAST_INGRESS_ACK=stored, an acknowledged event is in both stores:
-//   - while either of them is down, the response is 503
+//   - while either of them is down, the response is 503, and the ingress isn't ready
 //   - after Temporal has lost one event, and the database another, a worker processes both, once
 //   - a definition with the bulk lane, and an ingress without a database, are refused
 func TestAnAcknowledgedEventOutlivesEitherStore(t *testing.T) {
@@ -15,8 +16,11 @@ func TestAnAcknowledgedEventOutlivesEitherStore(t *testing.T) {
 	i := newInstallation(t)
 	const stored = "HOLDFAST_INGRESS_ACK=stored"
 	for _, down := range []string{"TEMPORAL_ADDRESS=127.0.0.1:1", "DATABASE_URL=postgres://127.0.0.1:1/none?sslmode=disable"} {
-		n := i.start(t, "ingress", stored, down)
+		n := i.launch(t, "ingress", stored, down)
+		eventually(t, time.Minute, "it serves", func() error { _, err := n.post("/webhooks/stripe", nil); return err })
 		require.Equal(t, 503, n.send(t, someEvent()).status, down)
+		var ready any
+		require.Equal(t, 503, get(t, n.operator+"/readyz", &ready), down)
 		n.kill()
 	}
 

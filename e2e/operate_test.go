@@ -229,7 +229,7 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.True(t, self.OK)
 	require.True(t, self.Stores["temporal"].Up)
 	require.True(t, self.Stores["database"].Up)
-	require.Len(t, self.Queues, 8)
+	require.Len(t, self.Queues, 9)
 	require.Equal(t, []int{1, 1, 3}, []int{self.LastMinute.Accepted, self.LastMinute.Duplicate, self.LastMinute.Requests})
 	require.Len(t, self.LastMinute.Refused, 1)
 

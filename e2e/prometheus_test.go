@@ -124,6 +124,7 @@ var comesLater = map[string]string{
 	"holdfast_recovery_behind_seconds":       "a credential for a provider's list of events",
 	"holdfast_recovery_missed":               "a credential for a provider's list of events",
 	"holdfast_recovery_unknown_seconds":      "a credential for a provider's list of events",
+	"holdfast_secret_unreadable":             "a secret in a file",
 	"holdfast_sweep_dead_letters_total":      "a run that was ended from outside",
 	"temporal_request_failure_total":         "a call to Temporal that fails",
 	"holdfast_sweep_healed_events_total":     "a failover that has lost commits",

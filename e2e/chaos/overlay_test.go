@@ -52,10 +52,10 @@ var stepping = &variant{name: "stepping", edits: []edit{
 				return id.String()
 			}(),
 `},
-	{File: "ingress/server.go", Old: "		now:         time.Now,", New: `		now: func() time.Time {
+	{File: "ingress/server.go", Old: "		now: time.Now, ex", New: `		now: func() time.Time {
 			now := time.Now()
 			return now.Add(time.Duration(now.Unix()/3%3-1) * 2 * time.Minute)
-		},`},
+		}, ex`},
 }}
 
 // nextSchema has three more migrations. The one in the middle has no transaction: it builds an index.
