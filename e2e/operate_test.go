@@ -260,7 +260,7 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &stats), out)
 	require.Len(t, stats.Events, 1)
 	require.Equal(t, 1, stats.Events[0].Count)
-	require.Len(t, stats.Queues, 8)
+	require.Len(t, stats.Queues, 9)
 	out, err = i.run(t, "stats")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "stripe")
