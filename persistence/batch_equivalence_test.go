@@ -128,7 +128,7 @@ func (s *eventSource) next() (event.Receipt, []byte) {
 	require.NoError(s.t, err)
 	item := items[s.random.IntN(len(items))]
 	return event.Receipt{
-		ID: s.newID(), Provider: one.provider, Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom,
+		ID: s.newID(), Provider: one.provider, Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, Definition: p.Digest(),
 		DedupeWindow: item.DedupeWindow, Type: item.Type, Priority: item.Priority, ReceivedAt: s.clock.UTC(),
 		Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root, RequestID: "req_1", CorrelationID: "c",
 	}, item.Body

@@ -23,9 +23,11 @@ VALUES ($1, $2::uuid, 'large', $3, $4, $5, $6, $7, now() + $8::interval)`
 	// removeStored removes the row of a large event once the body, or that of the event it repeats, is stored elsewhere.
 	removeStored = `
 DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid
-   AND (EXISTS (SELECT FROM events WHERE id = ANY ($3::uuid[]) OFFSET 0)
-     OR EXISTS (SELECT FROM dead_letters WHERE event_id = ANY ($3::uuid[]) AND subscription_id = 0 OFFSET 0)
-     OR EXISTS (SELECT FROM verdicts WHERE event_id = ANY ($3::uuid[]) OFFSET 0))`
+   AND EXISTS (
+       SELECT FROM unnest($3::uuid[]) AS stored (id)
+        WHERE EXISTS (SELECT FROM events WHERE id = stored.id OFFSET 0)
+           OR EXISTS (SELECT FROM dead_letters WHERE event_id = stored.id AND subscription_id = 0 OFFSET 0)
+           OR EXISTS (SELECT FROM verdicts WHERE event_id = stored.id OFFSET 0))`
 
 	// maxLargePause is the pause before the drain checks a row again.
 	maxLargePause = time.Hour
