@@ -198,7 +198,7 @@ type Result struct {
 	RetryAfter time.Duration
 	Answer     []byte
 	Reach      Reach
-	// Resent: the endpoint was just closing a kept connection, so the request was sent once more on a new one.
+	// Resent: the endpoint was just closing a kept connection, so the request was sent again on a new one.
 	Resent bool
 	At     time.Time
 	Took   time.Duration

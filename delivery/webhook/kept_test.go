@@ -124,7 +124,7 @@ func TestAKeptConnectionThatTheEndpointIsClosing(t *testing.T) {
 	}
 }
 
-// It is sent once more and no oftener, and only if nothing was answered. A new connection that fails is the endpoint's failure.
+// It is sent a second time only if nothing was answered, and never a third time. A new connection that fails is the endpoint's failure.
 func TestWhatIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

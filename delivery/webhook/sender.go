@@ -59,7 +59,7 @@ func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 	return result
 }
 
-// attempt sends a request that the endpoint has let fall with a kept connection once more, on a new one.
+// attempt sends a request. If the endpoint was just closing the kept connection, it sends the request again on a new one.
 func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	client, err := s.clients.of(t.Destination.HTTP)
 	if err != nil {

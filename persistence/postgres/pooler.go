@@ -23,8 +23,8 @@ var ErrNoSession = &event.Error{
 }
 
 // isForPooler reports whether statements are sent without depending on a session: none is prepared by name, and no setting
-// outlives a transaction. A pooler also refuses settings at connect, so they are
-// those of the role: see session.go.
+// outlives a transaction. A pooler also refuses settings at connect, so they are those of
+// the role: see session.go.
 func isForPooler(mode pgx.QueryExecMode) (bool, error) {
 	switch mode {
 	case pgx.QueryExecModeCacheStatement:
