@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -116,12 +119,15 @@ func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 	require.Error(t, err, out)
 }
 
-// One installation has no workers. Another's workers lack the payload key:
+// One installation has no workers. Another's workers lack the payload key, and those of a third fail to store the event:
 //   - the doctor of each counts the run, names it, and the next command
 //   - `holdfast event show` says what the event waits for, and what to do
 func TestTheDoctorFindsRunsThatAreStuck(t *testing.T) {
 	t.Parallel()
 	idle, broken := newInstallation(t), newInstallation(t, "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2026"))
+	locked := newInstallation(t)
+	locked.lock(t, "events")
+	unwritten := locked.start(t, "serve").send(t, someEvent()).Events[0].WorkflowID
 	unstored := idle.start(t, "ingress").send(t, someEvent()).Events[0].WorkflowID
 	failing := broken.start(t, "ingress").send(t, someEvent()).Events[0].WorkflowID
 	broken.start(t, "worker", "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2027"))
@@ -130,6 +136,41 @@ func TestTheDoctorFindsRunsThatAreStuck(t *testing.T) {
 	idle.requireShown(t, unstored, "accepted, waiting for a worker", "holdfast worker")
 	broken.awaitStuck(t, failing, "1 whose workflow task fails", "`temporal workflow describe --workflow-id "+failing+"`")
 	broken.requireShown(t, failing, "accepted, its workflow task fails", "payload keys")
+	locked.awaitStuck(t, unwritten, "its step failed (persist", "`holdfast event show "+unwritten+"`")
+	locked.requireShown(t, unwritten, "accepted, its step failed (persist", "the step is retried automatically")
+}
+
+// A worker lacks the definition that the ingress has, so the event's first step fails and waits for its next attempt. The API, the
+// command line and the console name the step, its error and the time of the next attempt, not a missing worker.
+func TestAnEventBetweenTwoAttemptsSaysWhy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))
+	i := newInstallation(t, "ACME_TOKEN="+secret)
+	i.start(t, "worker")
+	ingress, operator := i.start(t, "ingress", "HOLDFAST_PROVIDERS_DIR="+dir), i.start(t, "operator")
+	ingress.deliver(t, 202, "/webhooks/acme", `{"id":"e1","type":"order.paid","order":"o1","total":7}`, "X-Acme-Token", secret)
+	a := api{url: operator.operator}
+	var shown operatorapi.EventDetail
+	eventually(t, 30*time.Second, "the event waits for its next attempt", func() error {
+		a.call(t, "GET", "/events/acme:e1", "", 200, &shown)
+		if shown.Wait == nil || shown.Wait.RetryAt.IsZero() {
+			return fmt.Errorf("%+v", shown.Wait)
+		}
+		return nil
+	})
+	require.Equal(t, "parse", strings.Split(shown.Wait.Activity, " ")[0])
+	require.Contains(t, shown.Wait.Error, "unknown_provider")
+	require.Contains(t, shown.Wait.Reason, "runs again in")
+	require.Contains(t, shown.Wait.Advice, "HOLDFAST_PROVIDERS_DIR")
+	require.Greater(t, shown.Wait.RetryAt, shown.ReceivedAt)
+	i.requireShown(t, "acme:e1", "accepted, its step failed (parse", "unknown_provider", "HOLDFAST_PROVIDERS_DIR")
+	response, err := client.Get(operator.operator + "/console/events/" + shown.ID)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "accepted, its step failed (parse")
 }
 
 // awaitStuck waits until the doctor finds a run, and the next command.

@@ -76,5 +76,8 @@ const (
 	LaneLarge Lane = "large"
 )
 
+// HasRun reports whether an event in this lane also has a run of its own.
+func (l Lane) HasRun() bool { return l == LaneCopy || l == LaneLarge }
+
 // Lanes lists all lanes.
 func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk, LaneCopy, LaneLarge} }

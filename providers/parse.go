@@ -119,7 +119,7 @@ func Parser(lookup func(name string) (*Provider, bool)) event.Parser {
 		if !ok {
 			return event.Parsed{}, &event.Error{
 				Class: event.ClassFailed,
-				Code:  "unknown_provider",
+				Code:  event.CodeUnknownProvider,
 				Text:  "this process has no definition of provider " + r.Provider,
 			}
 		}

@@ -67,7 +67,7 @@ func (f *Fetcher) find(
 	p, ok := f.Lookup(r.Provider)
 	if !ok {
 		return nil, nil, nil, &event.Error{
-			Class: event.ClassFailed, Code: "unknown_provider", Text: "this process has no definition of provider " + r.Provider,
+			Class: event.ClassFailed, Code: event.CodeUnknownProvider, Text: "this process has no definition of provider " + r.Provider,
 		}
 	}
 	of, values, err := p.FetchOf(r, body)

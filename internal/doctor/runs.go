@@ -36,14 +36,22 @@ func (d *doctor) examineRuns(ctx context.Context) {
 		d.failed(checkRuns, err, "run `holdfast migrate`")
 		return
 	}
-	d.reportRuns(operation.CountStuck(open, stored, total), now)
+	d.reportRuns(operation.CountStuck(open, stored, total), now, func(run operation.OpenRun) string {
+		progress, err := reader.Progress(ctx, run.Run)
+		if err != nil {
+			return "" // the advice shows where to look
+		}
+		return progress.Wait(run.Run.WorkflowID, now).Reason
+	})
 }
 
 const checkRuns = "open runs"
 
 // reportRuns reports runs that have been open for too long to be explained by load. A stored event that is retried isn't a
-// failure: its retry policy ends it.
-func (d *doctor) reportRuns(stuck map[operation.Stuck]operation.StuckRuns, now time.Time) {
+// failure: its retry policy ends it. reasonOf says what a run waits for.
+func (d *doctor) reportRuns(
+	stuck map[operation.Stuck]operation.StuckRuns, now time.Time, reasonOf func(operation.OpenRun) string,
+) {
 	var oldest operation.OpenRun
 	var advice string
 	var parts []string
@@ -72,11 +80,21 @@ func (d *doctor) reportRuns(stuck map[operation.Stuck]operation.StuckRuns, now t
 		detail = fmt.Sprintf("open for more than %s: %s", waitingWarn, strings.Join(parts, ", "))
 	}
 	if advice == "" {
+		if slow := stuck[operation.StuckSlow]; slow.Count > 0 {
+			detail += withReason("; the oldest is "+slow.Oldest.Run.WorkflowID, reasonOf(slow.Oldest))
+		}
 		d.found(checkRuns, resultOK, detail, "")
 		return
 	}
 	age := now.Sub(oldest.StartedAt)
 	detail = fmt.Sprintf("%s; the oldest event that needs attention has waited for %s: %s", detail, age.Round(time.Second),
 		oldest.Run.WorkflowID)
-	d.found(checkRuns, above(age, waitingWarn, waitingFail), detail, advice)
+	d.found(checkRuns, above(age, waitingWarn, waitingFail), withReason(detail, reasonOf(oldest)), advice)
+}
+
+func withReason(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ", " + reason
 }

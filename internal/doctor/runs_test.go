@@ -11,7 +11,7 @@ import (
 )
 
 // Long open runs are a warning and later a failure, if their events aren't stored or their workflow tasks fail; the oldest is
-// named with the next command. Stored events that are being retried are neither.
+// named with what it waits for, and with the next command. Stored events that are being retried are neither.
 func TestOpenRunsThatAreStuck(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_760_000_000, 0)
@@ -29,8 +29,8 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 		advice string
 	}{
 		"none":     {nil, 0, resultOK, []string{"none has been open"}, ""},
-		"retried":  {[]operation.OpenRun{run("stored", time.Hour, 0)}, 1, resultOK, []string{"1 stored and being retried"}, ""},
-		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, resultWarn, []string{"1 not stored", "acme:a", "2m0s"}, "holdfast event show acme:a"},
+		"retried":  {[]operation.OpenRun{run("stored", time.Hour, 0)}, 1, resultOK, []string{"1 stored and being retried; the oldest is acme:stored, its step failed"}, ""},
+		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, resultWarn, []string{"1 not stored", "2m0s: acme:a, its step failed"}, "holdfast event show acme:a"},
 		"for long": {[]operation.OpenRun{run("a", time.Hour, 1)}, 1, resultFail, []string{"1 not stored", "acme:a"}, "holdfast event show acme:a"},
 		"failing task of a stored event": {
 			[]operation.OpenRun{run("broken", time.Hour, 7)}, 1, resultFail, []string{"1 whose workflow task fails", "acme:broken"},
@@ -44,7 +44,7 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 		},
 	} {
 		d := &doctor{}
-		d.reportRuns(operation.CountStuck(c.runs, stored, c.total), now)
+		d.reportRuns(operation.CountStuck(c.runs, stored, c.total), now, func(operation.OpenRun) string { return "its step failed" })
 		found := d.findings[0]
 		require.Equal(t, c.want, found.Result, name)
 		for _, text := range c.detail {

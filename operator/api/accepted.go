@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
+	"time"
 
 	"holdfast/event"
 	"holdfast/operator/httpapi"
@@ -24,49 +24,38 @@ type AcceptedStore interface {
 	AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error)
 }
 
-// Wait describes what an event without a row is waiting for.
-type Wait struct {
-	Reason string `json:"reason"`
-	// Advice says what to do if it keeps waiting.
-	Advice string `json:"advice"`
-}
-
-// waitOfRun explains why an event has a run but no row.
-func waitOfRun(a event.Accepted) *Wait {
-	show := "temporal workflow describe --workflow-id " + a.Run.WorkflowID
-	switch {
-	case a.Activity != "":
-		return &Wait{
-			fmt.Sprintf("its step is being retried (%s, attempt %d)", a.Activity, a.ActivityAttempts),
-			"fix the cause that `holdfast errors list` and `" + show + "` name; the step is retried automatically",
-		}
-	case a.TaskAttempts >= event.FailingTask:
-		return &Wait{
-			fmt.Sprintf("its workflow task fails (attempt %d)", a.TaskAttempts),
-			"`" + show + "` shows the failure: start workers with code, and payload keys, that can process it",
-		}
-	case a.TaskStarted:
-		return &Wait{"a worker is processing it", "if this lasts, check the database: `holdfast doctor`"}
-	default:
-		return &Wait{
-			"waiting for a worker",
-			"start `holdfast worker` or `holdfast serve`; `holdfast doctor` shows which queues have no workers",
+// inboxWait explains why an event is in the inbox. If it also has a run, the run says what the event waits for.
+func (a *API) inboxWait(ctx context.Context, w event.Waiting) *event.Wait {
+	if w.Lane.HasRun() {
+		if wait := a.waitOfRun(ctx, w.Receipt); wait != nil {
+			wait.Reason = "in Temporal, " + wait.Reason
+			return wait
 		}
 	}
-}
-
-// inboxWait explains why an event is in the inbox.
-func inboxWait(w event.Waiting) *Wait {
 	reason := "in the inbox, waiting for Temporal"
 	if w.Lane == event.LaneBulk {
 		reason = "in the inbox, waiting for a batch"
 	}
 	if w.Lane == event.LaneCopy {
-		reason = "in Temporal, waiting for a worker; the inbox has a copy"
+		reason = "in Temporal; the inbox has a copy"
 	}
-	return &Wait{
-		reason, "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers",
+	return &event.Wait{
+		Reason: reason,
+		Advice: "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers",
 	}
+}
+
+// waitOfRun explains why the open run of an event hasn't ended; nil if that can't be read now.
+func (a *API) waitOfRun(ctx context.Context, r event.Receipt) *event.Wait {
+	if a.Accepted == nil {
+		return nil
+	}
+	found, err := a.Accepted.AcceptedOf(ctx, r.WorkflowID())
+	if err != nil || found.Receipt.ID != r.ID {
+		return nil
+	}
+	wait := found.Progress.Wait(found.Run.WorkflowID, time.Now())
+	return &wait
 }
 
 // FindEvents returns the matching events, newest first: stored ones and those that wait for a worker. The note says what is
@@ -129,7 +118,7 @@ func merged(a, b []event.Record, limit int) []event.Record {
 }
 
 // acceptedEvent returns an event that exists only in Temporal.
-func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
+func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	if a.Accepted == nil {
 		return event.Record{}, nil, event.ErrNotFound
 	}
@@ -143,7 +132,8 @@ func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.R
 	if err != nil {
 		return event.Record{}, nil, err
 	}
-	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), waitOfRun(found), nil
+	wait := found.Progress.Wait(found.Run.WorkflowID, time.Now())
+	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), &wait, nil
 }
 
 func (a *API) acceptedRun(ctx context.Context, id, workflowID string) (found event.Accepted, isCut bool, err error) {

@@ -65,8 +65,8 @@ type EventDetail struct {
 	Body    Content       `json:"body"`
 	// PayloadNote says how the stored projection differs from the body.
 	PayloadNote string `json:"payload_note,omitempty"`
-	// Wait is set for an event without a row.
-	Wait *Wait `json:"wait,omitempty"`
+	// Wait is set for an event that isn't processed yet. It is missing if the event is stored and Temporal doesn't answer.
+	Wait *event.Wait `json:"wait,omitempty"`
 	// TemporalWeb is the page of its run, if HOLDFAST_OPERATOR_TEMPORAL_WEB is set.
 	TemporalWeb string `json:"temporal_web,omitempty" jsonschema:"format=uri"`
 	// Decision is an operator's decision about the event.
@@ -250,6 +250,9 @@ func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer boo
 	record, wait, err := a.known(ctx, id, workflowID)
 	if err != nil {
 		return detail, err
+	}
+	if record.Status == event.StatusPersisted {
+		wait = a.waitOfRun(ctx, record.Receipt)
 	}
 	detail = EventDetail{
 		EventView: ViewEvent(record), Wait: wait, Receipt: receipt(viewer, record.Receipt), PayloadNote: record.PayloadNote,

@@ -10,7 +10,7 @@ import (
 
 // known finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged. By
 // event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
-func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
+func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	record, err := a.Events.Event(ctx, id)
 	if !errors.Is(err, event.ErrNotFound) {
 		return record, nil, err
@@ -58,11 +58,11 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 
 // eventWithoutRow finds an event in the inbox, in an open run, or, if it failed before it had a row, in its latest dead letter.
 // Otherwise there may be an operator's decision, or the event that has its key.
-func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
+func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
 		run := event.Run{WorkflowID: waiting.Receipt.WorkflowID()}
-		return recordOf(waiting.Receipt, statusWaiting, run, waiting.Body), inboxWait(waiting), nil
+		return recordOf(waiting.Receipt, statusWaiting, run, waiting.Body), a.inboxWait(ctx, waiting), nil
 	}
 	if !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err

@@ -191,16 +191,15 @@ func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event
 		return found, event.ErrNotFound
 	}
 	found.Run = runOf(info)
-	if found.Receipt, found.Body, err = r.Input(ctx, found.Run); err != nil {
-		return found, err
+	history, err := r.history(ctx, found.Run)
+	if err != nil {
+		return found, unavailable("read history of workflow "+workflowID, err)
+	}
+	if found.Receipt, found.Body, err = r.inputOf(history[0]); err != nil {
+		return found, unreadable(found.Run, err)
 	}
 	found.Receipt.ID = cmp.Or(memoEventID(info, r.converter), found.Receipt.ID)
-	task := described.GetPendingWorkflowTask()
-	found.TaskStarted = task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED
-	found.TaskAttempts = int(task.GetAttempt())
-	for _, activity := range described.GetPendingActivities() {
-		found.Activity, found.ActivityAttempts = activity.GetActivityType().GetName(), int(activity.GetAttempt())
-	}
+	found.Progress = r.progressOf(described, history)
 	return found, nil
 }
 

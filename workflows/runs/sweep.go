@@ -178,10 +178,14 @@ func (r *Reader) Input(ctx context.Context, run event.Run) (receipt event.Receip
 		receipt, body, err = r.inputOf(first)
 	}
 	if err != nil {
-		return receipt, nil, &event.Error{Class: event.ClassTransient, Code: "unreadable_run",
-			Err: fmt.Errorf("read input of workflow %s: %w", run.WorkflowID, err)}
+		return receipt, nil, unreadable(run, err)
 	}
 	return receipt, body, nil
+}
+
+func unreadable(run event.Run, err error) error {
+	return &event.Error{Class: event.ClassTransient, Code: "unreadable_run",
+		Err: fmt.Errorf("read input of workflow %s: %w", run.WorkflowID, err)}
 }
 
 // inputOf decodes the first event of a history. It doesn't wrap the converter's error, which may quote the input.

@@ -73,7 +73,7 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	}
 	return cli.Print(c, detail, func(w io.Writer) error {
 		if waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id); err == nil {
-			return writeWaiting(w, waiting)
+			return writeWaiting(w, waiting, detail.Wait)
 		}
 		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
 			return deadletter.WriteWhole(c.Context(), w, t, detail.DeadLetters[0].ID)
@@ -180,7 +180,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 
 // occurred returns "" for an event that hasn't been parsed yet.
 func occurred(e api.EventDetail) string {
-	if e.Wait != nil {
+	if e.PersistedAt.IsZero() {
 		return ""
 	}
 	return e.OccurredAt.Format(time.RFC3339Nano)

@@ -60,20 +60,36 @@ func inboxShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+			return cli.Print(c, waiting, func(w io.Writer) error {
+				detail, err := reader(t).EventDetail(c.Context(), id, false)
+				if err != nil && !errors.Is(err, event.ErrNotFound) {
+					return err
+				}
+				return writeWaiting(w, waiting, detail.Wait)
+			})
 		}),
 	})
 }
 
-func writeWaiting(w io.Writer, e event.Waiting) error {
+// writeWaiting prints an event in the inbox; wait is nil if it has left the inbox in the meantime.
+func writeWaiting(w io.Writer, e event.Waiting, wait *event.Wait) error {
+	status, workflow := fmt.Sprintf("in the inbox, number %d of the lane %s", e.Seq, e.Lane), e.Receipt.WorkflowID()
+	var advice string
+	switch {
+	case !e.Lane.HasRun():
+		workflow += " (not started)"
+	case wait != nil:
+		status, advice = status+"; "+wait.Reason, wait.Advice
+	}
 	err := cli.WriteFields(w,
 		"event", e.Receipt.ID,
-		"status", fmt.Sprintf("in the inbox, number %d of the lane %s", e.Seq, e.Lane),
+		"status", status,
 		"provider", e.Receipt.Provider,
 		"source", e.Receipt.Source,
 		"type", e.Receipt.Type,
 		"key", fmt.Sprintf("%s (from %s)", e.Receipt.Key, e.Receipt.KeyFrom),
-		"workflow", e.Receipt.WorkflowID()+" (not started)",
+		"workflow", workflow,
+		"next step", advice,
 		"received", e.Receipt.ReceivedAt.Format(time.RFC3339Nano),
 		"attempts", strconv.Itoa(e.Attempts),
 		"last error", e.LastError,
