@@ -32,6 +32,23 @@ type Activities struct {
 	Fetcher Fetcher
 	// Duplicates counts redeliveries that only the database detected; nil counts none.
 	Duplicates DuplicateCounter
+	// Mappings counts events by whether rules found entities in them; nil counts none.
+	Mappings MappingCounter
+}
+
+// MappingCounter counts stored events for which rules for entities are meant. Count neither blocks nor fails.
+type MappingCounter interface {
+	Count(provider string, m event.Mapping)
+}
+
+// countMapping counts an event that was stored.
+func (a *Activities) countMapping(ctx context.Context, provider string, m event.Mapping) {
+	if m == event.Unmapped {
+		reportUnmapped(ctx, provider)
+	}
+	if a.Mappings != nil && m != "" {
+		a.Mappings.Count(provider, m)
+	}
 }
 
 // DuplicateCounter counts redeliveries. Count neither blocks nor fails.

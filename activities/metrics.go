@@ -17,9 +17,9 @@ import (
 const metricEventDuration = "holdfast_event_duration"
 
 type instrumentSet struct {
-	executions, possibleDuplicates, withoutEffect, batchEvents metric.Int64Counter
-	batchSize                                                  metric.Int64Histogram
-	duration, batchDuration                                    metric.Float64Histogram
+	executions, possibleDuplicates, withoutEffect, unmapped, batchEvents metric.Int64Counter
+	batchSize                                                            metric.Int64Histogram
+	duration, batchDuration                                              metric.Float64Histogram
 }
 
 // instruments ignores errors: a step must not fail because of a metric.
@@ -33,6 +33,8 @@ var instruments = sync.OnceValue(func() (m instrumentSet) {
 		metric.WithDescription("Events with the same content as an earlier one, by provider and result (accepted, held, flood)."))
 	m.withoutEffect, _ = meter.Int64Counter("holdfast_changes_without_effect_total",
 		metric.WithDescription("Changes that came too late to show: the history of their entity is collapsed, by provider."))
+	m.unmapped, _ = meter.Int64Counter("holdfast_events_unmapped_total",
+		metric.WithDescription("Events for which rules for entities are meant, and in which none of them found one, by provider."))
 	m.batchEvents, _ = meter.Int64Counter("holdfast_batch_events_total",
 		metric.WithDescription("Events that a batch of the bulk lane has claimed, by outcome (left: for a workflow of their own)."))
 	m.batchSize, _ = meter.Int64Histogram("holdfast_batch_size",
@@ -84,6 +86,11 @@ func reportWithoutEffect(ctx context.Context, provider string, n int) {
 	if n > 0 {
 		instruments().withoutEffect.Add(ctx, int64(n), metric.WithAttributes(attribute.String("provider", provider)))
 	}
+}
+
+// reportUnmapped counts an event whose rules for entities all gave nothing.
+func reportUnmapped(ctx context.Context, provider string) {
+	instruments().unmapped.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider)))
 }
 
 // reportBatch records the metrics of a transaction, and the duration of each event, as the workflow of a single event does.

@@ -32,6 +32,9 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)
 	persisted.Decision, err = decisionOf(err)
+	if err == nil && persisted.Decision == nil && !persisted.Duplicate {
+		a.countMapping(ctx, r.Provider, p.Mapping())
+	}
 	return persisted, err
 }
 

@@ -70,6 +70,9 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 			if e.Outcome == event.OutcomeDuplicate {
 				a.countDuplicate(ctx, e.Receipt, e.Owner)
 			}
+			if e.Outcome == event.OutcomeProcessed {
+				a.countMapping(ctx, e.Receipt.Provider, e.Mapping)
+			}
 		}
 		if all = append(all, events...); 2*len(events) < limit {
 			more = a.Lane.Gather(ctx, start.Add(runFor))

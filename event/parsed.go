@@ -15,6 +15,8 @@ type Parsed struct {
 	Outcome Outcome `json:"outcome"`
 	// Changes are the changes of entities, in the definition's order.
 	Changes []Change `json:"changes,omitempty"`
+	// Unmapped: rules for entities were meant for the event, and all of them gave nothing, such as a null ID.
+	Unmapped bool `json:"unmapped,omitempty"`
 	// Policy is the retry policy of the later steps.
 	Policy Policy `json:"policy"`
 	// Repeats is set if the key is guessed.
@@ -27,6 +29,26 @@ type Parsed struct {
 	Fetch *Fetch `json:"fetch,omitempty"`
 	// Large: Changes are too large for the history. No other field is set.
 	Large bool `json:"large,omitempty"`
+}
+
+// Mapping says whether rules for entities found what they are meant for.
+type Mapping string
+
+// The mappings; the empty one is that of events for which no rule is meant.
+const (
+	Mapped   Mapping = "mapped"
+	Unmapped Mapping = "unmapped"
+)
+
+// Mapping returns whether the rules that are meant for the event found entities in it.
+func (p Parsed) Mapping() Mapping {
+	switch {
+	case p.Unmapped:
+		return Unmapped
+	case len(p.Changes) > 0:
+		return Mapped
+	}
+	return ""
 }
 
 // MaxTypeLength is in bytes: the width of a keyword search attribute in Temporal's SQL visibility store.

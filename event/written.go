@@ -51,6 +51,8 @@ type Batched struct {
 	Receipt Receipt
 	// Type is the type from the parse step, if it ran.
 	Type string
+	// Mapping is that of the parse step, if it ran.
+	Mapping Mapping
 	// Outcome is OutcomeProcessed, OutcomeIgnored, OutcomeDuplicate or OutcomeLeft.
 	Outcome Outcome
 	// Owner is the ID of the event that owns the key, if Outcome is OutcomeDuplicate.

@@ -17,6 +17,8 @@ type Trace struct {
 	KeyParts []mapping.ExplainedPart
 	// OccurredFrom is the expression of the time, with the unit; "" if the time is that of the receipt.
 	OccurredFrom string
+	// Entities are the rules for entities with their results; nil if one fails.
+	Entities []mapping.ExplainedRule
 	// Silent lists the fields of expressions whose failure counts as no value and is otherwise invisible.
 	Silent []string
 }
@@ -33,6 +35,9 @@ func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Tr
 	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(body)))
 	defer cancel()
 	t.KeyParts = rules.TraceKey(ctx, in, proven)
+	if in.Source, err = p.sourceText(ctx, in); err == nil {
+		t.Entities = rules.TraceEntities(ctx, r, r.Type, in)
+	}
 	var silent []*jq.Expression
 	t.OccurredFrom, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
 	silent = append(silent, p.sourceOf)

@@ -55,5 +55,12 @@ type RefusedRequests struct {
 	Count    int64
 }
 
+// MappedEvents counts the stored events of a provider for which its definition has rules for entities: those in which rules found
+// one, and those in which all rules gave nothing.
+type MappedEvents struct {
+	Provider         string
+	Mapped, Unmapped int64
+}
+
 // ReasonTooLarge is the cause of requests that were refused because of the size of their body.
 const ReasonTooLarge = "body_too_large"

@@ -38,3 +38,18 @@ func TestProvidersThatCanAuthenticate(t *testing.T) {
 	require.Contains(t, d.findings[0].Advice, "an ingress needs the secret of at least one provider")
 	require.Equal(t, "2 of 78 can authenticate their senders: github, stripe", d.findings[1].Detail)
 }
+
+// Events without an entity are named. They are a warning if a provider has no others: some events are about no entity.
+func TestEventsInWhichNoRuleFoundAnEntity(t *testing.T) {
+	t.Parallel()
+	d := &doctor{}
+	d.judgeMapped(nil)
+	d.judgeMapped([]oversight.MappedEvents{{Provider: "stripe", Mapped: 90, Unmapped: 10}})
+	d.judgeMapped([]oversight.MappedEvents{{Provider: "acme", Unmapped: 305}, {Provider: "stripe", Mapped: 90, Unmapped: 10}})
+	require.Equal(t, resultOK, d.findings[0].Result)
+	require.Equal(t, resultOK, d.findings[1].Result)
+	require.Equal(t, "rules found none in 10 of 100 events in the last day: stripe 10 of 100", d.findings[1].Detail)
+	require.Equal(t, resultWarn, d.findings[2].Result)
+	require.Equal(t, "rules found none in 315 of 405 events in the last day: acme 305 of 305, stripe 10 of 100", d.findings[2].Detail)
+	require.Contains(t, d.findings[2].Advice, "no event of acme changed an entity")
+}

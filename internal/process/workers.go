@@ -121,8 +121,15 @@ func (p *process) activities() *activities.Activities {
 		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
 		Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()), States: p.store.Fetches, Fetcher: p.fetcher(),
-		Bodies: p.store.Inbox,
+		Bodies: p.store.Inbox, Mappings: p.countMappings(),
 	}
+}
+
+// countMappings counts events by whether rules found entities in them.
+func (p *process) countMappings() activities.MappingCounter {
+	counter := p.store.Errors.NewMappingCounter()
+	p.onStop("count of mapped events", counter.Stop)
+	return counter
 }
 
 func (p *process) operations() *operations.Activities {

@@ -165,6 +165,9 @@ const keepContents = 31 * 24 * time.Hour
 // keepRefused is how long counts of refused requests are kept: longer than the list of any provider.
 const keepRefused = 100 * 24 * time.Hour
 
+// keepMapped is how long counts of mapped events are kept: the doctor reads those of a day.
+const keepMapped = 7 * 24 * time.Hour
+
 // PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is
 // left to remove. It is safe to run concurrently.
 func (s *Store) PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (removed int64, err error) {
@@ -219,6 +222,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, errorlog.PurgeRefused, p.before.Add(-keepRefused), purgeRows)
+		}
+		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, errorlog.PurgeMapped, p.before.Add(-keepMapped), purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)

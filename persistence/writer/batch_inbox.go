@@ -99,7 +99,7 @@ func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error 
 	if err != nil {
 		return err
 	}
-	e.Type = p.Type
+	e.Type, e.Mapping = p.Type, p.Mapping()
 	if e.write, err = newLive(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {
 		return errManyChanges
 	}

@@ -26,3 +26,16 @@ func Text(v any) (s string, ok bool) {
 	}
 	return "", false
 }
+
+// Kind describes a value that identifies nothing, without showing it: null, false, "" or its type.
+func Kind(v any) string {
+	switch v {
+	case nil:
+		return "null"
+	case false:
+		return "false"
+	case "":
+		return `""`
+	}
+	return "a value of type " + gojq.TypeOf(v)
+}

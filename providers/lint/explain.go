@@ -112,7 +112,11 @@ type ExplainedEvent struct {
 	OccurredFrom string         `json:"occurred_from,omitempty"`
 	Outcome      event.Outcome  `json:"outcome,omitempty"`
 	Changes      []event.Change `json:"changes,omitempty"`
-	Policy       event.Policy   `json:"policy"`
+	// Entities are the rules for entities of this type, with what each of them found.
+	Entities []mapping.ExplainedRule `json:"entities,omitempty"`
+	// Unmapped means that rules for entities are meant for the event, and all of them gave nothing.
+	Unmapped bool         `json:"unmapped,omitempty"`
+	Policy   event.Policy `json:"policy"`
 	// Question says how a sender that waits for an answer gets it.
 	Question *ExplainedQuestion `json:"question,omitempty"`
 	// DeadLetter is why the event would become a dead letter.
@@ -275,6 +279,7 @@ func explain(
 	}
 	e.Certainty, e.InDoubt = certaintyOf(item, parsed.Repeats)
 	e.OccurredAt, e.Outcome, e.Changes = parsed.OccurredAt, parsed.Outcome, parsed.Changes
+	e.Entities, e.Unmapped = trace.Entities, parsed.Unmapped
 	return e, trace.Silent
 }
 

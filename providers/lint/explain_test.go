@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
@@ -36,6 +37,57 @@ func TestExplainBatch(t *testing.T) {
 	require.Equal(t, "PMSAMPLE", first.Changes[0].ExternalID)
 	require.Equal(t, event.OpPatch, first.Changes[0].Op)
 	require.Equal(t, "payouts.paid", e.Events[1].Type)
+}
+
+// Each rule for entities says why it gave nothing, without values of the event.
+func TestExplainNamesWhatEachRuleGave(t *testing.T) {
+	t.Parallel()
+	const rules = `
+entities:
+  - {kind: shipment, id: .body.shipment.tracking}
+  - {kind: order, types: ["order.*"], id: .body.order}
+  - {kind: gift, when: .body.gift, id: .body.order}
+  - {kind: flag, id: .body.flag}
+  - {kind: item, each: '.body.items[]', id: $item.sku}
+  - {kind: order, id: .body.order}
+  - {kind: nothing, each: '.body.items[] | select(.sku == "none")', id: $item.sku}
+  - {kind: empty, id: .body.empty}
+  - {kind_from: .body.other, id: .body.order}
+`
+	explained := func(body string) ExplainedEvent {
+		c, err := providers.Load(writeDefinitions(t, map[string]string{"acme.yaml": minimal + rules}))
+		require.NoError(t, err)
+		p, _ := c.WithSecrets(secretsOf(secretOfTests)).Lookup("acme")
+		r := &auth.Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(body)}
+		require.NoError(t, p.SignWithSecrets(r, clock))
+		e := Explain(p, r, clock)
+		require.Empty(t, e.Refused)
+		return e.Events[0]
+	}
+	e := explained(`{"id":"1","type":"order.paid","order":"secret7","flag":true,"empty":"","items":[{"sku":"a"},{"sku":{"x":"secret8"}}]}`)
+	var reasons []string
+	for _, r := range e.Entities {
+		reasons = append(reasons, r.Field+": "+ruleFact(r))
+	}
+	require.Equal(t, []string{
+		"entities[0]: .body.shipment.tracking gave null",
+		"entities[1]: 1 change",
+		"entities[2]: .body.gift gave null",
+		"entities[3]: .body.flag gave a value of type boolean",
+		"entities[4]: 1 change; $item.sku gave a value of type object for 1 of 2 items",
+		"entities[5]: names only what an earlier rule has named",
+		`entities[6]: .body.items[] | select(.sku == "none") gave nothing`,
+		`entities[7]: .body.empty gave ""`,
+		"entities[8]: .body.other gave null",
+	}, reasons)
+	require.False(t, e.Unmapped)
+	require.Contains(t, e.Facts(), ".body.shipment.tracking gave null")
+
+	e = explained(`{"id":"2","type":"parcel.lost","items":[]}`)
+	require.Equal(t, "isn't for this type", e.Entities[1].Reason)
+	require.True(t, e.Unmapped)
+	require.Equal(t, event.OutcomeProcessed, e.Outcome)
+	require.Contains(t, e.Facts(), "stored, and no entity is changed: no rule that is meant for it found one")
 }
 
 func TestExplainRefusals(t *testing.T) {

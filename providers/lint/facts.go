@@ -6,7 +6,9 @@ import (
 	"strconv"
 
 	"holdfast/event"
+	"holdfast/internal/word"
 	"holdfast/providers"
+	"holdfast/providers/mapping"
 )
 
 // Facts describes what would happen to the request as a whole: alternating names and values. A value may be "".
@@ -53,8 +55,25 @@ func (e *ExplainedEvent) Facts() []string {
 	if d := e.DeadLetter; d != nil {
 		facts = append(facts, "dead letter", fmt.Sprintf("%s (%s, %s)", d.Message, d.Class, d.Code))
 	}
+	for _, rule := range e.Entities {
+		facts = append(facts, rule.Field, ruleFact(rule))
+	}
+	if e.Unmapped {
+		facts = append(facts, "outcome", "stored, and no entity is changed: no rule that is meant for it found one")
+	}
 	if e.Outcome == event.OutcomeIgnored {
 		facts = append(facts, "outcome", "ignored: stored, and no entity is touched")
 	}
 	return facts
+}
+
+// ruleFact describes what a rule for entities found.
+func ruleFact(r mapping.ExplainedRule) string {
+	switch {
+	case r.Changes == 0:
+		return r.Reason
+	case r.Reason == "":
+		return word.Count(r.Changes, "change", "changes")
+	}
+	return word.Count(r.Changes, "change", "changes") + "; " + r.Reason
 }

@@ -40,6 +40,7 @@ const (
 	RuleIneffective Rule = "ineffective"
 	RuleUnscoped    Rule = "unscoped"
 	RuleUnfetched   Rule = "unfetched"
+	RuleUnapplied   Rule = "unapplied"
 	RuleUnversioned Rule = "unversioned"
 	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"
@@ -73,6 +74,7 @@ type linter struct {
 	written *definition.Definition
 	found   []Finding
 	seen    map[string]bool
+	applied applied
 }
 
 // trialOf returns the provider with secrets that fit every scheme.
@@ -81,7 +83,7 @@ func trialOf(p *providers.Provider) *providers.Provider {
 }
 
 func newLinter(p *providers.Provider) *linter {
-	return &linter{provider: p, trial: trialOf(p), written: p.Written(), seen: map[string]bool{}}
+	return &linter{provider: p, trial: trialOf(p), written: p.Written(), seen: map[string]bool{}, applied: applied{}}
 }
 
 // add records a finding, each once.
@@ -118,6 +120,7 @@ func findingsOf(p *providers.Provider) []Finding {
 		l.add("", RuleSecret, "%s", problem)
 	}
 	l.checkSamples()
+	l.checkApplied()
 	l.checkEvidence()
 	l.checkKeys()
 	l.checkRecover()

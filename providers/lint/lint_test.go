@@ -62,6 +62,17 @@ func TestLint(t *testing.T) {
 		},
 		"fetched in place of":  {"id: .body.order,", "id: .body.order, state: '{a: (.body.a // .fetched.a)}',", "", "", ""},
 		"a field of that name": {"id: .body.order,", "id: .body.order, state: '{a: .body.fetched}',", "", "", ""},
+		"wrong path": {
+			"id: .body.order,", "id: .body.shipment.tracking?,", "entities[0]", RuleUnapplied,
+			`applies to no sample: in "order.paid", .body.shipment.tracking? gave null`,
+		},
+		"wrong list": {
+			"id: .body.order,", "each: '.body.orders[]?', id: $item.id,", "entities[0]", RuleUnapplied,
+			`applies to no sample: in "order.paid", .body.orders[]? gave nothing`,
+		},
+		"no sample of the type": {
+			"occurred_at:", "  - {kind: item, types: [item.sold], scope: provider, id: .body.item}\noccurred_at:", "", "", "",
+		},
 		"unscoped": {
 			"scope: provider, id: .body.order, delete_on: [order.deleted]}\n", "id: .body.order, delete_on: [order.deleted]}\nsource: .body.id\n",
 			"entities[0].scope", RuleUnscoped, "is missing",
@@ -130,6 +141,23 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// A rule for which there is no sample is advice: nothing is known to be wrong.
+func TestARuleWithoutASampleIsAdvice(t *testing.T) {
+	t.Parallel()
+	more := "  - {kind: item, types: [item.sold], scope: provider, id: .body.item}\n" +
+		"  - {kind: gift, when: .body.gift, scope: provider, id: .body.gift}\noccurred_at:"
+	checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": strings.Replace(sampled, "occurred_at:", more, 1)}), nil)
+	require.NoError(t, err)
+	var found []string
+	for _, f := range checked.Findings {
+		if f.Rule == RuleUnapplied {
+			require.True(t, f.Advice)
+			found = append(found, f.Field)
+		}
+	}
+	require.Equal(t, []string{"entities[1]", "entities[2]"}, found)
+}
+
 // An unset secret isn't a problem; one that is empty, well known or unusable is.
 func TestLintOfSecrets(t *testing.T) {
 	t.Parallel()
@@ -149,7 +177,7 @@ func TestLintOfBatches(t *testing.T) {
 	t.Parallel()
 	batch := strings.NewReplacer("type: .body", "batch: {items: all}\ntype: .body",
 		`{id: "evt_\(.id)", type: "order.paid", order: "o\(.id)", at: .rfc3339}`,
-		`{all: [{id: "1\(.id)", type: "order.paid"}, {id: "2\(.id)", type: "order.sent"}]}`).Replace(sampled)
+		`{all: [{id: "1\(.id)", type: "order.paid", order: "o1"}, {id: "2\(.id)", type: "order.sent"}]}`).Replace(sampled)
 	require.Empty(t, lintOf(t, batch))
 	same := lintOf(t, strings.Replace(batch, `"2\(.id)"`, `"1\(.id)"`, 1))
 	require.Equal(t, RuleSharedKey, same[0].Rule)

@@ -103,6 +103,7 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 		e, silent := explain(l.provider, &items[i], r.Covered(), lintTime)
 		types = append(types, e.Type)
 		l.checkEvent(field, &items[i], e, silent)
+		l.applied.add(name, e.Entities)
 		if other, exists := keys[e.Key]; exists {
 			l.add(field, RuleSharedKey, "%s", sharedKey(name, other))
 		}

@@ -37,6 +37,7 @@ var kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // entityRule maps an event to changes of entities.
 type entityRule struct {
+	field    string
 	types    []definition.Glob
 	when     *jq.Expression
 	each     *jq.Expression
@@ -60,7 +61,9 @@ func (c *Compiler) newEntities(field string, defs []definition.Entity) []entityR
 }
 
 func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
-	e := entityRule{types: c.Globs(at+".types", d.Types), deleteOn: c.Globs(at+".delete_on", d.DeleteOn), fetched: d.Fetched}
+	e := entityRule{
+		field: at, types: c.Globs(at+".types", d.Types), deleteOn: c.Globs(at+".delete_on", d.DeleteOn), fetched: d.Fetched,
+	}
 	switch {
 	case !d.Fetched:
 	case !c.Fetches:
@@ -100,23 +103,26 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 
 func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
 
-// changesOf returns an event's changes to entities. If two rules name the same entity, the first one applies.
+// changesOf returns an event's changes to entities, and the result of each rule. If two rules name the same entity, the first one
+// applies.
 func changesOf(
 	ctx context.Context, rules []entityRule, eventType string, in jq.Input, fetched *event.Fetched,
-) ([]event.Change, error) {
+) ([]event.Change, []ruleResult, error) {
 	var changes []event.Change
+	results := make([]ruleResult, len(rules))
 	seen, budget, named := map[[2]string]bool{}, maxStateBytes, 0
 	for i := range rules {
 		if rules[i].fetched && fetched == nil {
+			results[i] = ruleResult{skipped: skippedUnfetched}
 			continue
 		}
 		rule := rules[i]
 		if rule.fetched && fetched.Gone {
 			rule.op, rule.state, rule.version = event.OpDelete, nil, nil
 		}
-		found, err := rule.changes(ctx, eventType, in, &budget)
+		found, result, err := rule.changes(ctx, eventType, in, &budget)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if rule.fetched {
 			for n := range found { // the order of a fetched state
@@ -125,21 +131,24 @@ func changesOf(
 		}
 		for _, c := range found {
 			if named += len(c.Names); named > maxNamesOfEvent {
-				return nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
+				return nil, nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
 			}
 			if rules[i].kindFrom != nil && haveNames(rules, c.Kind) {
-				return nil, rules[i].kindFrom.Reject("bad_entity_kind", "the kind that it gives has several names, and a rule of its own")
+				return nil, nil, rules[i].kindFrom.Reject("bad_entity_kind",
+					"the kind that it gives has several names, and a rule of its own")
 			}
 			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
 				seen[id] = true
 				changes = append(changes, c)
+				result.changes++
 			}
 		}
+		results[i] = result
 	}
 	if len(changes) > maxChanges {
-		return nil, tooManyEntities()
+		return nil, nil, tooManyEntities()
 	}
-	return changes, nil
+	return changes, results, nil
 }
 
 func tooManyEntities() error {
@@ -147,73 +156,81 @@ func tooManyEntities() error {
 		"the event changes more than %d entities: split its list with batch in the definition, or have fewer sent at once", maxChanges)
 }
 
-// changes returns the changes of one rule. budget is the remaining space for states.
-func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, budget *int) ([]event.Change, error) {
+// changes returns the changes of one rule, and what it found. budget is the remaining space for states.
+func (e *entityRule) changes(
+	ctx context.Context, eventType string, in jq.Input, budget *int,
+) (changes []event.Change, result ruleResult, err error) {
 	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
-		return nil, nil
+		return nil, ruleResult{skipped: skippedType}, nil
 	}
 	if e.when != nil {
 		ok, err := e.when.First(ctx, in, nil)
 		if err != nil {
-			return nil, e.when.Failed(err)
+			return nil, result, e.when.Failed(err)
 		}
 		if ok == nil || ok == false {
-			return nil, nil
+			return nil, ruleResult{skipped: skippedWhen, empty: empty{e.when, ok}}, nil
 		}
 	}
 	items := []any{nil}
 	if e.each != nil {
-		var err error
 		if items, err = e.each.All(ctx, in, nil); jq.IsTooMany(err) {
-			return nil, tooManyEntities()
+			return nil, result, tooManyEntities()
 		} else if err != nil {
-			return nil, e.each.Failed(err)
+			return nil, result, e.each.Failed(err)
 		}
 	}
-	var changes []event.Change
+	if result.items = len(items); len(items) == 0 {
+		result.empty = empty{x: e.each}
+	}
 	for _, item := range items {
-		c, ok, err := e.change(ctx, eventType, in, item, *budget)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		c, without, err := e.change(ctx, eventType, in, item, *budget)
+		switch {
+		case err != nil:
+			return nil, result, err
+		case without.x != nil:
+			result.empty = without
+			result.unnamed++
+		default:
 			changes = append(changes, c)
 			*budget -= len(c.State)
 		}
 	}
-	return changes, nil
+	return changes, result, nil
 }
 
-// change returns one change; ok is false if the event doesn't name the entity.
+// change returns one change, or the expression that doesn't name the entity.
 func (e *entityRule) change(
 	ctx context.Context, eventType string, in jq.Input, item any, budget int,
-) (event.Change, bool, error) {
-	c := event.Change{Kind: e.kind, Op: e.op}
+) (c event.Change, without empty, err error) {
+	c = event.Change{Kind: e.kind, Op: e.op}
 	if definition.AnyMatch(e.deleteOn, eventType) {
 		c.Op = event.OpDelete
 	}
 	if e.kindFrom != nil {
 		v, err := e.kindFrom.First(ctx, in, item)
 		if err != nil {
-			return c, false, e.kindFrom.Failed(err)
+			return c, without, e.kindFrom.Failed(err)
 		}
-		c.Kind, _ = jq.Text(v)
+		if c.Kind, _ = jq.Text(v); c.Kind == "" {
+			return c, empty{e.kindFrom, v}, nil
+		}
 	}
-	found, err := e.names.of(ctx, in, item, e.scope)
-	if err != nil || len(found) == 0 || c.Kind == "" {
-		return c, false, err
+	found, unnamed, err := e.names.of(ctx, in, item, e.scope)
+	if err != nil || len(found) == 0 {
+		return c, unnamed, err
 	}
 	if c.ExternalID = found[0].Name; len(e.names) > 1 {
 		c.Names = found
 	}
 	if !isKind(c.Kind) {
-		return c, false, e.kindFrom.Reject("bad_entity_kind", "the kind of an entity is not a name")
+		return c, without, e.kindFrom.Reject("bad_entity_kind", "the kind of an entity is not a name")
 	}
 	if c.State, err = e.stateOf(ctx, in, item, budget); err != nil {
-		return c, false, err
+		return c, without, err
 	}
 	c.Version, err = e.versionOf(ctx, in, item)
-	return c, err == nil, err
+	return c, without, err
 }
 
 func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, budget int) (json.RawMessage, error) {

@@ -62,24 +62,30 @@ func haveNames(rules []entityRule, kind string) bool {
 	return slices.ContainsFunc(rules, func(e entityRule) bool { return e.kind == kind && len(e.names) > 1 })
 }
 
-// of returns the distinct names that an event has.
-func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []event.Name, err error) {
+// of returns the distinct names that an event has. If it has none, without is the best expression and its value.
+func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []event.Name, without empty, err error) {
 	seen := map[string]bool{}
 	for rank, x := range n {
 		values, err := n.values(ctx, x, in, item)
 		if err != nil {
-			return nil, x.Failed(err)
+			return nil, without, x.Failed(err)
+		}
+		if rank == 0 {
+			without = empty{x: x}
 		}
 		for _, v := range values {
 			name, ok := jq.Text(v)
 			if !ok {
+				if rank == 0 {
+					without.value = v
+				}
 				continue
 			}
 			if s == scopeSource {
 				name = scopedID(in.Source, name)
 			}
 			if name != CleanText(name, maxExternalID) {
-				return nil, x.Reject("bad_entity_id", "the id of an entity is too long or has control characters")
+				return nil, without, x.Reject("bad_entity_id", "the id of an entity is too long or has control characters")
 			}
 			if !seen[name] {
 				seen[name] = true
@@ -88,9 +94,9 @@ func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []
 		}
 	}
 	if len(found) > maxNames {
-		return nil, event.Rejectf("too_many_names", "the event has more than %d names of one entity", maxNames)
+		return nil, without, event.Rejectf("too_many_names", "the event has more than %d names of one entity", maxNames)
 	}
-	return found, nil
+	return found, without, nil
 }
 
 // values returns all values of an expression, and of a single one the first.

@@ -3,6 +3,7 @@ package mapping
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -211,9 +212,11 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 	if r.key != nil && receipt.Content != "" {
 		parsed.Repeats = r.key.repeats
 	}
-	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in, receipt.Fetched); err != nil {
+	changes, results, err := changesOf(ctx, r.entities, eventType, in, receipt.Fetched)
+	if err != nil {
 		return event.Parsed{}, err
 	}
+	parsed.Changes, parsed.Unmapped = changes, len(changes) == 0 && slices.ContainsFunc(results, ruleResult.isMeant)
 	return parsed, nil
 }
 

@@ -14,24 +14,24 @@ import (
 // While the database is unavailable no count is lost, and the memory is bounded: further minutes are counted per hour.
 func TestNoRefusedRequestIsForgotten(t *testing.T) {
 	t.Parallel()
-	written := map[refusedKey]int64{}
+	written := map[minuteKey]int64{}
 	failure := errors.New("no database")
-	c := &RefusedCounter{Flusher: postgres.NewFlusher(), pending: map[refusedKey]int64{}}
-	c.write = func(_ context.Context, all []refusedMinute) error {
+	c := &MinuteCounter{Flusher: postgres.NewFlusher(), pending: map[minuteKey]int64{}}
+	c.write = func(_ context.Context, all []countedMinute) error {
 		for _, m := range all {
 			if failure == nil {
-				written[refusedKey{m.provider, m.at.Unix()}] += m.requests
+				written[minuteKey{m.provider, m.at.Unix()}] += m.n
 			}
 		}
 		return failure
 	}
 	noon := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
-	const minutes = maxRefusedMinutes + 500
+	const minutes = maxMinutes + 500
 	for n := range minutes {
 		c.Count("acme", noon.Add(time.Duration(n)*time.Minute))
 		c.Count("acme", noon.Add(time.Duration(n)*time.Minute))
 	}
-	require.Less(t, len(c.pending), maxRefusedMinutes+minutes/60)
+	require.Less(t, len(c.pending), maxMinutes+minutes/60)
 	c.flush()
 	failure = nil
 	c.flush()
@@ -41,6 +41,6 @@ func TestNoRefusedRequestIsForgotten(t *testing.T) {
 		sum += n
 	}
 	require.EqualValues(t, 2*minutes, sum)
-	require.EqualValues(t, 2, written[refusedKey{"acme", noon.Truncate(time.Minute).Unix()}])
+	require.EqualValues(t, 2, written[minuteKey{"acme", noon.Truncate(time.Minute).Unix()}])
 	require.Empty(t, c.pending)
 }

@@ -1,0 +1,44 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"holdfast/event/oversight"
+	"holdfast/internal/word"
+)
+
+// examineMapped reports events that changed no entity although their definition has rules for them.
+func (d *doctor) examineMapped(ctx context.Context) {
+	counts, err := d.store.Errors.Mapped(ctx)
+	if err != nil {
+		d.failed("entities", err, "run `holdfast migrate`")
+		return
+	}
+	d.judgeMapped(counts)
+}
+
+// judgeMapped warns of providers none of whose events changed an entity: then a path in the rules is probably wrong. Some events
+// of a provider may be about no entity.
+func (d *doctor) judgeMapped(counts []oversight.MappedEvents) {
+	var total, unmapped int64
+	var of, all []string
+	for _, c := range counts {
+		total += c.Mapped + c.Unmapped
+		unmapped += c.Unmapped
+		if c.Unmapped > 0 {
+			of = append(of, fmt.Sprintf("%s %d of %d", c.Provider, c.Unmapped, c.Mapped+c.Unmapped))
+		}
+		if c.Mapped == 0 && c.Unmapped > 0 {
+			all = append(all, c.Provider)
+		}
+	}
+	detail := fmt.Sprintf("rules found none in %d of %s in the last day", unmapped, word.Count(total, "event", "events"))
+	if len(of) > 0 {
+		detail += ": " + strings.Join(of, ", ")
+	}
+	d.found("entities", either(len(all) == 0, resultWarn), detail,
+		"no event of "+strings.Join(all, ", ")+" changed an entity: `holdfast provider explain` shows for a body what each rule "+
+			"gives; correct the definition, then rebuild (`holdfast entity rebuild`)")
+}

@@ -1,0 +1,65 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast/providers/definition"
+	"holdfast/providers/mapping"
+)
+
+// applied has the rules for entities by their field, with what they found in the samples.
+type applied map[string]*attempted
+
+// attempted is whether a rule has changed something in a sample, and otherwise the sample for which it is most likely meant.
+type attempted struct {
+	has    bool
+	sample string
+	rule   mapping.ExplainedRule
+}
+
+func (a applied) add(sample string, rules []mapping.ExplainedRule) {
+	for _, r := range rules {
+		known, exists := a[r.Field]
+		if !exists {
+			known = &attempted{sample: sample, rule: r}
+			a[r.Field] = known
+		}
+		if known.has = known.has || r.Changes > 0; r.IsMeant && !known.rule.IsMeant {
+			known.sample, known.rule = sample, r
+		}
+	}
+}
+
+// checkApplied looks for rules for entities that change nothing in any sample: a wrong path gives null, which is no error.
+func (l *linter) checkApplied() {
+	if len(l.written.Samples) == 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return f.Rule == RuleSampleFails }) {
+		return // nothing is known of rules whose samples fail
+	}
+	l.checkAppliedIn("entities", l.written.Entities)
+	for i, o := range l.written.Overrides {
+		l.checkAppliedIn(fmt.Sprintf("overrides[%d].entities", i), o.Entities)
+	}
+}
+
+func (l *linter) checkAppliedIn(field string, rules []definition.Entity) {
+	for i := range rules {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		tried := l.applied[at]
+		switch {
+		case rules[i].Fetched || tried != nil && tried.has || l.isUnreached(at):
+		case tried != nil && tried.rule.IsMeant:
+			l.add(at, RuleUnapplied, "applies to no sample: in %q, %s", tried.sample, tried.rule.Reason)
+		default:
+			l.advise(at, RuleUnapplied, "applies to no sample: add one of an event that it is for")
+		}
+	}
+}
+
+// isUnreached reports whether it is already known that no event reaches a rule.
+func (l *linter) isUnreached(field string) bool {
+	return slices.ContainsFunc(l.found, func(f Finding) bool {
+		return f.Rule == RuleUnreachable && strings.HasPrefix(f.Field, field)
+	})
+}
