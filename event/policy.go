@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -41,6 +42,9 @@ func (p Policy) Pause(n int) Duration {
 // longestPause avoids overflow, including jitter.
 const longestPause = float64(math.MaxInt64) / 4
 
+// ErrNoDuration is the error of an invalid Duration.
+var ErrNoDuration = errors.New("use a duration in s, m or h, such as \"30s\" or \"1h30m\"")
+
 // Duration is a time.Duration that is encoded as text ("30s"), for readable definitions and histories.
 type Duration time.Duration
 
@@ -53,11 +57,11 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("read duration: must be text such as \"30s\": %w", err)
+		return fmt.Errorf("%w: %w", ErrNoDuration, err)
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil {
-		return fmt.Errorf("read duration: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoDuration, err)
 	}
 	*d = Duration(v)
 	return nil

@@ -109,20 +109,40 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"/errors?phase=receved": `want receive, parse, fetch, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
 			`did you mean receive?`,
 		"/events?status=bogus":          `want accepted, persisted, processed or dead`,
-		"/events?since=yesterday":       `use a duration (90m, 7d) or RFC 3339`,
-		"/entities?since=-5m":           `use a duration (90m, 7d) or RFC 3339`,
-		"/errors?since=1h&until=2h":     `must be later than since`,
-		"/entities/a/b/c?as_of=9999-12": `use a duration (90m, 7d) or RFC 3339`,
+		"/events?since=yesterday":       noTime,
+		"/entities?since=-5m":           noTime,
+		"/entities/a/b/c?as_of=9999-12": noTime,
+		"/errors?since=2026-11-28T10:00": `it has no time zone: use 2026-11-28T10:00:00Z for UTC, ` +
+			`or an offset such as 2026-11-28T10:00:00+03:00`,
+		"/errors?since=2026-11-28T10:00:00+03:00":                 `a + in a URL means a space: write it as %2B`,
+		"/errors?since=2026-11-28&until=2026-11-28T01:00%2B03:00": `must be later than since, which is 2026-11-28T00:00:00Z`,
+		"/changes?after=yesterday":                                "use the `next` of a page, start, now, or a time: " + noTime,
+		"/stats?window=1w":                                        noDuration,
+		"/stats?window=30d":                                       `use a duration from 1m to 168h`,
 	} {
-		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail)
+		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail, path)
 	}
-	for path, since := range map[string]string{"/redrives": "yesterday", "/resends/plan": "1h"} {
-		r := ask(t, "POST", base+path, `{"since":"`+since+`"}`)
-		require.Equal(t, "bad_field: use RFC 3339 for times (2026-01-02T15:04:05Z)", fmt.Sprint(r.Error.Code, ": ", r.Error.Detail))
+	for path, c := range map[string][2]string{
+		"/redrives":             {`{"since":"yesterday"}`, `"yesterday": ` + noTime},
+		"/resends/plan":         {`{"since":"1h"}`, `"1h": use RFC 3339 with a time zone in a body (2026-01-31T09:00:00Z)`},
+		"/recoveries":           {`{"provider":"stripe","since":"1w"}`, noTime},
+		"/dead-letters/cleanup": {`{"older_than":"30"}`, `use a duration in s, m or h, such as "30s" or "1h30m"`},
+		"/deliveries/cancel": {
+			`{"since":"2026-11-28T00:00:00Z","until":"2026-11-27T00:00:00Z"}`, `must be later than since, which is 2026-11-28T00:00:00Z`,
+		},
+	} {
+		r := ask(t, "POST", base+path, c[0])
+		require.Equal(t, "bad_field: "+c[1], fmt.Sprint(r.Error.Code, ": ", r.Error.Detail), path)
 	}
 	r := ask(t, "POST", base+"/dead-letters/7/discard", `{"reason":"x"}`, "Content-Type", "text/plain")
 	require.Equal(t, "415 unsupported_media_type", fmt.Sprint(r.status, " ", r.Error.Code))
 }
+
+const (
+	noTime = `use a duration back from now (90m, 24h, 7d), a date in UTC (2026-01-31), ` +
+		`or RFC 3339 with a time zone (2026-01-31T09:00:00Z)`
+	noDuration = `use a duration in s, m, h or d (90s, 30m, 1h30m, 7d)`
+)
 
 // Errors behind the API are reported by their kind, never by their text.
 func TestErrorsFromBehindAreTranslated(t *testing.T) {

@@ -27,7 +27,7 @@ func (o Options) metricRoutes() []httpapi.Route {
 		routes = append(routes, httpapi.Get("metricsHistory", "/metrics/history", "Holdfast's own metrics of the last hours",
 			adaptor.HTTPHandler(o.MetricsHistory)).
 			With(httpapi.TextParameter("name", "Prefix of the names."),
-				httpapi.TextParameter("since", "How far back, as a Go duration.")).
+				httpapi.TextParameter("since", "How far back, in s, m or h (30m, 2h).")).
 			Returns(fiber.StatusOK, json.RawMessage{}))
 	}
 	return routes

@@ -356,7 +356,7 @@ var Table = []Rule{
 		Ours: list("operator/console/frame")},
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
-		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight operator " +
+		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/word operator " +
 			"operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
 			"operator/httpapi providers providers/auth providers/auth/denial providers/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),

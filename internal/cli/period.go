@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,14 +31,37 @@ func (f moment) Set(text string) (err error) {
 
 // AddTimeFlag adds a flag for a time; in, unless nil, validates it.
 func AddTimeFlag(c *cobra.Command, to *time.Time, in func() error, name, usage string) {
-	c.Flags().Var(moment{to, in}, name, usage+" (90m, 7d ago, or RFC 3339)")
+	c.Flags().Var(moment{to, in}, name, usage+": "+word.TimeForms)
+}
+
+// length is a duration in s, m, h or d.
+type length struct{ to *time.Duration }
+
+// String returns "" for 0, so that the help shows no default.
+func (l length) String() string {
+	if *l.to == 0 {
+		return ""
+	}
+	return word.Duration(*l.to)
+}
+
+func (l length) Type() string { return "duration" }
+func (l length) Set(text string) (err error) {
+	*l.to, err = word.ParseDuration(text)
+	return err
+}
+
+// AddDurationFlag adds a flag for a duration.
+func AddDurationFlag(c *cobra.Command, to *time.Duration, value time.Duration, name, usage string) {
+	*to = value
+	c.Flags().Var(length{to}, name, usage)
 }
 
 // AddPeriodFlags adds --since and --until, which refuse an empty period.
 func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	in := func() error {
 		if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
-			return errors.New("--since must be before --until")
+			return fmt.Errorf("--since must be before --until: %s isn't before %s", TimeText(*since), TimeText(*until))
 		}
 		return nil
 	}

@@ -150,7 +150,7 @@ func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err != nil || since <= 0 {
 			w.WriteHeader(http.StatusBadRequest)
 			writeJSON(w, map[string]any{"error": map[string]string{
-				"code": "bad_request", "message": `since is a duration such as "30m"`,
+				"code": "bad_request", "message": "since is a duration in s, m or h, such as 30m or 2h",
 			}})
 			return
 		}

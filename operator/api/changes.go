@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/feed"
+	"holdfast/internal/word"
 	"holdfast/operator/httpapi"
 )
 
@@ -26,7 +27,7 @@ type changePage struct {
 var changeParameters = []httpapi.Parameter{
 	{
 		Name: "after",
-		About: "A cursor, `start` (the oldest kept change), `now`, or a time: RFC 3339, or a duration back from now. By default, " +
+		About: "A cursor, `start` (the oldest kept change), `now`, or a time: " + word.TimeForms + ". By default, " +
 			"pages begin at the start and streams at the end. `Last-Event-ID` takes precedence.",
 		Schema: map[string]any{"type": "string", "examples": []string{"now", "1h"}},
 	},
@@ -108,7 +109,9 @@ func (a *API) positionOf(ctx context.Context, text, otherwise string) (feed.Curs
 	}
 	at, err := httpapi.ParseTime(text)
 	if err != nil {
-		return feed.Cursor{}, httpapi.Refuse(httpapi.CodeBadCursor)
+		return feed.Cursor{}, &httpapi.RefusalError{
+			Code: httpapi.CodeBadCursor, Detail: "use the `next` of a page, start, now, or a time: " + err.Error(),
+		}
 	}
 	return a.Changes.Since(ctx, at)
 }

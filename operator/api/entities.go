@@ -59,7 +59,7 @@ var (
 		httpapi.ProviderParameter,
 		httpapi.TextParameter("kind", "Kind of the entities; needs provider."),
 		httpapi.TextParameter("prefix", "Beginning of the ID; needs kind."),
-		httpapi.TimeParameter("since", "Only entities changed by events accepted since then: RFC 3339, or a duration back from now."),
+		httpapi.TimeParameter("since", "Only entities changed by events accepted since then"),
 		httpapi.LimitParameter, httpapi.CursorParameter,
 	}
 	stateAt            = httpapi.TimeParameter("as_of", "State at a time: from what had occurred by then, as parsed today.")

@@ -40,7 +40,7 @@ var (
 		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
 	}
 	windowParameter = httpapi.Parameter{
-		Name: "window", About: "How far back, as a Go duration from 1m to 168h.",
+		Name: "window", About: "How far back, from 1m to 7d.",
 		Schema: map[string]any{"type": "string", "default": "1h"},
 	}
 	conflictParameters = []httpapi.Parameter{
@@ -139,13 +139,7 @@ const (
 
 func (a *API) showStats(c *fiber.Ctx) error {
 	q := httpapi.QueryOf(c, windowParameter)
-	window := defaultWindow
-	if text := q.Text("window"); text != "" {
-		var err error
-		if window, err = time.ParseDuration(text); err != nil || window < time.Minute || window > maxWindow {
-			q.Refuse("window")
-		}
-	}
+	window := q.Duration("window", defaultWindow, time.Minute, maxWindow)
 	if q.Err != nil {
 		return q.Err
 	}

@@ -63,7 +63,7 @@ func (a *API) startRecovery(c *fiber.Ctx) error {
 	}
 	if body.Since != "" {
 		if wanted.AskedSince, err = httpapi.ParseTime(body.Since); err != nil {
-			return httpapi.BadField("since")
+			return &httpapi.RefusalError{Code: httpapi.CodeBadField, Field: "since", Detail: err.Error()}
 		}
 	}
 	return httpapi.StartOperation(c, a.Recoveries, wanted, body.Reason)

@@ -57,8 +57,8 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
 		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "state", err)
 	}
-	if !httpapi.IsPeriod(body.Since, body.Until) {
-		return body, httpapi.BadField("until")
+	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
+		return body, err
 	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindRedrive)
 	return body, err

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -121,8 +122,9 @@ func (c *Console) deleteDeadLetter(ctx *fiber.Ctx) error {
 
 // cleanupOf parses which closed dead letters to delete: their minimum age, and one provider or all.
 func cleanupOf(ctx *fiber.Ctx) (age time.Duration, provider string, err error) {
-	if age, err = time.ParseDuration(strings.TrimSpace(ctx.FormValue("older_than"))); err != nil || age <= 0 {
-		return 0, "", httpapi.BadField("older_than")
+	age, err = httpapi.Duration(httpapi.CodeBadField, "older_than", ctx.FormValue("older_than"), 1, math.MaxInt64)
+	if err != nil {
+		return 0, "", err
 	}
 	provider = strings.TrimSpace(ctx.FormValue("provider"))
 	if len(provider) > 1024 || strings.Contains(provider, "\x00") {

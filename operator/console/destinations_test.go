@@ -94,7 +94,7 @@ func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
 		"a header of ours":  {create, "http.headers", "is set by Holdfast", url.Values{"name": {"new"}, "http.headers": {"Host: x"}}},
 		"a header of none":  {create, "http.headers", "one header a line", url.Values{"name": {"new"}, "http.headers": {"Host"}}},
 		"a short secret":    {create, "secret", "must be one line of 16", url.Values{"name": {"new"}, "secret": {"x"}}},
-		"seconds of none":   {create, "timeout", "must be a duration", url.Values{"name": {"new"}, "timeout": {"20"}}},
+		"seconds of none":   {create, "timeout", "use a duration in s, m, h or d", url.Values{"name": {"new"}, "timeout": {"20"}}},
 		"too long":          {create, "timeout", "must be 0s to 5m0s", url.Values{"name": {"new"}, "timeout": {"2h"}}},
 		"many in flight":    {create, "in_flight", "must be a whole number", url.Values{"name": {"new"}, "in_flight": {"many"}}},
 		"a rate of nothing": {create, "rate.requests", "must be 1 to", url.Values{"name": {"new"}, "rate.requests": {"0"}}},

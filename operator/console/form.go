@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/internal/word"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -131,9 +131,9 @@ func (f *form) duration(name string) event.Duration {
 }
 
 func (f *form) durationOf(name, text string) event.Duration {
-	d, err := time.ParseDuration(text)
+	d, err := word.ParseDuration(text)
 	if err != nil {
-		f.refuse(name, "must be a duration, like 30s, 5m or 72h")
+		f.refuse(name, err.Error())
 	}
 	return event.Duration(d)
 }

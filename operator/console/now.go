@@ -102,11 +102,7 @@ type failing struct {
 // windowOf returns the time range of the plots.
 func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
 	text := ctx.Query("window", "1h")
-	window, err := time.ParseDuration(text)
-	if err != nil || window < time.Minute || window > 6*time.Hour {
-		return 0, httpapi.BadField("window")
-	}
-	return window, nil
+	return httpapi.Duration(httpapi.CodeBadField, "window", text, time.Minute, 6*time.Hour)
 }
 
 func (c *Console) showNow(ctx *fiber.Ctx) error {

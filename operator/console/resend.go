@@ -76,8 +76,8 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 	case r.Until.IsZero():
 		r.Until = time.Now()
 	}
-	if !r.Since.Before(r.Until) {
-		return r, httpapi.BadField("until")
+	if err := httpapi.CheckPeriod(httpapi.CodeBadField, r.Since, r.Until); err != nil {
+		return r, err
 	}
 	rate, err := rateField(ctx, operation.KindResend)
 	r.Base = operation.New(rate)

@@ -14,6 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/internal/word"
 )
 
 // Reasoned is the body of a change that takes a reason.
@@ -82,9 +85,20 @@ func decodeFailure(err error) error {
 	}
 	var noTime *time.ParseError
 	if errors.As(err, &noTime) {
-		return &RefusalError{Code: CodeBadField, Detail: "use RFC 3339 for times (2026-01-02T15:04:05Z)"}
+		return &RefusalError{Code: CodeBadField, Detail: explainTime(Shortened(noTime.Value))}
+	}
+	if errors.Is(err, event.ErrNoDuration) {
+		return &RefusalError{Code: CodeBadField, Detail: event.ErrNoDuration.Error()}
 	}
 	return Refuse(CodeBadField) // a type with its own decoder
+}
+
+// explainTime refuses the value of a field that is a time, which the decoder doesn't name.
+func explainTime(text string) string {
+	if _, err := word.ParseTime(text, time.Time{}); err != nil {
+		return strconv.Quote(text) + ": " + word.ExplainTime(text).Error()
+	}
+	return strconv.Quote(text) + ": use RFC 3339 with a time zone in a body (2026-01-31T09:00:00Z)"
 }
 
 // jsonPath returns a field's path as in the body: the decoder puts the Go names of embedded structs in front. They begin with a

@@ -1,5 +1,11 @@
 package httpapi
 
+import (
+	"strings"
+
+	"holdfast/internal/word"
+)
+
 // Parameter is a parameter of a path or of a query.
 type Parameter struct {
 	Name, About string
@@ -17,9 +23,11 @@ func UUIDParameter(name, about string) Parameter {
 	return Parameter{name, about, map[string]any{"type": "string", "format": "uuid"}}
 }
 
-// TimeParameter returns a parameter that Query.Time parses.
+// TimeParameter returns a parameter that Query.Time parses. about is completed by the forms of a time.
 func TimeParameter(name, about string) Parameter {
-	return Parameter{name, about, map[string]any{"type": "string", "examples": []string{"2026-11-21T09:00:00Z", "24h"}}}
+	return Parameter{name, strings.TrimSuffix(about, ".") + ": " + word.TimeForms + ".", map[string]any{
+		"type": "string", "examples": []string{"2026-11-21T09:00:00Z", "24h"},
+	}}
 }
 
 // ChoiceParameter returns a parameter with one of the values, as Choose parses it.
@@ -32,8 +40,8 @@ var (
 	ProviderParameter = TextParameter("provider", "Name of the provider.")
 	SourceParameter   = TextParameter("source", "Sender within the provider (an instance, an account); needs provider.")
 	TypeParameter     = TextParameter("type", "Type of the event.")
-	SinceParameter    = TimeParameter("since", "At or after: RFC 3339, or a duration back from now.")
-	UntilParameter    = TimeParameter("until", "Before: RFC 3339, or a duration back from now.")
+	SinceParameter    = TimeParameter("since", "At or after")
+	UntilParameter    = TimeParameter("until", "Before")
 	CursorParameter   = TextParameter("cursor", "`next` of the previous page.")
 	LimitParameter    = Parameter{"limit", "Max number of rows on the page.", map[string]any{
 		"type": "integer", "minimum": 1, "maximum": MaxLimit, "default": defaultLimit,

@@ -80,10 +80,23 @@ func (q *Query) Time(name string) time.Time {
 // Period parses a time range, which must not be empty.
 func (q *Query) Period() (since, until time.Time) {
 	since, until = q.Time("since"), q.Time("until")
-	if !IsPeriod(since, until) && q.Err == nil {
-		q.Err = &RefusalError{Code: CodeBadParameter, Field: "until", Detail: "must be later than since"}
+	if q.Err == nil {
+		q.Err = CheckPeriod(CodeBadParameter, since, until)
 	}
 	return since, until
+}
+
+// Duration parses a duration within bounds, or returns the default.
+func (q *Query) Duration(name string, usual, least, most time.Duration) time.Duration {
+	text := q.values.Get(name)
+	if text == "" {
+		return usual
+	}
+	d, err := Duration(CodeBadParameter, name, text, least, most)
+	if err != nil && q.Err == nil {
+		q.Err = err
+	}
+	return d
 }
 
 const defaultLimit = 50

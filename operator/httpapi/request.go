@@ -99,9 +99,33 @@ func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
 	return at, nil
 }
 
-// IsPeriod reports whether the range isn't empty. A zero time is no bound.
-func IsPeriod(since, until time.Time) bool {
-	return since.IsZero() || until.IsZero() || since.Before(until)
+// CheckPeriod refuses a range that is empty, or whose bounds can't be stored. A zero time is no bound.
+func CheckPeriod(code Code, since, until time.Time) error {
+	switch {
+	case !since.IsZero() && !IsStorable(since):
+		return &RefusalError{Code: code, Field: "since", Detail: errUnstorable.Error()}
+	case !until.IsZero() && !IsStorable(until):
+		return &RefusalError{Code: code, Field: "until", Detail: errUnstorable.Error()}
+	case !since.IsZero() && !until.IsZero() && !since.Before(until):
+		return &RefusalError{
+			Code: code, Field: "until", Detail: "must be later than since, which is " + since.UTC().Format(time.RFC3339),
+		}
+	}
+	return nil
+}
+
+// Duration parses a duration within bounds.
+func Duration(code Code, field, text string, least, most time.Duration) (time.Duration, error) {
+	d, err := word.ParseDuration(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		return 0, &RefusalError{Code: code, Field: field, Detail: err.Error()}
+	case d < least || d > most:
+		return 0, &RefusalError{
+			Code: code, Field: field, Detail: "use a duration from " + word.Duration(least) + " to " + word.Duration(most),
+		}
+	}
+	return d, nil
 }
 
 // IsStorable limits times to what both a timestamptz and an ID can hold.

@@ -254,7 +254,7 @@ func rotateCommand(kind string) *cobra.Command {
 				return err
 			})
 		})
-	command.Flags().DurationVar(&grace, "grace", grace, "how long the previous secret is also used, max 168h")
+	cli.AddDurationFlag(command, &grace, grace, "grace", "how long the previous secret is also used, max 168h")
 	command.Flags().BoolVar(&given, "secret-stdin", false, secretUsage)
 	cli.AddReasonFlag(command)
 	return command

@@ -76,19 +76,19 @@ func (o *benchOptions) flags(command *cobra.Command) {
 	f.IntVar(&o.Connections, "connections", 16, "max requests in flight")
 	cli.AddRateFlag(command, &o.Rate, "rate", "requests to start; default: as fast as possible")
 	cli.AddRateFlag(command, &o.RateTo, "ramp", "at the end of --duration, changing linearly from --rate")
-	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless --count is given")
+	cli.AddDurationFlag(command, &o.Duration, 0, "duration", "how long to send; default 10s, unless --count is given")
 	f.Int64Var(&o.Count, "count", 0, "how many requests to send")
-	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for a response")
+	cli.AddDurationFlag(command, &o.Timeout, 30*time.Second, "timeout", "how long to wait for a response")
 	f.StringVar(&o.duplicates, "duplicates", "", "share of requests that repeat an earlier one, such as 30%")
 	f.StringVar(&o.badSignatures, "bad-signatures", "", "share of requests with an invalid signature, such as 5%")
 	f.IntVar(&o.Batch, "batch", 0, "events per request, for providers with batches; default: as in the sample")
 	f.IntVar(&o.BodySize, "body-size", 0, "pad request bodies to this many bytes")
 	f.IntVar(&o.Entities, "entities", 1000, "how many entities the events are about, if the sample supports it")
-	f.DurationVar(&o.Spread, "spread", 0, "spread of the events' times into the past, so that they arrive out of order")
+	cli.AddDurationFlag(command, &o.Spread, 0, "spread", "spread the events' times into the past, so that they arrive out of order")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed for the random choices; default: a random one, which is printed")
 	cli.AddSecretFlag(command, &o.secret, "sign with it")
 	f.StringVar(&o.ledger, "ledger", "", "file to record all requests and responses in, for verify-ledger (appends)")
-	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait until all events have ended")
+	cli.AddDurationFlag(command, &o.settle, time.Minute, "settle", "how long to wait until all events have ended")
 }
 
 // read parses flags and arguments.

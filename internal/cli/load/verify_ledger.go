@@ -65,7 +65,7 @@ func VerifyLedgerCommand() *cobra.Command {
 		}),
 	}
 	cli.AddJSONFlag(command)
-	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all events have ended")
+	cli.AddDurationFlag(command, &settle, 0, "settle", "how long to wait until all events have ended")
 	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "don't check the workflows in Temporal")
 	return command
 }

@@ -37,7 +37,7 @@ func StatsCommand() *cobra.Command {
 		}),
 	}
 	command.Flags().BoolVar(&watch, "watch", false, "refresh every 2 s, until Ctrl-C")
-	command.Flags().DurationVar(&window, "window", time.Hour, "how far back events and errors are counted")
+	cli.AddDurationFlag(command, &window, time.Hour, "window", "how far back events and errors are counted")
 	cli.AddJSONFlag(command)
 	cli.AddWideFlag(command)
 	return command
@@ -134,7 +134,7 @@ func ReportCommand() *cobra.Command {
 			})
 		}),
 	}
-	command.Flags().DurationVar(&window, "window", 24*time.Hour, "how far back events and errors are counted")
+	cli.AddDurationFlag(command, &window, 24*time.Hour, "window", "how far back events and errors are counted")
 	cli.AddJSONFlag(command)
 	return command
 }

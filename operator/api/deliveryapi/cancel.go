@@ -83,12 +83,11 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 		return q, httpapi.BadField("event_id")
 	case body.Status != "" && !slices.Contains(WaitingStatuses(), body.Status):
 		return q, httpapi.BadField("status")
-	case !body.Since.IsZero() && !httpapi.IsStorable(body.Since):
-		return q, httpapi.BadField("since")
-	case !body.Until.IsZero() && !httpapi.IsStorable(body.Until), !httpapi.IsPeriod(body.Since, body.Until):
-		return q, httpapi.BadField("until")
 	case body.Count != nil && *body.Count < 0:
 		return q, httpapi.BadField("count")
+	}
+	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
+		return q, err
 	}
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()

@@ -118,8 +118,8 @@ var (
 		httpapi.ChoiceParameter("status", "Status of the delivery.", delivery.Statuses()),
 		httpapi.ChoiceParameter("only", "open: pending, processing or retrying. undelivered: also failed.",
 			[]selection{selectOpen, selectUndelivered}),
-		httpapi.TimeParameter("since", "Accepted at or after: RFC 3339, or a duration back from now."),
-		httpapi.TimeParameter("until", "Accepted before: RFC 3339, or a duration back from now."),
+		httpapi.TimeParameter("since", "Accepted at or after"),
+		httpapi.TimeParameter("until", "Accepted before"),
 		httpapi.LimitParameter, httpapi.CursorParameter,
 	}
 )
@@ -323,14 +323,12 @@ func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
 		return body, httpapi.MissingField("subscription")
 	case body.Since.IsZero():
 		return body, httpapi.MissingField("since")
-	case !httpapi.IsStorable(body.Since):
-		return body, httpapi.BadField("since")
 	}
 	if body.Until.IsZero() {
 		body.Until = time.Now()
 	}
-	if !httpapi.IsStorable(body.Until) || !httpapi.IsPeriod(body.Since, body.Until) {
-		return body, httpapi.BadField("until")
+	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
+		return body, err
 	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindResend)
 	return body, err
