@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,9 +111,12 @@ const EvaluateField = "evaluate "
 // maxRule bounds the name of a field in bytes, because it is indexed.
 const maxRule = 200
 
+// ruleCodes are the prefixes of codes whose message may name a field.
+var ruleCodes = []string{"jq_", "bad_", "missing_"}
+
 // Rule returns the field of the definition that the failure names, such as "entities[0].id"; "" if none.
 func (f Failure) Rule() string {
-	if !strings.HasPrefix(f.Code, "jq_") && !strings.HasPrefix(f.Code, "bad_") {
+	if !slices.ContainsFunc(ruleCodes, func(prefix string) bool { return strings.HasPrefix(f.Code, prefix) }) {
 		return ""
 	}
 	_, field, _ := strings.Cut(f.Message, ": "+EvaluateField)

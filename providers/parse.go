@@ -34,7 +34,7 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	rules := p.mapping.For(eventType)
 	if eventType == "" {
 		if p.needsType {
-			return event.Parsed{}, event.Rejectf("missing_type", "the event has no type")
+			return event.Parsed{}, p.missingType(ctx, in)
 		}
 		eventType = UnknownType
 	}
@@ -61,6 +61,15 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 		parsed.Fetch = plan
 	}
 	return parsed, err
+}
+
+// missingType names what gave no type.
+func (p *Provider) missingType(ctx context.Context, in jq.Input) error {
+	if p.typeOf == nil {
+		return event.Rejectf("missing_type", "the event has no type")
+	}
+	v, err := p.typeOf.First(ctx, in, nil)
+	return event.Rejectf("missing_type", "the event has no type: %s", p.typeOf.NoValue(v, err))
 }
 
 func (p *Provider) read(ctx context.Context, r event.Receipt, body []byte) (in jq.Input, eventType string, err error) {
@@ -99,12 +108,12 @@ func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *mapping
 	if r.KeyFrom != event.KeyFromNothing {
 		return nil
 	}
-	can, err := rules.CanIdentify(ctx, in, body)
+	why, err := rules.MissingKey(ctx, in, body)
 	if err != nil {
 		return p.typeOf.Failed(err)
 	}
-	if !can {
-		return event.Rejectf("missing_key", "the event carries no idempotency key")
+	if why != "" {
+		return event.Rejectf("missing_key", "the event carries no idempotency key: %s", why)
 	}
 	return nil
 }

@@ -44,6 +44,32 @@ func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 	}
 }
 
+// The dead letter of an event without an identity names the expression that gave nothing, and never its value.
+func TestADeadLetterNamesWhatGaveNoKey(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ old, new, body, message, rule string }{
+		{"", "", `{"type":"x","uid":"secret7"}`, ".body.id gave null", "key.parts[0]"},
+		{"", "", `{"type":"x","id":""}`, `.body.id gave ""`, "key.parts[0]"},
+		{"", "", `{"type":"x","id":["secret7"]}`, ".body.id gave a value of type array", "key.parts[0]"},
+		{"[.body.id]", "[.body.type, .body.data.id]", `{"type":"x"}`, ".body.data.id gave null", "key.parts[1]"},
+		{"[.body.id]", "[.body.data.id]", `{"type":"x","data":"secret7"}`,
+			".body.data.id failed, which counts as nothing: expected an object but got: string", "key.parts[0]"},
+		{"[.body.id]", `['"a:" + .body.id']`, `{"type":"x"}`, `"a:" + .body.id failed, which counts as nothing: null became part of a text`,
+			"key.parts[0]"},
+		{"[.body.id]", "[{expr: .body.a, optional: true}, body_sha256]", `{"type":"x"}`, "", ""},
+		{"type: .body.type", "type: .body.type\nuntyped: reject", `{"id":"1"}`, ".body.type gave null", "type"},
+	} {
+		_, _, err := parse(t, mustLoad(t, strings.Replace(minimal, c.old, c.new, 1)), c.body)
+		if c.message == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, ": "+c.message+": evaluate ", c.body)
+		require.NotContains(t, err.Error(), "secret7")
+		require.Equal(t, c.rule, event.Failure{Code: event.CodeOf(err), Message: err.Error()}.Rule())
+	}
+}
+
 // The body's hash is a key only if the definition says so, and then for a short time.
 func TestFallbackKey(t *testing.T) {
 	t.Parallel()

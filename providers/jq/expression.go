@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -268,6 +269,39 @@ func (x *Expression) Fail(code string) *event.Error {
 // Reject returns an error of an event for which the expression returned an invalid value. It names the field.
 func (x *Expression) Reject(code, why string) *event.Error {
 	return event.Rejectf(code, "%s: %s%s", why, event.EvaluateField, x.Field)
+}
+
+// Gave describes what an expression gave that identifies nothing, without showing the value: ".body.id gave null", or jq's reason
+// if it failed.
+func (x *Expression) Gave(v any, err error) string {
+	var failed *evaluationError
+	switch {
+	case err == nil:
+		return x.shortSource() + " gave " + Kind(v)
+	case errors.As(err, &failed):
+		return x.shortSource() + " failed, which counts as nothing: " + failed.reason
+	}
+	return x.shortSource() + " failed, which counts as nothing: " + err.Error()
+}
+
+// GaveNothing is Gave for an expression without any value.
+func (x *Expression) GaveNothing() string { return x.shortSource() + " gave nothing" }
+
+// NoValue is Gave with the field, as the end of an error.
+func (x *Expression) NoValue(v any, err error) string {
+	return x.Gave(v, err) + ": " + event.EvaluateField + x.Field
+}
+
+// maxShown is how many characters of a source an explanation shows.
+const maxShown = 120
+
+// shortSource returns the source on one line, and the beginning of a long one.
+func (x *Expression) shortSource() string {
+	source := strings.Join(strings.Fields(x.Source), " ")
+	if runes := []rune(source); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "…"
+	}
+	return source
 }
 
 // Marshal returns the JSON of an expression's value, unless it is much longer than limit.

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -118,11 +119,35 @@ func (k *keyRule) earlier(
 	return &event.EarlierKey{Key: id.Key, Fingerprint: fingerprint}, nil
 }
 
-// CanIdentify reports whether the current rules give an event a key, whatever is proven.
-func (r *Rules) CanIdentify(ctx context.Context, in jq.Input, body []byte) (bool, error) {
+// MissingKey returns which part keeps the current rules from giving an event a key, whatever is proven; "" if they give it one.
+func (r *Rules) MissingKey(ctx context.Context, in jq.Input, body []byte) (why string, err error) {
 	id, err := r.key.identify(ctx, in, true, "", body)
-	return id.From != event.KeyFromNothing, err
+	if err != nil || id.From != event.KeyFromNothing {
+		return "", err
+	}
+	if r.key == nil {
+		return noPart, nil
+	}
+	for _, part := range r.key.parts {
+		v, err := part.expr.First(ctx, in, nil)
+		if jq.IsDeadline(err) {
+			return "", err
+		}
+		if _, ok := jq.Text(v); ok {
+			continue
+		}
+		if !part.optional {
+			return part.expr.NoValue(v, err), nil
+		}
+		if why == "" {
+			why = part.expr.NoValue(v, err)
+		}
+	}
+	return cmp.Or(why, noPart), nil
 }
+
+// noPart is why a key is missing that has no parts of its own.
+const noPart = "no part of the key has a value"
 
 func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}

@@ -42,15 +42,15 @@ func (r ruleResult) reason() string {
 	case r.skipped == skippedType:
 		return "isn't for this type"
 	case r.skipped == skippedWhen:
-		return r.empty.x.Source + " gave " + jq.Kind(r.empty.value)
+		return r.empty.x.Gave(r.empty.value, nil)
 	case r.skipped == skippedUnfetched:
 		return "is for the fetched state"
 	case r.items == 0:
-		return r.empty.x.Source + " gave nothing"
+		return r.empty.x.GaveNothing()
 	case r.items == 1 && r.unnamed == 1:
-		return r.empty.x.Source + " gave " + jq.Kind(r.empty.value)
+		return r.empty.x.Gave(r.empty.value, nil)
 	case r.unnamed > 0:
-		return fmt.Sprintf("%s gave %s for %d of %d items", r.empty.x.Source, jq.Kind(r.empty.value), r.unnamed, r.items)
+		return fmt.Sprintf("%s for %d of %d items", r.empty.x.Gave(r.empty.value, nil), r.unnamed, r.items)
 	case r.changes == 0:
 		return "names only what an earlier rule has named"
 	}
