@@ -89,6 +89,9 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	if reason := forbidden(query); reason != "" {
 		return nil, errors.New(reason)
 	}
+	if reason := badPattern(query); reason != "" {
+		return nil, errors.New(reason)
+	}
 	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query), Paths: pathsOf(query)}
 	change(query)
 	if x.code, err = compileMetered(query); err != nil {

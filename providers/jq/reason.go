@@ -63,6 +63,9 @@ func reasonOf(err error, source string) string {
 	if errors.As(err, &raised) {
 		return raisedReason(raised.Value(), source)
 	}
+	if strings.HasPrefix(err.Error(), "unsupported regular expression flag") {
+		return "a flag of a regular expression isn't supported" // jq's message has the flags, which came with the event
+	}
 	v := reflect.ValueOf(err)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return ""

@@ -141,6 +141,15 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// A pattern that jq can't use is found in its file, before an event arrives.
+func TestAPatternIsCheckedInItsFile(t *testing.T) {
+	t.Parallel()
+	found := lintOf(t, strings.Replace(sampled, "id: .body.order,", `id: '.body.order | strings | sub("(?=x)"; "")',`, 1))
+	require.Len(t, found, 1)
+	require.Equal(t, "acme.yaml:12:56: entities[0].id: the pattern \"(?=x)\" of sub isn't valid at character 1: look-ahead isn't supported "+
+		"(the syntax is RE2's) [invalid]", found[0].String())
+}
+
 // A rule for which there is no sample is advice: nothing is known to be wrong.
 func TestARuleWithoutASampleIsAdvice(t *testing.T) {
 	t.Parallel()
