@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,13 +73,22 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	if err := l.StartTemporal(ctx); err != nil {
 		return l, err
 	}
-	if err := l.Exec(ctx, visibilityDatabase, o.Profile.Visibility); err != nil {
+	if err := l.setUpVisibility(ctx); err != nil {
 		return l, fmt.Errorf("set up the visibility database: %w", err)
 	}
 	l.Meter = newMeter(l.Postgres.PID())
 	l.Meter.Track(LabelTemporal, l.Temporal.PID())
 	l.Meter.Track(LabelLoad, os.Getpid())
 	return l, nil
+}
+
+// setUpVisibility runs the profile's statements, which need the names of the columns with search attributes.
+func (l *Lab) setUpVisibility(ctx context.Context) error {
+	columns, err := l.Temporal.SearchColumns(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Exec(ctx, visibilityDatabase, "SET holdfast.keep = '"+strings.Join(columns, ",")+"';\n"+l.Profile.Visibility)
 }
 
 // StartTemporal starts the Temporal server, on the same port as before if it ran before.

@@ -1,23 +1,51 @@
--- Temporal's visibility table has 73 indexes, one for every search attribute that anybody might define, and every workflow
+-- Temporal's visibility table has 73 indexes or more, one for every search attribute that could be defined, and every workflow
 -- writes to all of them when it starts and again when it ends. Holdfast searches by a handful. This drops the others, in the
--- visibility database, and may run again after an upgrade of Temporal's schema (whose own migrations look for the indexes
--- that there are). Do not run it where other applications share the namespace's database.
+-- visibility database, and may run again after an upgrade of Temporal's schema (whose own migrations look for the indexes that
+-- there are). Do not run it where other applications use the same database.
+--
+-- Temporal stores a namespace's search attributes (Provider, EventType) in any free columns of their type, such as Keyword07, and
+-- keeps the names of these columns in its main database. Name them here; with several namespaces, those of all:
+--
+--   columns=$(temporal operator namespace describe -n NAMESPACE -o json |
+--       jq -r '.config.customSearchAttributeAliases | keys | join(",")')
+--   psql "$VISIBILITY_DATABASE_URL" -v ON_ERROR_STOP=1 -c "SET holdfast.keep = '$columns'" -f drop-unused-indexes.sql
 --
 -- A query in Temporal Web by an attribute whose index is gone still works, by reading more. To have one back, take its CREATE
 -- INDEX from Temporal's schema.
 DO $$
-DECLARE name text;
+DECLARE
+    kept text[] := string_to_array(lower(replace(current_setting('holdfast.keep', true), ' ', '')), ',');
+    name text;
 BEGIN
+    IF kept IS NULL OR cardinality(kept) < 2 THEN
+        RAISE EXCEPTION 'set holdfast.keep to the columns of the search attributes Provider and EventType'
+            USING HINT = 'The beginning of this file has the command.';
+    END IF;
+    FOREACH name IN ARRAY kept LOOP
+        IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'executions_visibility'::regclass AND attname = name AND attnum > 0) THEN
+            RAISE EXCEPTION 'holdfast.keep names the column "%", which executions_visibility does not have', name;
+        END IF;
+        IF NOT EXISTS (
+            SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+             WHERE i.indrelid = 'executions_visibility'::regclass AND a.attname = name
+        ) THEN
+            RAISE WARNING 'the index of % is missing, perhaps because an earlier version of this file dropped it', name
+                USING HINT = format('CREATE INDEX CONCURRENTLY by_%s ON executions_visibility (namespace_id, %I, '
+                    '(COALESCE(close_time, ''9999-12-31 23:59:59'')) DESC, start_time DESC, run_id)',
+                    regexp_replace(name, '([0-9]+)$', '_\1'), name);
+        END IF;
+    END LOOP;
     FOR name IN
-        SELECT indexname FROM pg_indexes
-         WHERE schemaname = current_schema AND tablename = 'executions_visibility'
-           AND indexname NOT IN (
+        SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+         WHERE i.indrelid = 'executions_visibility'::regclass
+           AND c.relname NOT IN (
                'executions_visibility_pkey',
                'default_idx', 'by_execution_time', 'by_workflow_id', 'by_workflow_type', 'by_status', 'by_task_queue',
-               -- Provider and EventType: search attributes take the first free columns of their type.
-               'by_keyword_01', 'by_keyword_02',
                -- Schedules are found by these.
                'by_temporal_namespace_division', 'by_temporal_scheduled_by_id', 'by_temporal_schedule_paused')
+           AND NOT EXISTS (
+               SELECT FROM pg_attribute a
+                WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.attname = ANY (kept))
     LOOP
         EXECUTE format('DROP INDEX %I', name);
     END LOOP;

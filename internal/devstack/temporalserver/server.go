@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -253,6 +255,20 @@ func (t *Server) Stop(ctx context.Context) error { return t.child.Stop(ctx) }
 func (t *Server) Kill() {
 	t.child.Kill()
 	<-t.child.Done()
+}
+
+// SearchColumns returns the columns of the visibility table that hold the namespace's search attributes: Temporal picks any.
+func (t *Server) SearchColumns(ctx context.Context) ([]string, error) {
+	c, err := client.NewNamespaceClient(client.Options{HostPort: t.Address()})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	described, err := c.Describe(ctx, t.options.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("describe namespace %s: %w", t.options.Namespace, err)
+	}
+	return slices.Sorted(maps.Keys(described.GetConfig().GetCustomSearchAttributeAliases())), nil
 }
 
 func (t *Server) namespace() devstack.Namespace {
