@@ -96,3 +96,11 @@ const revision = ":r"
 
 // RevisedKey returns the canonical key of the nth edit of an event: evt_1:r2. It stays within Temporal's limit.
 func RevisedKey(key string, n int) string { return key + revision + strconv.Itoa(n) }
+
+// UnrevisedKey returns the key of the event from which an edited one was made, perhaps in several edits.
+func UnrevisedKey(revised string) string {
+	if i := strings.LastIndex(revised, revision); i > 0 {
+		return revised[:i]
+	}
+	return revised
+}

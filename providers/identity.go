@@ -93,8 +93,8 @@ func originals(r event.Receipt) (keys []string) {
 	if r.ConflictsWith != "" && r.Earlier != nil {
 		keys = append(keys, r.Earlier.Key)
 	}
-	if i := strings.LastIndex(r.Key, ":r"); r.Replaces != "" && i > 0 {
-		keys = append(keys, r.Key[:i])
+	if r.Replaces != "" {
+		keys = append(keys, event.UnrevisedKey(r.Key))
 	}
 	return keys
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -95,8 +94,8 @@ func revise(ctx context.Context, t *postgres.Transaction, locked lockedDeadLette
 		return r, fmt.Errorf("decode receipt: %w", err)
 	}
 	root := r.Key
-	if i := strings.LastIndex(root, ":r"); r.Replaces != "" && i > 0 {
-		root = root[:i]
+	if r.Replaces != "" {
+		root = event.UnrevisedKey(root)
 	}
 	n := 0
 	b := &pgx.Batch{}

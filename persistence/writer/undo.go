@@ -46,8 +46,12 @@ type undoing struct {
 	covered []event.EntityRef
 }
 
-// undo removes the changes of an event, and folds their entities again without them.
 func (s *Store) undo(ctx context.Context, t *postgres.Transaction, of *undoing) (taken Effects, err error) {
+	return of.undo(ctx, s.entities, t)
+}
+
+// undo removes the changes of an event, and folds their entities again without them.
+func (of *undoing) undo(ctx context.Context, store *entities.Store, t *postgres.Transaction) (taken Effects, err error) {
 	if err := of.hold(ctx, t); err != nil || len(of.all) == 0 {
 		return taken, err
 	}
@@ -57,12 +61,12 @@ func (s *Store) undo(ctx context.Context, t *postgres.Transaction, of *undoing) 
 			taken.Entities++
 		}
 	}
-	if taken.Recomputed, err = of.rebase(ctx, s, t); err != nil {
+	if taken.Recomputed, err = of.rebase(ctx, store, t); err != nil {
 		return taken, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{of.eventID})
-	reported, err := s.entities.Fold(ctx, t, b, of.all, of.locked, 0, time.Time{}) // it creates none
+	reported, err := store.Fold(ctx, t, b, of.all, of.locked, 0, time.Time{}) // it creates none
 	if err != nil {
 		return taken, err
 	}
@@ -140,13 +144,15 @@ func (of *undoing) collect(rows pgx.Rows) error {
 }
 
 // rebase gives entities the base that results from their archived history, and returns those that have one.
-func (of *undoing) rebase(ctx context.Context, s *Store, t *postgres.Transaction) (done []event.EntityRef, err error) {
+func (of *undoing) rebase(
+	ctx context.Context, store *entities.Store, t *postgres.Transaction,
+) (done []event.EntityRef, err error) {
 	for _, ref := range entities.SortedRefs(of.archived) {
 		touch, l := of.all[ref], of.locked[ref]
 		if touch == nil || l == nil {
 			continue
 		}
-		is, err := s.entities.Rebase(ctx, t, l, of.archived[ref], of.eventID)
+		is, err := store.Rebase(ctx, t, l, of.archived[ref], of.eventID)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,9 @@ type write struct {
 	// has another key.
 	isCorrected bool
 	former      *event.Receipt
-	formerFound found // only what is about the owner
+	formerFound found // only what is about the owner, for an edited event that of its original's key
+	// apart is about the owner of the key that the event has if it is kept as a conflict.
+	apart found
 
 	found   found
 	page    page
@@ -148,7 +150,10 @@ func (w *write) folds() bool { return w.scope != rowOnly }
 func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
 
 // relinks reports whether the event's links change: it has none yet, or its earlier parse has different ones.
-func (w *write) relinks() bool { return w.owns() && w.folds() && !w.page.isEmpty() }
+// Those of a needless event go.
+func (w *write) relinks() bool {
+	return (w.owns() || w.isNeedless()) && w.folds() && !w.page.isEmpty()
+}
 
 // timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
 type timeouts struct{ lock, statement string }
@@ -229,6 +234,9 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err := t.settleLinks(ctx); err != nil {
 		return err
 	}
+	if err := t.undoNeedless(ctx); err != nil {
+		return err
+	}
 	if err := t.route(ctx); err != nil {
 		return err
 	}
@@ -281,7 +289,9 @@ func (w *write) decide() error {
 	case w.scope == entitiesOnly:
 		return errNotPersisted
 	case w.repeatsFormer():
-		w.decideFormer()
+		w.decideRepeat(w.formerFound)
+	case w.repeatsApart():
+		w.decideRepeat(w.apart)
 	case w.found.owner == "" && !w.found.exists:
 		return errKeyVanished
 	case w.isCorrectedConflict(conflict):

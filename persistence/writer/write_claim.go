@@ -41,7 +41,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	switch {
 	case w.Decision != nil:
 		return r, &event.DecisionError{Decision: *w.Decision}
-	case w.Conflict != nil && w.Held != nil:
+	case w.Conflict != nil && (w.Held != nil || r.ConflictsWith != ""): // held for an operator, it is never dropped
 		apart := NewClaim(r.WithConflictKey(w.found.owner))
 		b := &pgx.Batch{}
 		apart.Queue(b)

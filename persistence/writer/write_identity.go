@@ -2,6 +2,7 @@ package writer
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -114,9 +115,9 @@ func (w *write) ownsBoth() bool {
 	switch {
 	case f.status == event.StatusProcessed:
 		return true
-	case w.repeatsFormer():
+	case w.repeatsFormer() || w.repeatsApart():
 		return false
-	case f.owner == w.receipt.ID:
+	case f.owner == w.receipt.ID || w.replacesOwner():
 		return true
 	case f.owner == "":
 		return f.status != ""
@@ -131,9 +132,39 @@ func (w *write) ownsBoth() bool {
 // been compared under that key before. Where the contents differ, the former definition may have given two events one key.
 func (w *write) repeatsFormer() bool {
 	f := w.formerFound
-	return w.former != nil && w.found.status == "" && !w.found.isDead && f.owner != "" && f.owner != w.receipt.ID &&
+	return w.former != nil && w.former.Replaces == "" && w.found.status == "" && !w.found.isDead && w.isAnother(f) &&
 		!w.former.BeforeWindowOf(*f.ownerReceived) && w.former.ConflictWith(f.owner, f.ownerFingerprint) == nil
 }
+
+// formerKey returns the key under which other deliveries of the event were accepted.
+func (w *write) formerKey() string {
+	if w.former.Replaces != "" {
+		return event.UnrevisedKey(w.former.Key)
+	}
+	return w.former.Key
+}
+
+// replacesOwner reports whether the event is an edit of the one that owns the key, or of an edit of it.
+func (w *write) replacesOwner() bool {
+	return w.receipt.Replaces != "" && (w.found.owner == w.receipt.Replaces || w.found.owner == w.formerFound.owner)
+}
+
+// keyApart returns the key that a delivery of the event has if it conflicts with the owner of its key.
+func (w *write) keyApart() string {
+	if w.receipt.Fingerprint == "" {
+		return ""
+	}
+	return w.receipt.WithConflictKey("").Key
+}
+
+// repeatsApart reports whether a redelivery of the event was kept as a conflict: only one of the two is processed.
+func (w *write) repeatsApart() bool {
+	f := w.apart
+	return w.former != nil && w.found.status != event.StatusProcessed && w.isAnother(f) &&
+		!w.receipt.BeforeWindowOf(*f.ownerReceived)
+}
+
+func (w *write) isAnother(f found) bool { return f.owner != "" && f.owner != w.receipt.ID }
 
 // isCorrectedConflict reports whether another event owns the key of the current definition, and this one isn't its redelivery. An
 // edited body is compared with no other, so it conflicts with each event that isn't decided.
@@ -144,9 +175,8 @@ func (w *write) isCorrectedConflict(c *event.Conflict) bool {
 	return c != nil || w.receipt.Replaces != ""
 }
 
-// decideFormer sets the outcome of an event that repeats the owner of its former key.
-func (w *write) decideFormer() {
-	f := w.formerFound
+// decideRepeat sets the outcome of an event that repeats the owner of another key than its own.
+func (w *write) decideRepeat(f found) {
 	w.Written = event.Written{
 		Outcome: event.OutcomeDuplicate, Owner: f.owner, OwnerStatus: f.ownerStatus,
 		OwnerWaits: f.ownerWaits || f.ownerStatus == event.StatusPersisted && f.ownerWorkflow == postgres.Clean(w.run.WorkflowID),
@@ -161,6 +191,25 @@ func correctedConflict(owner string) *event.Error {
 	}
 }
 
+// isNeedless reports whether the event has a row although it turned out to be a duplicate. Pages of it may be written.
+func (w *write) isNeedless() bool {
+	return w.former != nil && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
+}
+
+// undoNeedless undoes what needless events did to entities. Those that fold here have their entities locked, and their links go
+// with those of the others. Otherwise the event is alone in its transaction.
+func (t *writing) undoNeedless(ctx context.Context) error {
+	for _, w := range t.events {
+		if !w.isNeedless() || w.folds() {
+			continue
+		}
+		if _, err := (&undoing{eventID: w.id()}).undo(ctx, t.entities, t.Transaction); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // queueIdentities settles the keys of events that were accepted under another definition, once the transaction has decided.
 func (t *writing) queueIdentities(b *pgx.Batch) {
 	var passed, dropped, own []*write
@@ -171,7 +220,7 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 		case w.former == nil:
 			own = append(own, w)
 		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
-			if w.found.status != "" {
+			if w.isNeedless() {
 				unfinished = append(unfinished, w.id())
 			}
 			if w.isSameAsOwner() {

@@ -62,6 +62,8 @@ func (t *writing) choosePages() error {
 
 func (w *write) choosePage(size int) {
 	switch {
+	case w.isNeedless():
+		w.page = page{gone: w.found.links}
 	case !w.folds() || !w.owns():
 	case size > 0 && max(len(w.changes), len(w.found.links)) > size:
 		w.choosePositions(size)

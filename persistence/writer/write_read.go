@@ -119,7 +119,8 @@ func (t *writing) queueReads(b *pgx.Batch) {
 		w.found = f
 	})
 	if corrected := filter(byKey, func(w *write) bool { return w.former != nil }); len(corrected) > 0 {
-		t.queueFound(b, corrected, func(w *write) string { return w.former.Key }, func(w *write, f found) { w.formerFound = f })
+		t.queueFound(b, corrected, (*write).formerKey, func(w *write, f found) { w.formerFound = f })
+		t.queueFound(b, corrected, (*write).keyApart, func(w *write, f found) { w.apart = f })
 	}
 	t.queueNaming(b)
 	switch {
