@@ -136,6 +136,10 @@ func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {
 	return *s.idleConnections, nil
 }
 
+func (s *stub) LargeBody(context.Context, event.Receipt) ([]byte, error) {
+	return body, s.call("large body")
+}
+
 func (s *stub) Duplicates(context.Context, string) (event.Duplicates, error) {
 	return event.Duplicates{Times: 3, FirstSeen: noon, LastSeen: noon}, nil
 }

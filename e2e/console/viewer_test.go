@@ -81,7 +81,7 @@ subscriptions: {%[1]s: {events: {types: [%[3]q]}, to: %[1]s}}
 	}
 	seeds := append([]string{
 		"/console", "/console/events?type=" + kind, "/console/events/" + id, "/console/events/" + dead, "/console/events/" + broken,
-		"/console/events/" + id + "?body=raw&show=all", "/console/dead-letters", "/console/dead-letters/list?type=" + kind,
+		"/console/events/" + id + "?body=raw", "/console/dead-letters", "/console/dead-letters/list?type=" + kind,
 		"/console/entities", "/console/entities/homemade/note/" + entity, "/console/destinations/" + name, "/console/operations",
 		"/console/deliveries?subscription=" + name, "/console/events?delivery_status=failed",
 		"/console/providers/homemade", "/console/providers/broken/try", "/console/audit", "/console/find?q=" + id,

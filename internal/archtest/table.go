@@ -333,7 +333,7 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
-		Ours: list("delivery event event/fold event/operation event/oversight internal/word event/feed " +
+		Ours: list("delivery event event/fold event/operation event/oversight internal/printable internal/word event/feed " +
 			"operator/api/deliveryapi operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
@@ -356,8 +356,8 @@ var Table = []Rule{
 		Ours: list("operator/console/frame")},
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
-		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/word operator " +
-			"operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
+		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
+			"internal/word operator operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
 			"operator/httpapi providers providers/auth providers/auth/denial providers/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Text shows control and format characters as escapes, \u001b or \u202e: terminals obey the former, and directional ones make a
@@ -34,6 +35,17 @@ func IsHidden(r rune) bool {
 		return false
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}
+
+// Beginning returns at most the given number of bytes of a text, and doesn't cut through a character.
+func Beginning(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
 }
 
 // Shorten cuts a text after some characters, and marks the cut.

@@ -132,6 +132,11 @@ func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.R
 	if err != nil {
 		return event.Record{}, nil, err
 	}
+	if found.Receipt.Large != nil {
+		if found.Body, err = a.Events.LargeBody(ctx, found.Receipt); err != nil && event.ClassOf(err) != event.ClassRejected {
+			return event.Record{}, nil, err
+		}
+	}
 	wait := found.Progress.Wait(found.Run.WorkflowID, time.Now())
 	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), &wait, nil
 }

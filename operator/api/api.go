@@ -59,6 +59,8 @@ type EventStore interface {
 	Decision(ctx context.Context, eventID string) (event.Decision, error)
 	// WaitingEvent returns an event in the inbox, or event.ErrNotFound.
 	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
+	// LargeBody returns the body of a large event, which Temporal doesn't have. The error is rejected if PostgreSQL has lost it.
+	LargeBody(ctx context.Context, r event.Receipt) ([]byte, error)
 	// ConflictOfEvent returns the conflict that an event was dropped for, or event.ErrNotFound.
 	ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error)
 	// Duplicates counts the redeliveries of an event.

@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"github.com/gofiber/fiber/v2"
+
 	"holdfast/event"
+	"holdfast/internal/printable"
+	"holdfast/operator/httpapi"
 )
 
 // Content is a body as the caller may see it.
@@ -19,9 +23,59 @@ type Content struct {
 	Raw []byte `json:"raw,omitempty"`
 	// JSON holds the body if it is JSON, for viewers without the parts that the provider's definition hides.
 	JSON json.RawMessage `json:"json,omitempty"`
-	// Text holds the body if it is text but not JSON; not for viewers.
+	// Text holds the body if it is text but not JSON; not for viewers. If Truncated is set, it also holds the beginning of JSON.
 	Text     string `json:"text,omitempty"`
 	Redacted bool   `json:"redacted"`
+	// Truncated reports that Raw and Text hold only the first 64 KiB, and JSON nothing: GET /events/{id}/body returns all of it.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// MaxShown is the max size in bytes of a body where its event or dead letter is shown.
+const MaxShown = 64 << 10
+
+// Beginning returns the content with at most MaxShown bytes of the body.
+func (c Content) Beginning() Content {
+	if max(len(c.Raw), len(c.JSON)) <= MaxShown {
+		return c
+	}
+	c.Truncated = true
+	if len(c.JSON) > 0 {
+		c.Text = string(c.JSON[:min(len(c.JSON), MaxShown+1)])
+	}
+	c.Raw, c.JSON, c.Text = c.Raw[:min(len(c.Raw), MaxShown)], nil, printable.Beginning(c.Text, MaxShown)
+	return c
+}
+
+// DownloadBody sends the body of the event in the request's path as a file, so that no browser renders it: exactly as received,
+// or for viewers as JSON without the parts that the provider's definition hides.
+func (a *API) DownloadBody(c *fiber.Ctx) error {
+	if q := httpapi.QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := httpapi.RequestContext(c)
+	defer cancel()
+	id, workflowID, err := a.pathEvent(ctx, c)
+	if err != nil {
+		return err
+	}
+	record, _, err := a.known(ctx, id, workflowID)
+	if err != nil {
+		return err
+	}
+	body := a.content(httpapi.IsViewer(c), record.Receipt, record.Body)
+	if body.Redacted && body.JSON == nil {
+		return httpapi.Refuse(httpapi.CodeForbidden)
+	}
+	name := record.Receipt.ID + ".bin"
+	if body.JSON != nil {
+		name = record.Receipt.ID + ".json"
+	}
+	c.Attachment(name)
+	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
+	if body.Redacted {
+		return c.Send(body.JSON)
+	}
+	return c.Send(body.Raw)
 }
 
 // content returns a body as the caller may see it: whole for operators, and for viewers as JSON without the parts that the

@@ -172,7 +172,11 @@ func (a *API) showDeadLetter(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Respond(c, a.DeadLetter)
+	return httpapi.Respond(c, func(c *fiber.Ctx) (DeadLetterDetail, error) {
+		detail, err := a.DeadLetter(c)
+		detail.Body = detail.Body.Beginning()
+		return detail, err
+	})
 }
 
 // DeadLetter returns the dead letter in the request's path, with the received content that the caller may see.

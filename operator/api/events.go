@@ -120,6 +120,10 @@ func (a *API) eventRoutes() []httpapi.Route {
 			With(eventParameters...).Returns(fiber.StatusOK, httpapi.List[EventView]{}),
 		httpapi.Get("showEvent", "/events/:id", "One event with its body, entities, attempts and dead letters", a.showEvent).
 			With(eventID).Returns(fiber.StatusOK, EventDetail{}),
+		httpapi.Get("downloadBody", "/events/:id/body", "Body of an event, as received", a.DownloadBody).
+			Explain("For viewers, it is JSON without the parts that the provider's definition hides, and 403 for any other body.").
+			With(eventID).
+			Returns(fiber.StatusOK, httpapi.Text{MediaType: fiber.MIMEOctetStream, About: "The bytes of the body."}),
 	}
 }
 
@@ -218,7 +222,11 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.Respond(c, a.Event)
+	return httpapi.Respond(c, func(c *fiber.Ctx) (EventDetail, error) {
+		detail, err := a.Event(c)
+		detail.Body = detail.Body.Beginning()
+		return detail, err
+	})
 }
 
 // Event returns the event in the request's path, with all details that its caller may see.

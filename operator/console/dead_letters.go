@@ -195,7 +195,7 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	}
 	waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted
 	page := deadLetterPage{
-		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
+		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), false),
 		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
 		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
 		CanRefetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",

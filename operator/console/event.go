@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,14 +12,12 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/internal/printable"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
-
-// shownBody is how many bytes of a body a page shows unless the user asks for all.
-const shownBody = 32 << 10
 
 // eventPage is one event with everything recorded about it.
 type eventPage struct {
@@ -40,7 +37,7 @@ type eventPage struct {
 
 // bodyView is a readable body.
 type bodyView struct {
-	// Text is cut to Shown bytes if IsCut.
+	// Text is cut to api.MaxShown bytes if IsCut.
 	Text  string
 	IsCut bool
 	// As is "parsed" or "raw".
@@ -55,7 +52,7 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 		return err
 	}
 	page := eventPage{
-		EventDetail: detail, BodyView: viewBody(detail.Body, ctx.Query("body"), ctx.Query("show") == "all"),
+		EventDetail: detail, BodyView: viewBody(detail.Body, ctx.Query("body"), false),
 		Links: c.linksOf(detail), CanEdit: utf8.Valid(detail.Body.Raw),
 	}
 	for i, d := range detail.DeadLetters {
@@ -92,6 +89,7 @@ func canRunAgain(d api.DeadLetterView) bool {
 	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
 }
 
+// viewBody returns a body for a page: its beginning, unless all of it is wanted.
 func viewBody(content api.Content, as string, all bool) bodyView {
 	v := bodyView{As: "parsed"}
 	switch {
@@ -102,8 +100,8 @@ func viewBody(content api.Content, as string, all bool) bodyView {
 	case content.Raw != nil:
 		v.As, v.IsBinary = "raw", true
 	}
-	if !all && len(v.Text) > shownBody {
-		v.Text, v.IsCut = strings.ToValidUTF8(v.Text[:shownBody], ""), true
+	if !all && len(v.Text) > api.MaxShown {
+		v.Text, v.IsCut = printable.Beginning(v.Text, api.MaxShown), true
 	}
 	return v
 }
@@ -144,21 +142,6 @@ func (c *Console) linksOf(d api.EventDetail) (l links) {
 		l.Trace = strings.ReplaceAll(c.TraceURL, "{trace_id}", parts[1])
 	}
 	return l
-}
-
-// downloadBody returns the exact bytes as a file, so that no browser renders them.
-func (c *Console) downloadBody(ctx *fiber.Ctx) error {
-	detail, err := c.API.Event(ctx)
-	if err != nil {
-		return err
-	}
-	name := detail.ID + ".bin"
-	if json.Valid(event.WithoutMark(detail.Body.Raw)) {
-		name = detail.ID + ".json"
-	}
-	ctx.Attachment(name)
-	ctx.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
-	return ctx.Send(detail.Body.Raw)
 }
 
 // TookSince returns the time from the event's receipt until at.

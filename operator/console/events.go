@@ -38,7 +38,7 @@ func (c *Console) eventRoutes() []route {
 		{"GET", "/console/events/tail", c.tailEvents},
 		{"GET", "/console/find", c.findEvent},
 		{"GET", "/console/events/:id", c.showEvent},
-		{"GET", "/console/events/:id/raw", c.downloadBody},
+		{"GET", "/console/events/:id/raw", c.API.DownloadBody},
 		{"POST", "/console/events/:id/replay", c.replayEvent},
 		{"GET", "/console/events/:id/edit", c.showEdit},
 		{"POST", "/console/events/:id/edit", c.editEvent},

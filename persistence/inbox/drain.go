@@ -15,10 +15,10 @@ import (
 const (
 	waitingColumns = `
 SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
-       due_at, CASE WHEN lane = 'large' THEN '' ELSE raw_body END FROM inbox`
+       due_at, `
 
-	// claimInbox skips rows claimed by another process.
-	claimInbox = waitingColumns + `
+	// claimInbox skips rows claimed by another process. The run of a large event reads its body itself.
+	claimInbox = waitingColumns + `CASE WHEN lane = 'large' THEN '' ELSE raw_body END FROM inbox
  WHERE lane = $1 AND due_at <= clock_timestamp() ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`
 
 	// Two events of one workflow may be in the inbox, each in its own dedupe window.

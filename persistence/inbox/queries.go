@@ -2,8 +2,10 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,15 +14,22 @@ import (
 )
 
 const (
-	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1 ORDER BY seq LIMIT 1`
+	waitingWithBody    = waitingColumns + `raw_body FROM inbox`
+	waitingWithoutBody = waitingColumns + `''::bytea FROM inbox`
+
+	waitingOfWorkflow = waitingWithBody + ` WHERE workflow_id = $1 ORDER BY seq LIMIT 1`
+
+	// largeOfWorkflow narrows the lane, whose rows have workflow IDs of their own, to receipts that contain the key.
+	largeOfWorkflow = waitingWithoutBody + `
+ WHERE lane = 'large' AND provider = $1 AND position($2::bytea IN receipt) > 0 ORDER BY seq`
 
 	// No index serves this query: it scans the inbox, which is small or soon will be.
-	waitingOfEvent = waitingColumns + ` WHERE event_id = $1::uuid`
+	waitingOfEvent = waitingWithBody + ` WHERE event_id = $1::uuid`
 )
 
 // Inbox returns a page of the inbox, without bodies.
 func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error) {
-	l := postgres.NewList(waitingColumns)
+	l := postgres.NewList(waitingWithoutBody)
 	l.Equal("lane", string(q.Lane))
 	l.Equal("provider", q.Provider)
 	if q.Source != "" {
@@ -34,7 +43,6 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 	page := make([]event.Waiting, len(rows))
 	for i, row := range rows {
 		page[i] = row.Waiting
-		page[i].Body = nil
 	}
 	return page, postgres.Failure("list the inbox", err)
 }
@@ -49,10 +57,33 @@ func sourceInReceipt(provider, source string) []byte {
 	return bytes.Trim(text, "{}")
 }
 
-// WaitingByWorkflow returns the first event of a workflow that is in the inbox. It returns event.ErrNotFound if there is none.
+// WaitingByWorkflow returns the first event of a workflow that is in the inbox, without the body of a large one. It returns
+// event.ErrNotFound if there is none.
 func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfWorkflow, postgres.Clean(workflowID)), scanWaiting)
+	if errors.Is(err, pgx.ErrNoRows) {
+		w, err = s.largeOfWorkflow(ctx, workflowID)
+	}
 	return w.Waiting, postgres.Failure("read waiting event of workflow "+postgres.Clean(workflowID), err)
+}
+
+func (s *Store) largeOfWorkflow(ctx context.Context, workflowID string) (w waiting, err error) {
+	provider, key, ok := event.SplitWorkflowID(workflowID)
+	if !ok {
+		return w, pgx.ErrNoRows
+	}
+	quoted, err := json.Marshal(key)
+	if err != nil {
+		return w, err
+	}
+	field := append([]byte(`"key":`), quoted...)
+	rows, err := pgx.CollectRows(s.db.Rows(ctx, largeOfWorkflow, postgres.Clean(provider), field), scanWaiting)
+	for _, row := range rows {
+		if row.Receipt.WorkflowID() == workflowID {
+			return row, nil
+		}
+	}
+	return w, cmp.Or(err, pgx.ErrNoRows)
 }
 
 // WaitingEvent returns an event that is in the inbox. It returns event.ErrNotFound if the inbox doesn't have it.

@@ -111,7 +111,9 @@ func showCommand() *cobra.Command {
 // Print prints one dead letter.
 func Print(c *cobra.Command, d event.DeadLetter) error {
 	var api api.API
-	return cli.Print(c, api.DeadLetterDetail(d, false), func(w io.Writer) error { return writeDeadLetter(w, d) })
+	detail := api.DeadLetterDetail(d, false)
+	detail.Body = detail.Body.Beginning()
+	return cli.Print(c, detail, func(w io.Writer) error { return writeDeadLetter(w, d) })
 }
 
 // WriteWhole writes one dead letter, like Print as text.
@@ -151,7 +153,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteBody(w, d.Body); err != nil {
+	if err := cli.WriteBody(w, d.Receipt.ID, d.Body); err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, advice(d))

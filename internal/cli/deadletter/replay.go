@@ -127,7 +127,7 @@ func editCommand() *cobra.Command {
 		Short: "Replay with an edited body, and keep the original",
 		Long: "Replay with an edited body: this starts a new event, whose workflow ID ends with :r1.\n" +
 			"The original isn't changed.",
-		Example: "  holdfast dlq show 7 --json | jq -r .body.raw | base64 -d > body.json\n" +
+		Example: "  holdfast event body 7 > body.json\n" +
 			"  holdfast dlq edit 7 --file body.json --reason 'a typo' --wait",
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			body, err := readEdited(c, file)

@@ -21,8 +21,9 @@ func eventShowCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event: its status, entities and body",
-		Long: "Show one event: its status, entities and body. ID is its own, its workflow's\n" +
-			"(provider:key), its key, the number of its dead letter, or the ID of its request.",
+		Long: "Show one event: its status, entities and the first 64 KiB of its body. ID is its\n" +
+			"own, its workflow's (provider:key), its key, the number of its dead letter, or the\n" +
+			"ID of its request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			ids, err := t.FindEvents(c.Context(), args[0])
@@ -71,7 +72,9 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	if err != nil {
 		return showRest(c, t, id, err)
 	}
-	return cli.Print(c, detail, func(w io.Writer) error {
+	shown := detail
+	shown.Body = detail.Body.Beginning()
+	return cli.Print(c, shown, func(w io.Writer) error {
 		if waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id); err == nil {
 			return writeWaiting(w, waiting, detail.Wait)
 		}
@@ -175,7 +178,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if err := destination.WriteDeliveries(w, e.Deliveries); err != nil {
 		return err
 	}
-	return cli.WriteBody(w, e.Body.Raw)
+	return cli.WriteBody(w, e.ID, e.Body.Raw)
 }
 
 // occurred returns "" for an event that hasn't been parsed yet.

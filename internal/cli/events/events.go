@@ -16,7 +16,7 @@ import (
 func EventCommand() *cobra.Command {
 	return cli.Group("event", "List and show events, and the attempts to deliver them",
 		"  holdfast event list --provider stripe --since 1h\n  holdfast event show stripe:evt_123",
-		eventListCommand(), eventShowCommand(), eventAttemptsCommand())
+		eventListCommand(), eventShowCommand(), eventBodyCommand(), eventAttemptsCommand())
 }
 
 func eventListCommand() *cobra.Command {

@@ -100,5 +100,5 @@ func writeWaiting(w io.Writer, e event.Waiting, wait *event.Wait) error {
 	if err != nil {
 		return err
 	}
-	return cli.WriteBody(w, e.Body)
+	return cli.WriteBody(w, e.Receipt.ID, e.Body)
 }

@@ -158,7 +158,7 @@ func (l *listener) send(ctx context.Context, s sent, note string) {
 	if l.prints {
 		l.writing.Lock()
 		defer l.writing.Unlock()
-		_ = cli.WriteBody(l.out, readable(s.Body)) // a failing output can't be reported
+		_ = cli.WriteWholeBody(l.out, readable(s.Body)) // a failing output can't be reported
 		fmt.Fprintln(l.out)
 	}
 }

@@ -95,10 +95,27 @@ func readEvent(ctx context.Context, server *cli.API, id string) (s sent, err err
 	if err := server.Read(ctx, "/events/"+url.PathEscape(id), nil, &shown); err != nil {
 		return s, fmt.Errorf("read event %s: %w", id, err)
 	}
-	if shown.Body.Redacted || len(shown.Body.Raw) != shown.Body.Size {
+	s = sent{Receipt: shown.Receipt, Type: shown.Type, Body: shown.Body.Raw}
+	if shown.Body.Truncated && !shown.Body.Redacted {
+		if s.Body, err = readBody(ctx, server, id); err != nil {
+			return s, fmt.Errorf("read body of event %s: %w", id, err)
+		}
+	}
+	if shown.Body.Redacted || len(s.Body) != shown.Body.Size {
 		return s, errNoBody
 	}
-	return sent{Receipt: shown.Receipt, Type: shown.Type, Body: shown.Body.Raw}, nil
+	return s, nil
+}
+
+func readBody(ctx context.Context, server *cli.API, id string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	response, err := server.Get(ctx, "/events/"+url.PathEscape(id)+"/body", nil, "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return io.ReadAll(response.Body)
 }
 
 // openChanges opens the stream of changes from a position.

@@ -1,0 +1,30 @@
+package cli_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/cli"
+)
+
+// A large body is cut between two characters, and the output names the command that writes all of it.
+func TestALargeBodyIsCut(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"text": "x" + strings.Repeat("ü\x1b", 50_000), "binary": strings.Repeat("\xff", 100_000),
+	} {
+		var out bytes.Buffer
+		require.NoError(t, cli.WriteBody(&out, "the-id", []byte(body)))
+		require.Contains(t, out.String(), "holdfast event body the-id > FILE", name)
+		require.True(t, utf8.Valid(out.Bytes()), name)
+		require.NotContains(t, out.String(), "\x1b", name)
+		require.NotContains(t, out.String(), "\ufffd", name)
+	}
+	var out bytes.Buffer
+	require.NoError(t, cli.WriteBody(&out, "the-id", []byte(`{"a":1}`+"\n")))
+	require.Equal(t, "\nbody (8 bytes):\n{\"a\":1}\n", out.String())
+}
