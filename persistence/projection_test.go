@@ -34,7 +34,9 @@ func TestProjection(t *testing.T) {
 		"surrogate in UTF-8":  {"\"\xed\xa0\x80\"", "\"\uFFFD\uFFFD\uFFFD\"", "replaced_utf8"},
 		"overlong NUL":        {"\"\xc0\x80\"", "\"\uFFFD\uFFFD\"", "replaced_utf8"},
 		"large exponent":      {`[1e308,-1e-308,1e0000000001]`, `[1e308,-1e-308,1e0000000001]`, ""},
-		"too large exponent":  {`[1e309,1E-400,2]`, `["1e309","1E-400",2]`, "quoted_number"},
+		"smallest double":     {`[5e-324,49406564584124654e-340]`, `[5e-324,49406564584124654e-340]`, ""},
+		"too large exponent":  {`[1e309,1E-400,1e-341,2]`, `["1e309","1E-400","1e-341",2]`, "quoted_number"},
+		"negative zero":       {`[-0,-0.0,1E5,1.50]`, `[-0,-0.0,1E5,1.50]`, ""},
 		"absurd exponent":     {`{"n":1e1000000000}`, `{"n":"1e1000000000"}`, "quoted_number"},
 		"many digits":         {digits, digits, ""},
 		"many decimals":       {`-0.` + digits[1:], `-0.` + digits[1:], ""},
@@ -74,6 +76,21 @@ func TestDigitsSurviveTheDatabase(t *testing.T) {
 		"9007199254740993", "12345678901234567890.10", "0.1000000000000000000000000000001",
 	} {
 		require.Equal(t, number, value[string](db, `SELECT $1::text::jsonb::text`, number))
+	}
+}
+
+// Every number that a double holds stays a number in the state of an entity, and large ones keep their digits.
+func TestNumbersOfAStateStayNumbers(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.process(receipt(), parsed(snapshot("numbers", `{"least":5e-324,"least17":49406564584124654e-340,"most":1.7976931348623157e308,"large":12345678901234567890123,"upper":1E5,
+		"zero":-0,"beyond":1e400}`)))
+	for name, holds := range map[string]string{
+		"least": "jsonb_typeof(v) = 'number' AND v::float8 = 5e-324", "least17": "jsonb_typeof(v) = 'number' AND v::float8 = 5e-324",
+		"most": "jsonb_typeof(v) = 'number' AND v::float8 = 1.7976931348623157e308", "large": "v::text = '12345678901234567890123'",
+		"upper": "v::text = '100000'", "zero": "v::text = '0'", "beyond": `v = '"1e400"'`,
+	} {
+		require.True(t, value[bool](db, `SELECT `+holds+` FROM (SELECT state->$1 AS v FROM entities) AS e`, name), name)
 	}
 }
 

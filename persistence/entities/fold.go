@@ -170,7 +170,7 @@ func checkSize(e event.Entity) error {
 }
 
 func fits(e event.Entity) bool {
-	return len(e.State) <= maxEntity/postgres.MaxExponent || postgres.ExpandedSize(e.State) <= maxEntity
+	return len(e.State) <= maxEntity/postgres.MaxGrowth || postgres.ExpandedSize(e.State) <= maxEntity
 }
 
 // SlowError reports that out-of-order events took too long to fold.

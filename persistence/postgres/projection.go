@@ -13,8 +13,13 @@ import (
 const (
 	maxDepth      = 1000
 	maxDigits     = 1000
-	MaxExponent   = 308
 	maxProjection = 64 << 20
+	// maxExponent and minExponent are those of the largest and the smallest double, which is 49406564584124654e-340 with all of its
+	// digits.
+	maxExponent = 308
+	minExponent = -340
+	// MaxGrowth is how many digits a byte of a number can add.
+	MaxGrowth = -minExponent
 	// maxExpansion is how many bytes the numbers of a document may add when PostgreSQL writes them out: 1e308 becomes 309 digits.
 	maxExpansion = 1 << 20
 )
@@ -196,12 +201,15 @@ func (p *projector) number() {
 	p.at = end
 }
 
-// exponentOf returns the size of a JSON number's exponent; ok is false if that is above MaxExponent, or if the number has more
-// than maxDigits digits.
+// exponentOf returns the size of a JSON number's exponent; ok is false if it is out of range, or if the number has more than
+// maxDigits digits.
 func exponentOf(literal []byte) (value int, ok bool) {
-	mantissa, exponent := literal, []byte(nil)
+	mantissa, exponent, limit := literal, []byte(nil), maxExponent
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa, exponent = literal[:i], bytes.TrimLeft(literal[i+1:], "+-0")
+		if literal[i+1] == '-' {
+			limit = -minExponent
+		}
 	}
 	digits := len(mantissa) - bytes.Count(mantissa, []byte("-")) - bytes.Count(mantissa, []byte("."))
 	if digits > maxDigits || len(exponent) > len("308") {
@@ -210,7 +218,7 @@ func exponentOf(literal []byte) (value int, ok bool) {
 	for _, c := range exponent {
 		value = value*10 + int(c-'0')
 	}
-	return value, value <= MaxExponent
+	return value, value <= limit
 }
 
 func (p *projector) copy(n int) {
