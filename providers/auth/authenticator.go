@@ -14,7 +14,7 @@ import (
 // safe for concurrent use.
 type Authenticator struct {
 	keyring
-	schemes []scheme
+	schemes []alternative
 	paths   []Path
 }
 
@@ -26,8 +26,11 @@ func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths
 // NewOne compiles a single scheme at a field of its own.
 func NewOne(p *definition.Problems, field string, d definition.Scheme, paths []Path) *Authenticator {
 	a := &Authenticator{paths: paths}
+	if d.When != nil {
+		p.Add(field+".when", "is for auth[]: a handshake has one scheme")
+	}
 	if s := newScheme(p, field, d, ""); s != nil {
-		a.schemes = []scheme{s}
+		a.schemes = []alternative{{s, choice{}}}
 	}
 	return a
 }
@@ -57,14 +60,18 @@ func (a *Authenticator) AdmittingAny() *Authenticator {
 // Authenticate returns nil if one of the definition's schemes accepts the request, and a *denial.Error otherwise. It fails
 // closed: without a usable secret no request is authentic. It records in r which scheme has passed, for Covered.
 func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
+	chosen, err := a.chosen(r)
+	if err != nil {
+		return err
+	}
 	worst := denial.Of(denial.NoSecret)
-	for i, s := range a.schemes {
-		err := s.authenticate(a.keyring, r, now)
+	for n, i := range chosen {
+		err := a.schemes[i].authenticate(a.keyring, r, now)
 		if err == nil {
-			r.passed = s
+			r.passed = a.schemes[i].scheme
 			return nil
 		}
-		if i == 0 || denial.Further(err, worst) {
+		if n == 0 || denial.Further(err, worst) {
 			worst = a.withScheme(err, i)
 		}
 	}
@@ -99,7 +106,7 @@ func (a *Authenticator) Schemes() []string {
 
 // Passed describes the scheme that has accepted a request, and its secret's name; "" if none has.
 func (a *Authenticator) Passed(r *Request) string {
-	i := slices.Index(a.schemes, r.passed)
+	i := slices.IndexFunc(a.schemes, func(one alternative) bool { return one.scheme == r.passed })
 	if i < 0 {
 		return ""
 	}
@@ -139,7 +146,7 @@ func (a *Authenticator) Hidden() (headers, query, path []string) {
 // IDHeaders returns the names of the headers with the signed message ID, which the sender chooses.
 func (a *Authenticator) IDHeaders() (names []string) {
 	for _, s := range a.schemes {
-		if one, ok := s.(interface{ messageIDHeader() string }); ok && one.messageIDHeader() != "" {
+		if one, ok := s.scheme.(interface{ messageIDHeader() string }); ok && one.messageIDHeader() != "" {
 			names = append(names, one.messageIDHeader())
 		}
 	}

@@ -51,8 +51,9 @@ func newContent(p *definition.Problems, field, template string) content {
 		name, after, closed := strings.Cut(after, "}")
 		part, ok := newVariable(name)
 		if !closed || !ok {
-			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {path}, {params}, {method}, {crc32}, {secret}, {header:NAME}, "+
-				"{listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
+			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {url:normalized}, {url:decoded}, {path}, {params}, {method}, "+
+				"{crc32}, {secret}, {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or "+
+				"{lines:PATH} between braces")
 			break
 		}
 		if part.variable == "header" || part.variable == "listed" {
@@ -76,6 +77,9 @@ func newVariable(text string) (contentPart, bool) {
 			part.allowed = strings.Split(values, "|")
 		}
 		return part, path != ""
+	}
+	if placed && name == "url" {
+		return contentPart{variable: name, of: of}, urlForms[of] != nil
 	}
 	if placed {
 		return contentPart{variable: name, of: of}, slices.Contains(contentPlaces, name) && of != ""
@@ -213,31 +217,6 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 		}
 	}
 	return false, denial.At(denial.UnsignedBody, "body")
-}
-
-// urls returns the forms of the request's URL that a sender may have signed: as called, without its port, and with the scheme's
-// default port (Twilio uses all three).
-func (c content) urls(r *Request) []string {
-	if !c.has("url") {
-		return []string{""}
-	}
-	return urlsOf(r)
-}
-
-func urlsOf(r *Request) []string {
-	scheme, rest, ok := strings.Cut(r.URL, "://")
-	if !ok {
-		return []string{r.URL}
-	}
-	host, path := rest, ""
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		host, path = rest[:i], rest[i:]
-	}
-	if bare, _, found := strings.Cut(host, ":"); found {
-		return []string{r.URL, scheme + "://" + bare + path}
-	}
-	port := map[string]string{"https": ":443", "http": ":80"}[scheme]
-	return []string{r.URL, scheme + "://" + host + port + path}
 }
 
 // pathOf returns path and query as the sender has called them.

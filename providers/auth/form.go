@@ -38,7 +38,9 @@ func (a *Authenticator) Examine(r *Request, now time.Time, refused *denial.Error
 
 // isSigned reports whether a signature is valid, whatever its time.
 func (a *Authenticator) isSigned(r *Request, now time.Time) bool {
-	for _, s := range a.schemes {
+	chosen, _ := a.chosen(r)
+	for _, i := range chosen {
+		s := a.schemes[i].scheme
 		if !signs(s) {
 			continue
 		}

@@ -84,8 +84,9 @@ func (s *hmacScheme) sign(r *Request, secrets []string, now time.Time) error {
 // MAC returns the HMAC-SHA256 of a text, in hex, with the secret that authenticates the request. ok is false if none does, or
 // its scheme has no key.
 func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string, ok bool) {
-	for _, s := range a.schemes {
-		s, isHMAC := s.(*hmacScheme)
+	chosen, _ := a.chosen(r)
+	for _, i := range chosen {
+		s, isHMAC := a.schemes[i].scheme.(*hmacScheme)
 		if !isHMAC {
 			continue
 		}
@@ -104,14 +105,14 @@ func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string,
 
 // HasKey reports whether a scheme is an HMAC.
 func (a *Authenticator) HasKey() bool {
-	return slices.ContainsFunc(a.schemes, func(s scheme) bool { _, is := s.(*hmacScheme); return is })
+	return slices.ContainsFunc(a.schemes, func(s alternative) bool { _, is := s.scheme.(*hmacScheme); return is })
 }
 
 // OwnMAC returns the HMAC of a text by the definition's first keyed scheme, in hex, with the first usable secret. ok is false
 // if there is none.
 func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
 	for _, s := range a.schemes {
-		if s, isHMAC := s.(*hmacScheme); isHMAC {
+		if s, isHMAC := s.scheme.(*hmacScheme); isHMAC {
 			keys, err := s.keys(a.keyring)
 			if err != nil {
 				return "", false

@@ -140,7 +140,7 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 // checkHashes requires the hashes of URL and body if the definition names their claims. Without a body its hash must be absent.
 func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
 	isHashed := func(url string) bool { return claims[s.urlHash] == hashText([]byte(url)) }
-	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r), isHashed) {
+	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r.URL), isHashed) {
 		return denial.At(denial.BadSignature, s.part())
 	}
 	if s.bodyHash == "" {

@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/providers/definition"
@@ -26,15 +27,19 @@ type scheme interface {
 	hidden() (headers, query, path []string)
 }
 
-func newSchemes(p *definition.Problems, defs []definition.Scheme, secrets string) []scheme {
+func newSchemes(p *definition.Problems, defs []definition.Scheme, secrets string) []alternative {
 	if len(defs) == 0 {
 		p.Add("auth", "is missing: no request could be authenticated")
 	}
-	var schemes []scheme
+	var schemes []alternative
 	for i, d := range defs {
-		if s := newScheme(p, fmt.Sprintf("auth[%d]", i), d, secrets); s != nil {
-			schemes = append(schemes, s)
+		field := fmt.Sprintf("auth[%d]", i)
+		if s := newScheme(p, field, d, secrets); s != nil {
+			schemes = append(schemes, alternative{s, newChoice(p, field+".when", d.When)})
 		}
+	}
+	if len(schemes) > 0 && !slices.ContainsFunc(schemes, alternative.isDefault) {
+		p.Add("auth", "has no scheme without when: want one for requests whose header is missing or names nothing known")
 	}
 	return schemes
 }

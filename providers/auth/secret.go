@@ -205,8 +205,8 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 
 // isNetwork reports whether a reference names networks, which may be short.
 func (a *Authenticator) isNetwork(name string) bool {
-	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
-		_, is := s.(*addressScheme)
+	return slices.ContainsFunc(a.schemes, func(s alternative) bool {
+		_, is := s.scheme.(*addressScheme)
 		return is && s.reference() == name
 	})
 }

@@ -40,7 +40,7 @@ func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time)
 func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 	err := denial.Of(denial.NoSecret)
 	for _, s := range a.schemes {
-		if s, ok := s.(*addressScheme); ok && len(s.networks(a.keyring)) > 0 {
+		if s, ok := s.scheme.(*addressScheme); ok && len(s.networks(a.keyring)) > 0 {
 			return nil
 		}
 		for _, secret := range a.raw(s.reference()) {
@@ -52,11 +52,12 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 	return err
 }
 
-func (a *Authenticator) signWith(s scheme, r *Request, secrets []string, now time.Time) error {
+func (a *Authenticator) signWith(s alternative, r *Request, secrets []string, now time.Time) error {
 	if err := s.sign(r, secrets, now); err != nil {
 		return err
 	}
-	if token, ok := s.(*tokenScheme); ok && token.in == "path" {
+	s.when.announce(r)
+	if token, ok := s.scheme.(*tokenScheme); ok && token.in == "path" {
 		r.setPath(a.pathWith(r.Path, token.field, r.PathParams))
 	}
 	return nil

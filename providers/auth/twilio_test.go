@@ -42,7 +42,7 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 			require.NoError(t, err)
 			r := &Request{Method: "POST", Path: target.Path, URL: c.url, Query: target.Query(), Body: []byte(c.signed)}
 			r.SetHeader("content-type", form)
-			s := p.schemes[0].(*hmacScheme)
+			s := p.schemes[0].scheme.(*hmacScheme)
 			require.NoError(t, s.sign(r, []string{secretOfTests}, clock))
 			r.Query, r.URL, r.Body, r.Header["content-type"] = target.Query(), c.url, []byte(c.sent), c.kinds
 			err = p.Authenticate(r, clock)

@@ -1,7 +1,9 @@
 package definition
 
-// Scheme is one way to authenticate; exactly one of its fields is set. A definition's schemes are alternatives.
+// Scheme is one way to authenticate; exactly one of its fields other than When is set. A definition's schemes are alternatives.
 type Scheme struct {
+	// When has a header of the request choose the scheme.
+	When        *Choice      `yaml:"when"`
 	HMAC        *HMAC        `yaml:"hmac"`
 	Ed25519     *PublicKey   `yaml:"ed25519"`
 	ECDSA       *PublicKey   `yaml:"ecdsa"`
@@ -13,11 +15,19 @@ type Scheme struct {
 	Address     *Address     `yaml:"address"`
 }
 
+// Choice is the value of a header, or of a field of it (key=…,algorithm=…), that chooses a scheme.
+type Choice struct {
+	Header string `yaml:"header"`
+	Field  string `yaml:"field"`
+	Value  string `yaml:"value"`
+}
+
 // Signing is shared by the signing schemes: where the parts of the signed content are.
 type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
-	// {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and {lines:PATH}, and literal text.
+	// {url:normalized}, {url:decoded}, {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
+	// {lines:PATH}, and literal text.
 	Signed string `yaml:"signed"`
 	// Partial is the reason why the signature may leave out parts of the body.
 	Partial string `yaml:"partial"`
