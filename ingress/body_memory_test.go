@@ -3,6 +3,8 @@ package ingress
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"holdfast/ingress/intake"
 	"holdfast/providers/decode"
@@ -174,6 +177,60 @@ func TestLargeBodiesAreDecodedInTurns(t *testing.T) {
 	}
 	done()
 	require.NotEqual(t, http.StatusServiceUnavailable, (<-large).status)
+}
+
+// So does a body that is large only once it is decompressed. If its turn doesn't come in time, its sender tries again.
+func TestDecompressedBodiesAreDecodedInTurns(t *testing.T) {
+	noise := make([]byte, mib/2)
+	_, _ = rand.Read(noise)
+	body := `{"type":"a.b","id":"1","note":"` + hex.EncodeToString(noise) + `"}`
+	packed := zipped(t, body)
+	for signed, covered := range map[string]string{"plain": body, "wire": string(packed)} {
+		d := openDoor(t, packing+signed+"\n", func(o *Options, in *intake.Options) {
+			o.BodyLimit, o.BodyTimeout, in.Inbox = 2*mib, time.Second, instantInbox{}
+		})
+		done, err := decode.Turn(t.Context(), 25*mib-len(packed))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, d.send(t, "homemade", covered, packed, "content-encoding", "gzip").status, signed)
+		done()
+		require.Equal(t, http.StatusAccepted, d.send(t, "homemade", covered, packed, "content-encoding", "gzip").status, signed)
+		require.Eventually(t, func() bool { return d.server.bodies.held() == 0 }, 10*time.Second, time.Millisecond)
+	}
+}
+
+// Senders that hang up at any point of a request hold nothing afterwards.
+func TestAbortedUploadsHoldNothing(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	const chunkedHead = "POST /webhooks/gocardless HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+	const head = "POST /webhooks/gocardless HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n"
+	whole := "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+	piece := strings.Repeat("x", 20<<10)
+	requests := []string{
+		head, head + "\r\n", head + "\r\n" + piece, head + "Expect: 100-continue\r\n\r\n", head + "Expect: 100-continue\r\n\r\n" + piece,
+		chunkedHead, chunkedHead + "5000\r\n" + piece, chunkedHead + "5000\r\n" + piece + "\r\n", chunkedHead + "zz\r\n",
+		chunkedHead + "1\r\nx\r\n0\r\nTrailer: x", whole + head + "\r\n" + piece, whole + whole + chunkedHead + "5000\r\n" + piece,
+	}
+	var all errgroup.Group
+	all.SetLimit(50)
+	for n := range 10_000 {
+		all.Go(func() error {
+			connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+			if err != nil {
+				return err
+			}
+			_, _ = io.WriteString(connection, requests[n%len(requests)])
+			if n%2 == 0 {
+				_ = connection.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it is TCP
+			}
+			return connection.Close()
+		})
+	}
+	require.NoError(t, all.Wait())
+	require.Eventually(t, func() bool { return d.server.bodies.held() == 0 && d.server.inflight.Load() == 0 }, time.Minute, time.Millisecond)
+	d.server.bodies.mu.Lock()
+	defer d.server.bodies.mu.Unlock()
+	require.Empty(t, d.server.bodies.clients)
 }
 
 func largeBatch(size int) string {

@@ -13,11 +13,19 @@ import (
 // unpack decompresses the body of a request. Everything after it sees only the plain body, which is also what is stored: it is
 // the event that the sender means, while compression serves the way to us, like TLS. Receipts keep neither the signature nor the
 // coding, so the compressed bytes would prove no more.
+// It then waits for its turn to be decoded.
 func (s *Server) unpack(o *observation, request *auth.Request) (err error) {
 	ctx, cancel := context.WithTimeout(o.ctx, s.BodyTimeout)
 	defer cancel()
 	request.Body, err = decode.Gunzip(ctx, request.Body, o.definition.BodyLimit(s.BodyLimit), o.memory.Reserve)
-	return err
+	if err != nil {
+		return err
+	}
+	o.endTurn() // that of the compressed body
+	if o.turn, err = decode.Turn(ctx, len(request.Body)); err != nil {
+		return decode.ErrNoMemory
+	}
+	return nil
 }
 
 // refusePacked answers for a body that can't be decompressed.

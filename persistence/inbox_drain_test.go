@@ -229,3 +229,30 @@ func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
 		})
 	}
 }
+
+// If Temporal goes down while a page is drained, the rows that weren't tried stay due. The body of a large event is removed once
+// the event, or the one that it repeats, is stored, and not before.
+func TestDrainKeepsLargeBodies(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	owner := receipt()
+	r := receipt()
+	r.Large = event.NewLargeBody(r.ID, body)
+	require.NoError(t, d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, body, false, 0))
+	drain := func(s event.StartOutcome) (n int) {
+		var seen []event.Waiting
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneLarge, 9, all(s, &seen))
+		require.NoError(t, err)
+		return n
+	}
+	require.Equal(t, 1, drain(event.StartOutcome{}))
+	require.Equal(t, 1, drain(event.StartOutcome{}), "it is still due")
+	require.Zero(t, value[int](d, `SELECT attempts FROM inbox`))
+	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Nanosecond, Owner: owner.ID}))
+	d.process(owner, parsed())
+	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Hour}), "nothing says that it repeats the other")
+	require.Zero(t, drain(event.StartOutcome{}))
+	d.exec(`UPDATE inbox SET due_at = now()`)
+	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Hour, Owner: owner.ID}))
+	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+}

@@ -91,6 +91,7 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, ou
 		s := outcomes[0]
 		outcomes = outcomes[1:]
 		switch {
+		case s == (event.StartOutcome{}): // it wasn't tried
 		case row.Lane == event.LaneLarge:
 			if s.Dead != nil {
 				if err := bury(ctx, t, row.Waiting, *s.Dead); err != nil {
