@@ -153,6 +153,32 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 	require.False(t, result.Resent)
 }
 
+// A kept connection on which nothing comes back shows nothing: the host may be slow, or the network may have gone since the last
+// request.
+func TestASilentKeptConnectionShowsNoReach(t *testing.T) {
+	t.Parallel()
+	silent := make(chan struct{})
+	t.Cleanup(func() { close(silent) })
+	asked := atomic.Int32{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if asked.Add(1) > 1 {
+			<-silent
+		}
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	s := newTestSender(t)
+	require.Equal(t, delivery.OK, s.Send(t.Context(), to(server.URL), jobOf(0), messageOf(`{}`)).Kind)
+	for _, want := range []delivery.Reach{delivery.ReachUnknown, delivery.Reached} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		result := s.Send(ctx, to(server.URL), jobOf(0), messageOf(`{}`))
+		cancel()
+		require.Equal(t, "timeout", result.Code)
+		require.Equal(t, want, result.Reach, "the second connection is new")
+	}
+	require.EqualValues(t, 3, asked.Load())
+}
+
 // Over HTTP/2 the rule is the same for a connection that is lost. A stream that the endpoint resets is its answer to this request.
 func TestAKeptHTTP2Connection(t *testing.T) {
 	t.Parallel()

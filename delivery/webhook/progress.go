@@ -185,11 +185,14 @@ func (p *progress) aboutCertificate() string {
 	return ""
 }
 
-// reach returns whether the endpoint's host was reached. A refused connection comes from the host.
+// reach returns whether the endpoint's host was reached. A refused connection comes from the host. A kept connection on which
+// nothing came back shows nothing: the network may have gone.
 func (p *progress) reach(e *Error) delivery.Reach {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.reused && !p.answered && e.Code == codeTimeout:
+		return delivery.ReachUnknown
 	case p.step > 0, errors.Is(e, syscall.ECONNREFUSED):
 		return delivery.Reached
 	case e.Code == codeTimeout, e.Code == codeDNS, e.Code == codeConnection:
