@@ -36,6 +36,7 @@ func declarations(t *testing.T) map[string]json.RawMessage {
 	for name, file := range files {
 		schemes, _ := file.Tree["auth"].([]any)
 		for i, scheme := range schemes {
+			delete(scheme.(map[string]any), "when") // it chooses among the schemes of a request that is received
 			text, err := json.Marshal(scheme)
 			require.NoError(t, err)
 			var p definition.Problems
