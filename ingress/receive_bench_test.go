@@ -38,8 +38,8 @@ func (instantInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, time
 	return true, nil
 }
 
-func (instantInbox) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) error {
-	return nil
+func (instantInbox) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) (bool, error) {
+	return true, nil
 }
 
 func (instantInbox) Copy(context.Context, event.Receipt, []byte, time.Duration) error { return nil }

@@ -16,7 +16,8 @@ func TestALargeEventIsFoundInTheInbox(t *testing.T) {
 	d := open(t)
 	r, whole := receipt(), bytes.Repeat([]byte("large "), event.MaxInline/5)
 	r.Large = event.NewLargeBody(r.ID, whole)
-	require.NoError(t, d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, whole, false, time.Hour))
+	_, err := d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, whole, false, time.Hour)
+	require.NoError(t, err)
 	d.spool(event.LaneOverflow, 1)
 
 	w, err := d.Inbox.WaitingEvent(t.Context(), r.ID)
@@ -35,5 +36,34 @@ func TestALargeEventIsFoundInTheInbox(t *testing.T) {
 	require.Len(t, page, 2)
 	for _, w := range page {
 		require.Empty(t, w.Body)
+	}
+}
+
+// The body of a large event is kept once: a repeated call leaves the first one, which a run may be reading.
+func TestALargeBodyIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	r, w := receipt(), d.Inbox.NewInboxWriter()
+	for i, body := range []string{"first", "second"} {
+		r.Large = event.NewLargeBody(r.ID, []byte(body))
+		stored, err := w.KeepLarge(t.Context(), r, []byte(body), false, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, i == 0, stored)
+	}
+	require.Equal(t, "first", string(value[[]byte](d, `SELECT raw_body FROM inbox`)))
+}
+
+// Missed events are read by their bytes, at least one at a time.
+func TestMissedEventsAreReadByBytes(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
+		SELECT 'r', 'acme:' || n, now() + n * interval '1 second', $1, '', '{}', convert_to(repeat('x', size * 1024), 'UTF8')
+		  FROM unnest('{9000,1,4000,4000,4000}'::int[]) WITH ORDINALITY AS i (size, n)`, receipt().ID)
+	for _, want := range []int{1, 3, 1, 0} {
+		items, err := d.Recoveries.Next(t.Context(), "r", 10)
+		require.NoError(t, err)
+		require.Len(t, items, want)
+		d.exec(`DELETE FROM recovery_items WHERE workflow_id IN (SELECT workflow_id FROM recovery_items ORDER BY at LIMIT $1)`, want)
 	}
 }

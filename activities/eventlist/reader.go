@@ -13,6 +13,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
@@ -103,7 +105,7 @@ func (r *Reader) Page(ctx context.Context, of operation.Recovery) (operation.Rec
 	if err != nil {
 		return operation.RecoveryPage{}, err
 	}
-	items, err := itemsOf(p, list, of, page, time.Now())
+	items, err := itemsOf(ctx, p, list, of, page, time.Now())
 	items.Redelivers = slices.Contains(r.MayRedeliver, of.Provider)
 	return items, err
 }
@@ -125,7 +127,7 @@ func (r *Reader) Complete(
 	if err != nil {
 		return item, err
 	}
-	found, err := p.SplitStored(list.WebhookOf(body, item.Receipt.Headers))
+	found, err := split(ctx, p, list.WebhookOf(body, item.Receipt.Headers))
 	if err != nil {
 		return item, fmt.Errorf("split the body of %s: %w", item.Receipt.WorkflowID(), err)
 	}
@@ -199,9 +201,19 @@ func (r *Reader) wait(ctx context.Context, p *providers.Provider) error {
 	}
 }
 
+// split returns the events of a request from a list. A large one waits for its turn.
+func split(ctx context.Context, p *providers.Provider, r *auth.Request) ([]providers.Item, error) {
+	done, err := decode.Turn(ctx, len(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return p.SplitStored(r)
+}
+
 // itemsOf turns the items of a page into events.
 func itemsOf(
-	p *providers.Provider, list *recovery.List, of operation.Recovery, page recovery.Page, now time.Time,
+	ctx context.Context, p *providers.Provider, list *recovery.List, of operation.Recovery, page recovery.Page, now time.Time,
 ) (all operation.RecoveryPage, err error) {
 	all.Listed = int64(len(page.Items))
 	if page.Next != nil {
@@ -218,7 +230,7 @@ func itemsOf(
 			all.Items = append(all.Items, newDelivery(p, of, listed))
 			continue
 		}
-		found, err := p.SplitStored(listed.Request)
+		found, err := split(ctx, p, listed.Request)
 		if err != nil {
 			return all, fmt.Errorf("split an item of %s: %w", p.Name(), err)
 		}

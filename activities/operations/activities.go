@@ -24,7 +24,7 @@ type Activities struct {
 	Imports      ParsedStore[operation.Import]
 	Recoveries   RecoveryStore
 	Lists        EventLists
-	Bulk         BulkLane
+	Inbox        Inbox
 	Destinations DestinationStore
 	Due          DueStore
 	Sweeps       SweepStore

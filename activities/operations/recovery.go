@@ -78,14 +78,20 @@ type RecoveryStarts interface {
 	Drop(ctx context.Context, id string) error
 }
 
-// BulkLane commits events to the bulk lane.
-type BulkLane interface {
+// Inbox commits events that aren't passed to Temporal as a whole.
+type Inbox interface {
+	// Spool commits an event to the bulk lane.
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool) (stored bool, err error)
+	// KeepLarge commits the body of an event that is too large for Temporal. The drain starts the event after delay, and removes
+	// the body once no run needs it. stored is false if the event has one already.
+	KeepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
 }
 
 const (
 	// recoveryChunk is how many missed events are started between two commits. They are held in memory with their bodies.
 	recoveryChunk = 10
+	// largePause is longer than a start takes.
+	largePause = time.Minute
 	// unavailableFor is the pause after a problem of the provider that asks for none.
 	unavailableFor = 30 * time.Second
 )
@@ -254,10 +260,23 @@ func (a *Activities) recoverItem(
 
 // startItem starts a missed event, or commits it to the bulk lane. isNew is false if another event has its key.
 func (a *Activities) startItem(ctx context.Context, item operation.RecoveryItem) (isNew bool, err error) {
-	if item.Lane == event.LaneBulk {
-		return a.Bulk.Spool(ctx, item.Lane, item.Receipt, item.Body, true)
+	switch {
+	case len(item.Body) > event.MaxInline:
+		return a.startLarge(ctx, item.Receipt, item.Body)
+	case item.Lane == event.LaneBulk:
+		return a.Inbox.Spool(ctx, item.Lane, item.Receipt, item.Body, true)
 	}
 	return a.Starter.Recover(ctx, item.Receipt, item.Body)
+}
+
+// startLarge starts an event that is too large for Temporal, as the ingress does. If the inbox has it already, from an earlier
+// attempt, the drain starts it.
+func (a *Activities) startLarge(ctx context.Context, r event.Receipt, body []byte) (isNew bool, err error) {
+	r.Large = event.NewLargeBody(r.ID, body)
+	if stored, err := a.Inbox.KeepLarge(ctx, r, body, true, largePause); err != nil || !stored {
+		return true, err
+	}
+	return a.Starter.Recover(ctx, r, nil)
 }
 
 // CancelRecovery ends a recovery.

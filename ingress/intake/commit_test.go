@@ -34,9 +34,8 @@ func (f spoolerFunc) Copy(context.Context, event.Receipt, []byte, time.Duration)
 	return err
 }
 
-func (f spoolerFunc) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) error {
-	_, err := f()
-	return err
+func (f spoolerFunc) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) (bool, error) {
+	return f()
 }
 
 // committer is an intake with a fake Temporal.

@@ -53,11 +53,12 @@ func (f *fakeInbox) Copy(_ context.Context, r event.Receipt, body []byte, delay 
 	return err
 }
 
-func (f *fakeInbox) KeepLarge(_ context.Context, r event.Receipt, body []byte, reject bool, delay time.Duration) error {
-	_, err := f.keep(event.Waiting{
+func (f *fakeInbox) KeepLarge(
+	_ context.Context, r event.Receipt, body []byte, reject bool, delay time.Duration,
+) (bool, error) {
+	return f.keep(event.Waiting{
 		Lane: event.LaneLarge, Receipt: r, Body: body, RejectRedelivery: reject, DueAt: time.Now().Add(delay),
 	})
-	return err
 }
 
 func (f *fakeInbox) keep(row event.Waiting) (bool, error) {

@@ -21,8 +21,9 @@ type Spooler interface {
 	// Copy commits a copy of an event that Temporal has, unless it is stored already. The drain checks it after delay. An
 	// *event.ConflictError means that another event with the same workflow ID is in the inbox.
 	Copy(ctx context.Context, r event.Receipt, body []byte, delay time.Duration) error
-	// KeepLarge commits the body of an event that is too large for Temporal. The drain starts the event after delay.
-	KeepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) error
+	// KeepLarge commits the body of an event that is too large for Temporal. The drain starts the event after delay. stored is
+	// false if the event has one already.
+	KeepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
 }
 
 // inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
@@ -73,7 +74,7 @@ func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
 // keepLarge commits the body of a large event.
 func (b *inbox) keepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) error {
 	_, err := b.guard(r, func() (bool, error) {
-		return true, b.spooler.KeepLarge(ctx, r, body, rejectRedelivery, largePause)
+		return b.spooler.KeepLarge(ctx, r, body, rejectRedelivery, largePause)
 	})
 	return err
 }

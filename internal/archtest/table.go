@@ -154,7 +154,8 @@ var Table = []Rule{
 		Libraries: withOtel("go.temporal.io/sdk/activity golang.org/x/sync"),
 		Never:     neverStore},
 	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
-		Ours:  list("activities event event/operation providers providers/definition providers/recovery providers/recovery/client"),
+		Ours: list("activities event event/operation providers providers/auth providers/decode providers/definition " +
+			"providers/recovery providers/recovery/client"),
 		Never: neverStore},
 	{Package: "activities/fetcher", Why: "how a state is fetched is independent of where it is stored, and of what it changes",
 		Ours:      list("activities event providers providers/recovery providers/recovery/client"),

@@ -137,7 +137,7 @@ func (p *process) operations() *operations.Activities {
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
 		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
 		States: p.store.Fetches, Fetcher: p.fetcher(), Resends: p.store.Resends, Imports: p.store.Imports,
-		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Bulk: p.store.Inbox.NewInboxWriter(),
+		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Inbox: p.store.Inbox.NewInboxWriter(),
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters, Kept: p.store.DeadLetters,
 		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Redrive.Rate,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
@@ -18,7 +19,8 @@ import (
 const (
 	keepLarge = `
 INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at)
-VALUES ($1, $2::uuid, 'large', $3, $4, $5, $6, $7, now() + $8::interval)`
+VALUES ($1, $2::uuid, 'large', $3, $4, $5, $6, $7, now() + $8::interval)
+    ON CONFLICT (workflow_id, dedupe_from) DO NOTHING`
 
 	// removeStored removes the row of a large event once the body, or that of the event it repeats, is stored elsewhere.
 	removeStored = `
@@ -34,19 +36,20 @@ DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid
 )
 
 // KeepLarge commits the body of a large event, in a transaction of its own: Temporal gets only the receipt. The drain starts the
-// event after delay, if no run has stored it by then.
+// event after delay, if no run has stored it by then. Stored is false if the inbox has a body of this event already, which may
+// be another one: then only the drain may start the event.
 func (w *InboxWriter) KeepLarge(
 	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
-) error {
+) (stored bool, err error) {
 	receipt, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("encode receipt: %w", err)
+		return false, fmt.Errorf("encode receipt: %w", err)
 	}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(keepLarge, event.LargeRow(r.ID), r.ID, postgres.Clean(r.Provider), receipt, postgres.Bytea(body), rejectRedelivery,
-		r.ReceivedAt, delay)
-	return postgres.Failure("keep body of event "+postgres.Clean(r.ID), w.db.SendOnly(ctx, b))
+		r.ReceivedAt, delay).Exec(func(done pgconn.CommandTag) error { stored = done.RowsAffected() == 1; return nil })
+	return stored, postgres.Failure("keep body of event "+postgres.Clean(r.ID), w.db.SendOnly(ctx, b))
 }
 
 // LargeBody returns the body of a large event: from the inbox, from the event's row or from its dead letter.

@@ -145,13 +145,18 @@ func (f *Fetch) Request(values map[string]string, secret func(name string) strin
 }
 
 // Read returns the state in an answer, as the provider wrote it. The error is a *Error.
-func (f *Fetch) Read(a Answer) ([]byte, error) { return a.valueAt(f.answer, f) }
+func (f *Fetch) Read(a Answer) ([]byte, error) { return a.valueAt(f.answer, f, MaxAnswer) }
 
 // valueAt returns the text of a value in the answer to a GET. The error is a *Error.
-func (a Answer) valueAt(path []string, get fmt.Stringer) ([]byte, error) {
-	if len(a.Body) > MaxAnswer {
-		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", get, MaxAnswer)
+func (a Answer) valueAt(path []string, get fmt.Stringer, most int) ([]byte, error) {
+	if len(a.Body) > most {
+		return nil, Errorf(KindUnreadable, "%s: the answer is larger than %d bytes", get, most)
 	}
+	done, err := decode.Turn(context.Background(), len(a.Body))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if _, err := decode.JSON(a.Body); err != nil {
 		return nil, a.notJSON(get)
 	}

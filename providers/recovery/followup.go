@@ -103,7 +103,9 @@ func textOf(part []byte) string {
 // Request returns the request for an item's Path. Secret returns the value of a variable; "" if it isn't set. The error is a
 // *Error.
 func (f *FollowUp) Request(path, target string, secret func(name string) string) (Request, error) {
-	r := Request{Method: f.method(), Header: map[string]string{"accept": "application/json"}, AnySuccess: f.Redelivers}
+	r := Request{
+		Method: f.method(), Header: map[string]string{"accept": "application/json"}, AnySuccess: f.Redelivers, MaxAnswer: MaxDetail,
+	}
 	host, err := f.access.hostOf(secret)
 	if err != nil {
 		return r, err
@@ -115,7 +117,7 @@ func (f *FollowUp) Request(path, target string, secret func(name string) string)
 
 // Read returns the body of the webhook in the answer to a GET. The error is a *Error.
 func (f *FollowUp) Read(a Answer) ([]byte, error) {
-	body, err := a.valueAt(f.body, f)
+	body, err := a.valueAt(f.body, f, MaxDetail)
 	if err != nil {
 		return nil, err
 	}

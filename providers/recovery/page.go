@@ -17,6 +17,8 @@ import (
 const (
 	// MaxAnswer is in bytes, decompressed.
 	MaxAnswer = 8 << 20
+	// MaxDetail is MaxAnswer for the body of one missed event, which may be escaped in its answer.
+	MaxDetail = 32 << 20
 	maxItems  = 1000
 )
 
@@ -55,6 +57,11 @@ type Item struct {
 
 // Read reads the answer to the request for a walk's next page. The error is a *Error.
 func (l *List) Read(w Walk, a Answer) (Page, error) {
+	done, err := decode.Turn(context.Background(), len(a.Body))
+	if err != nil {
+		return Page{}, err
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
 	if len(a.Body) > MaxAnswer {

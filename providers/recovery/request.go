@@ -20,6 +20,8 @@ type Request struct {
 	User, Password string
 	// AnySuccess means that every 2xx is a success, and that the answer isn't read.
 	AnySuccess bool
+	// MaxAnswer is the max size of the answer in bytes; 0 means the constant MaxAnswer.
+	MaxAnswer int
 	// Token is where a bearer token comes from; nil without OAuth.
 	Token *Token
 }

@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -170,7 +171,7 @@ func (c *Client) do(ctx context.Context, l named, r recovery.Request) (recovery.
 		}
 		return recovery.Answer{}, c.refused(at(l, request), response, l.SecretNames())
 	}
-	body, err := read(response)
+	body, err := read(response, cmp.Or(r.MaxAnswer, recovery.MaxAnswer))
 	if err != nil {
 		return recovery.Answer{}, unanswered(at(l, request), err)
 	}
@@ -185,8 +186,8 @@ func at(l named, request *http.Request) string {
 	return l.String() + " at " + request.URL.Host
 }
 
-// read returns the body, and one byte more than recovery.MaxAnswer of a longer one.
-func read(response *http.Response) ([]byte, error) {
+// read returns the body, and one byte more than the limit of a longer one.
+func read(response *http.Response, limit int) ([]byte, error) {
 	var body io.Reader = response.Body
 	switch encoding := response.Header.Get("content-encoding"); encoding {
 	case "", "identity":
@@ -199,7 +200,7 @@ func read(response *http.Response) ([]byte, error) {
 	default:
 		return nil, errors.New("the answer has an encoding that wasn't asked for")
 	}
-	return io.ReadAll(io.LimitReader(body, recovery.MaxAnswer+1))
+	return io.ReadAll(io.LimitReader(body, int64(limit)+1))
 }
 
 // unanswered returns the error of a request without an answer, or with part of one. The URL, which an error of http.Client

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,27 @@ func TestADetailHasTheBody(t *testing.T) {
 		require.Equal(t, "evt_1", events[0].Key, "the key is known without the body")
 		require.Equal(t, "tracker.created", events[0].Type)
 	}
+}
+
+// The body of one event may be larger than a page.
+func TestADetailMayBeLarge(t *testing.T) {
+	t.Parallel()
+	body := `{"text":"` + strings.Repeat("x", 25<<20) + `"}`
+	f := providerOf(t, "resend").Recovery().FollowUp
+	detail := func(size int) error {
+		answer, err := json.Marshal(map[string]any{"payload": map[string]string{"text": strings.Repeat("x", size)}})
+		require.NoError(t, err)
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(answer) })
+		got, err := client.New(serve(t, handler), secrets).Detail(t.Context(), f, "", "/x")
+		if err == nil {
+			require.Len(t, got, len(body))
+		}
+		return err
+	}
+	require.NoError(t, detail(25<<20))
+	failed := failureOf(t, detail(recovery.MaxDetail))
+	require.Equal(t, recovery.KindUnreadable, failed.Kind)
+	require.Contains(t, failed.Text, "larger than 33554432 bytes")
 }
 
 // Nothing of an item can change more than its segment of the path.

@@ -22,6 +22,8 @@ type Event struct {
 	Time time.Time
 	// Object is the ID of the object that the event is about; "" for the style's own.
 	Object string
+	// Text is more of the object, if the style has it.
+	Text string
 	// IsDelivered: a log of deliveries has it as delivered, and otherwise as failed.
 	IsDelivered bool
 }

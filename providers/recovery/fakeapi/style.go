@@ -59,6 +59,9 @@ func stripe() Style {
 		isUnix: true, isNewestFirst: true,
 		item: func(e Event) map[string]any {
 			customer := map[string]any{"id": cmp.Or(e.Object, "cus_1"), "object": "customer"}
+			if e.Text != "" {
+				customer["description"] = e.Text
+			}
 			return map[string]any{
 				"id": e.ID, "object": "event", "api_version": "2024-06-20", "created": e.Time.Unix(), "type": e.Type, "livemode": false,
 				"pending_webhooks": 0, "data": map[string]any{"object": customer},
