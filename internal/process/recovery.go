@@ -10,7 +10,6 @@ import (
 	"holdfast/activities/fetcher"
 	"holdfast/delivery/webhook"
 	"holdfast/event/operation"
-	"holdfast/internal/config"
 	"holdfast/internal/telemetry"
 	"holdfast/providers/recovery/client"
 )
@@ -35,7 +34,7 @@ func (p *process) newAPIClient() *client.Client {
 	if transport == nil {
 		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
 	}
-	return client.New(transport, config.RememberSecrets(p.cfg.Secrets, secretsFor))
+	return client.New(transport, p.secrets.Secrets)
 }
 
 // switchRecoveryOn records since when the events of each provider can be recovered: its definition has a list, and the

@@ -34,9 +34,15 @@ func (p *process) loadDefinitions() (err error) {
 	return p.telemetry.ObserveSecrets(p.unreadableSecrets)
 }
 
-// unreadableSecrets reads the files of the providers' secrets, and reports for each whether it can't be read although it could.
+// unreadableSecrets reads the files of the providers' secrets, and for a worker of the credentials for their APIs. It reports for
+// each whether it can't be read although it could.
 func (p *process) unreadableSecrets() map[string]bool {
-	return p.secrets.Files(p.catalogue.Catalogue().SecretNames())
+	catalogue := p.catalogue.Catalogue()
+	names := catalogue.SecretNames()
+	if p.roles.has(RoleWorker) {
+		names = append(names, catalogue.APISecretNames()...)
+	}
+	return p.secrets.Files(names)
 }
 
 // acceptDefinitions refuses definitions whose configured secrets or handlers can't be read.

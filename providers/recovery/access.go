@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 )
 
@@ -79,6 +80,11 @@ func checkPath(p *definition.Problems, field, path string, variables ...string) 
 }
 
 func (a *access) hostOf(secret func(string) string) (string, error) {
+	for _, used := range a.host.secrets() {
+		if secret(used) == auth.Unreadable {
+			return "", missing(used, auth.Unreadable)
+		}
+	}
 	host, ok := a.host.fill(secret, verbatim)
 	switch {
 	case !ok:
@@ -94,8 +100,8 @@ func (a *access) hostOf(secret func(string) string) (string, error) {
 func (a *access) authorize(r *Request, host, target string, secret func(string) string) error {
 	for name, t := range a.headers {
 		for _, used := range t.secrets() {
-			if secret(used) == "" {
-				return unset(used)
+			if err := missing(used, secret(used)); err != nil {
+				return err
 			}
 		}
 		value := func(variable string) string {
@@ -109,30 +115,37 @@ func (a *access) authorize(r *Request, host, target string, secret func(string) 
 		}
 	}
 	if a.basic != nil {
-		if r.User = secret(a.basic.User); r.User == "" {
-			return unset(a.basic.User)
+		r.User = secret(a.basic.User)
+		if err := missing(a.basic.User, r.User); err != nil {
+			return err
 		}
 		if a.basic.Password != "" {
-			if r.Password = secret(a.basic.Password); r.Password == "" {
-				return unset(a.basic.Password)
+			r.Password = secret(a.basic.Password)
+			if err := missing(a.basic.Password, r.Password); err != nil {
+				return err
 			}
 		}
 	}
 	if a.oauth != nil {
 		url := "https://" + cmp.Or(a.oauth.Host, host) + a.oauth.Path
 		r.Token = &Token{url, secret(a.oauth.Client), secret(a.oauth.Secret), a.oauth.Scope}
-		switch {
-		case r.Token.Client == "":
-			return unset(a.oauth.Client)
-		case r.Token.Secret == "":
-			return unset(a.oauth.Secret)
+		if err := missing(a.oauth.Client, r.Token.Client); err != nil {
+			return err
 		}
+		return missing(a.oauth.Secret, r.Token.Secret)
 	}
 	return nil
 }
 
-func unset(name string) error {
-	return Errorf(KindUnconfigured, "the API has no credential: set %s, or %s_FILE", name, name)
+// missing returns why a credential can't be used; nil if it can.
+func missing(name, value string) error {
+	switch value {
+	case "":
+		return Errorf(KindUnconfigured, "the API has no credential: set %s, or %s_FILE", name, name)
+	case auth.Unreadable:
+		return Errorf(KindUnavailable, "the file of %s_FILE has been empty, missing or unreadable for a minute: write it again", name)
+	}
+	return nil
 }
 
 // secretNames returns the names of the secrets and variables that a request needs, sorted.

@@ -32,7 +32,8 @@ type Client struct {
 	now     func() time.Time
 }
 
-// New returns a client. The transport must refuse internal addresses; the first secret of a name is used.
+// New returns a client. The transport must refuse internal addresses; the first secret of a name is used. While it is
+// auth.Unreadable, requests fail as while the provider does.
 func New(transport http.RoundTripper, secrets auth.Secrets) *Client {
 	c := &Client{
 		http: &http.Client{
@@ -113,15 +114,24 @@ func isGone(e *recovery.Error) bool {
 	return e.Kind == recovery.KindRefused && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
 }
 
-// CanFetch reports whether host and credential of a fetch are configured; it sends nothing.
+// CanFetch reports whether host and credential of a fetch are configured; it sends nothing. A credential whose file can't be read
+// any more is: until it can be, the fetch fails.
 func (c *Client) CanFetch(f *recovery.Fetch) bool {
 	_, err := f.Request(nil, c.secret)
-	return err == nil
+	return err == nil || isTemporary(err)
+}
+
+func isTemporary(err error) bool {
+	failed, ok := errors.AsType[*recovery.Error](err)
+	return ok && failed.IsTemporary()
 }
 
 // Check returns the error of a list whose host or credential isn't configured; it sends nothing. The error is a *recovery.Error.
 func (c *Client) Check(l *recovery.List) error {
 	_, err := l.Request(recovery.Walk{}, c.secret)
+	if isTemporary(err) {
+		return nil
+	}
 	return err
 }
 
