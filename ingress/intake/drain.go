@@ -66,7 +66,7 @@ type Drain struct {
 	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
-	copiesAt  time.Time     // when copies are checked next
+	copiesAt  time.Time     // when large events and copies are checked next
 
 	ctx     context.Context //nolint:containedctx // of Run, which Stop ends
 	cancel  context.CancelFunc
@@ -145,13 +145,8 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	}
 	d.waited = 0
 	n, err := d.drainPage(ctx, event.LaneOverflow, claim, capacity)
-	if err == nil && n < claim && !time.Now().Before(d.copiesAt) {
-		if n, err = d.drainPage(ctx, event.LaneLarge, claim, capacity); err == nil && n < claim {
-			n, err = d.drainPage(ctx, event.LaneCopy, claim, capacity)
-		}
-		if n < claim {
-			d.copiesAt = time.Now().Add(copiesPoll)
-		}
+	if err == nil && !time.Now().Before(d.copiesAt) {
+		n, err = d.drainCopies(ctx, n, claim, capacity)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -164,6 +159,22 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	default:
 		return 0
 	}
+}
+
+// drainCopies drains a page of the large events and, unless the overflow lane had a full one, of copies, whose events Temporal has.
+// It returns the size of the largest page.
+func (d *Drain) drainCopies(ctx context.Context, overflow, claim, capacity int) (n int, err error) {
+	lanes := []event.Lane{event.LaneLarge, event.LaneCopy}
+	if overflow == claim {
+		lanes = lanes[:1]
+	}
+	for _, lane := range lanes {
+		if n, err = d.drainPage(ctx, lane, claim, capacity); err != nil || n == claim {
+			return n, err
+		}
+	}
+	d.copiesAt = time.Now().Add(copiesPoll)
+	return max(n, overflow), nil
 }
 
 func (d *Drain) drainPage(ctx context.Context, lane event.Lane, claim, capacity int) (int, error) {

@@ -379,6 +379,33 @@ func (p *pages) DrainInbox(
 	return 0, p.err
 }
 
+// backlog is an inbox whose overflow lane is never empty. It counts the pages of each lane.
+type backlog map[event.Lane]int
+
+func (b backlog) DrainInbox(
+	_ context.Context, lane event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.StartOutcome,
+) (int, error) {
+	b[lane]++
+	if lane != event.LaneOverflow {
+		return 0, nil
+	}
+	elapse(time.Second)
+	return limit, nil
+}
+
+// Large events start during a backlog of others, which may have arrived later. Copies, whose events Temporal has, wait for its end.
+func TestLargeEventsStartDuringABacklog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lanes := backlog{}
+		stop := runDrain(t, lanes, newFakeStarter(), NewBreaker(4))
+		elapse(10*copiesPoll + time.Second/2)
+		stop()
+		require.Equal(t, 10, lanes[event.LaneLarge])
+		require.Zero(t, lanes[event.LaneCopy])
+	})
+}
+
 // The next poll comes immediately after a full page, after 2 s if the page is empty, and after half a second if it failed.
 func TestTheDrainLooksSeldomAtAnEmptyInbox(t *testing.T) {
 	t.Parallel()
