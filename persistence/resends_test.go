@@ -217,3 +217,36 @@ SELECT id, $1, $2, 'delivered', '200', 1, 0, 1, now() FROM events WHERE provider
 	require.InDelta(t, 3125, plan.Delivered, 100)
 	require.InDelta(t, plan.Matching-plan.Delivered, plan.Missing, 2)
 }
+
+// An event from a list is sent to a subscription once:
+//   - an event without a delivery is queued, also an imported one, and also if the subscription is inactive
+//   - an event that has a delivery, open or ended, isn't sent again; neither is one that doesn't match or isn't processed
+func TestAnEventIsSentIfItHasNoDelivery(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	mine, other, imported := receipt(), receipt(), receipt()
+	other.Provider = "other"
+	for _, r := range []event.Receipt{mine, other, imported} {
+		db.mustProcess(r, parsed())
+	}
+	db.exec(`UPDATE events SET run_id = '', receipt = (receipt::jsonb || '{"imported": {"id": "i"}}')::json WHERE id = $1::uuid`, imported.ID)
+	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}})
+	db.exec(`UPDATE subscriptions SET active = false`)
+	send := func(id string) bool {
+		t.Helper()
+		isSent, err := db.Resends.SendMissing(t.Context(), delivery.Key{EventID: id, SubscriptionID: s.ID}, ada)
+		require.NoError(t, err)
+		return isSent
+	}
+	require.True(t, send(mine.ID))
+	require.False(t, send(mine.ID), "it is queued")
+	require.True(t, send(imported.ID))
+	db.deliver("delivered")
+	require.False(t, send(mine.ID), "it was delivered")
+	require.False(t, send(imported.ID))
+	require.False(t, send(other.ID), "it doesn't match")
+	require.False(t, send(receipt().ID), "it isn't processed")
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
+	_, err := db.Resends.SendMissing(t.Context(), delivery.Key{EventID: mine.ID, SubscriptionID: s.ID + 1000}, ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+}

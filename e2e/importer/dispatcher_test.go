@@ -124,6 +124,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	old := &outbound{newOldPostgres(t, "dispatcher")}
 	old.subscribe(t, "sub_1", crm.URL, "{order.*}", secret, true)
 	old.subscribe(t, "Sub_2", erp.URL, "{order.paid}", secret, false)
+	old.subscribe(t, "sub_3", crm.URL, "{user.*}", secret, true)
 	old.event(t, "done", "'shop'", "delivered", 2)
 	old.event(t, "bare", "NULL", "delivered", 1)
 	old.event(t, "empty", "''", "delivered", 1)
@@ -151,7 +152,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	require.Contains(t, i.mustRun(t, "import", file, "--dry-run"), "nothing is changed")
 	require.Equal(t, before, i.contents(t))
 	require.Equal(t, "event 3 new, 1 there; dead_letter 2 new, 1 there", counted(i.importFile(t, file)))
-	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM subscriptions WHERE NOT active"))
+	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM subscriptions WHERE NOT active"))
 	i.awaitRedriveLooks(t)
 	require.Equal(t, 2, i.count(t, openDeadLetters))
 	require.Equal(t, 7, i.count(t, processedEvents))
@@ -185,6 +186,8 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.awaitCount(t, 3, openDeadLetters)
 	i.redrive(t, "events", 0)
 	i.send(t, onlyProcessedHere, "sub_1")
+	i.send(t, onlyProcessedHere, "sub_1") // what it has isn't sent again
+	i.send(t, onlyProcessedHere, "sub_3") // nor what it doesn't select
 	i.mustRun(t, "resend", "start", "sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
 	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")
 	require.Equal(t, map[string]int{

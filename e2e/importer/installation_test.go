@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/itchyny/gojq"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
@@ -199,23 +201,42 @@ func (i *installation) differences(t *testing.T, file string) []operation.Import
 	return all
 }
 
-// onlyProcessedHere returns the events that wait in a file and are processed here, as PROVIDER:KEY. No subscription has
-// delivered them: the one here was not active yet.
+// listOfTheGuide is the guide's jq expression for the events that wait in a file and are processed here.
+var listOfTheGuide = regexp.MustCompile(`jq -r '([^']+)' differences.ndjson`)
+
+// onlyProcessedHere returns the events that the guide's commands list, as PROVIDER:KEY. No subscription has delivered them: the
+// one here was not active yet.
 func (i *installation) onlyProcessedHere(t *testing.T, file string) (events []string) {
 	t.Helper()
-	for _, d := range i.differences(t, file) {
-		if d.Field == "status" && string(d.There) == `"waits"` && string(d.Here) == `"processed"` {
-			events = append(events, d.Provider+":"+d.Name)
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "moving.md"))
+	require.NoError(t, err)
+	found := listOfTheGuide.FindSubmatch(guide)
+	require.NotNil(t, found, "the guide's command")
+	expression, err := gojq.Parse(string(found[1]))
+	require.NoError(t, err)
+	out, _ := i.run("compare", file, "--json") // differences are an error
+	for line := range strings.Lines(out) {
+		var difference any
+		if json.Unmarshal([]byte(line), &difference) != nil {
+			continue // it belongs to the counts
+		}
+		for listed := expression.Run(difference); ; {
+			event, ok := listed.Next()
+			if !ok {
+				break
+			}
+			require.IsType(t, "", event)
+			events = append(events, event.(string))
 		}
 	}
 	return events
 }
 
-// send sends events to a subscription.
+// send sends events to a subscription as the guide does.
 func (i *installation) send(t *testing.T, events []string, subscription string) {
 	t.Helper()
 	for _, event := range events {
-		i.mustRun(t, "delivery", "send", event, subscription)
+		i.mustRun(t, "delivery", "send", event, subscription, "--missing")
 	}
 }
 

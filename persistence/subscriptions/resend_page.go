@@ -34,6 +34,8 @@ SELECT ` + resentColumns + `
  WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
  ORDER BY e.id LIMIT $5`
 
+	resentEvent = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = $2::uuid AND` + mayBeSent
+
 	// wasProcessedElsewhere is true for an imported event that the previous system had processed: no run has processed it here.
 	wasProcessedElsewhere = `
        EXISTS (SELECT FROM events WHERE id = wanted.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`

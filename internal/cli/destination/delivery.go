@@ -24,8 +24,7 @@ func DeliveryCommand() *cobra.Command {
 		"  holdfast delivery list --subscription customers-to-crm\n"+
 			"  holdfast delivery send stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
-		changeDeliveryCommand("send", "Send a processed event to a subscription, with a new ID", "is sent again",
-			func(t *tools) changeDelivery { return t.Store.Outbox.SendAgain }),
+		sendDeliveryCommand(),
 		cancelCommand())
 }
 
@@ -83,6 +82,38 @@ func destinationID(ctx context.Context, t *cli.Tools, name string) (int64, error
 	of := func(d delivery.Destination) int64 { return d.ID }
 	return resolve(ctx, kindDestination, name, t.Store.Subscriptions.Destination, of)
 }
+
+func sendDeliveryCommand() *cobra.Command {
+	command := changeDeliveryCommand("send", "Send a processed event to a subscription, with a new ID", "is sent again",
+		func(t *tools) changeDelivery { return t.Store.Outbox.SendAgain })
+	var isMissing bool
+	command.Flags().BoolVar(&isMissing, "missing", false, "only if the event matches and has no delivery")
+	send := command.RunE
+	command.RunE = func(c *cobra.Command, args []string) error {
+		if isMissing {
+			return sendMissing(c, args)
+		}
+		return send(c, args)
+	}
+	return command
+}
+
+var sendMissing = withTools(func(c *cobra.Command, t *tools, args []string) error {
+	k, err := keyOf(c.Context(), t, args)
+	if err != nil {
+		return err
+	}
+	isSent, err := t.Store.Resends.SendMissing(c.Context(), k, cli.ActorOf(c))
+	if err != nil {
+		return err
+	}
+	what := "is queued"
+	if !isSent {
+		what = "isn't sent: it has one, doesn't match, or isn't processed"
+	}
+	return done(c, map[string]any{"event_id": k.EventID, "subscription_id": k.SubscriptionID, "sent": isSent},
+		"the delivery of %s to %s %s", k.EventID, args[1], what)
+})
 
 // keyOf returns the delivery that two arguments identify.
 func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err error) {

@@ -1,0 +1,59 @@
+package subscriptions
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/postgres"
+)
+
+// SendMissing queues an event for a subscription, active or not, and reports whether it did. It doesn't if the event has a delivery
+// already, doesn't match, or isn't processed. An imported event is sent, too. It returns event.ErrNotFound if the subscription
+// doesn't exist.
+func (s *Resends) SendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
+	isSent, err = s.sendMissing(ctx, k, by)
+	if err != nil {
+		return false, postgres.Failure("send missing delivery", err)
+	}
+	return isSent, nil
+}
+
+func (s *Resends) sendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
+	id := postgres.Clean(k.EventID)
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, id)
+	tx, err := s.DB.Begin(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback(ctx)
+	of, err := readResent(ctx, tx, k.SubscriptionID)
+	if err == nil && of.gone {
+		err = event.ErrNotFound
+	}
+	if err != nil {
+		return false, err
+	}
+	page, err := of.read(ctx, tx.Send, resentEvent, id)
+	if err != nil {
+		return false, err
+	}
+	queued, err := of.queue(ctx, tx, page.matching, operation.Resend{Imported: true})
+	if err != nil || queued == 0 {
+		return false, err
+	}
+	b = &pgx.Batch{}
+	audit.Queue(b, by.Did(oversight.AuditDeliverySend, fmt.Sprintf("delivery:%s/%d", id, k.SubscriptionID), nil))
+	if err := tx.Commit(ctx, b); err != nil {
+		return false, err
+	}
+	s.subscriptions.outbox.MadeDue(of.DestinationID)
+	return true, nil
+}
