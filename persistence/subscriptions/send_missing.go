@@ -14,9 +14,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// SendMissing queues an event for a subscription, active or not, and reports whether it did. It doesn't if the event has a delivery
-// already, doesn't match, or isn't processed. An imported event is sent, too. It returns event.ErrNotFound if the subscription
-// doesn't exist.
+// SendMissing queues an event for a subscription, active or not, and reports whether it did. It doesn't if the event has a
+// delivery already, doesn't match, or isn't processed. An imported event is sent, too. It returns event.ErrNotFound if the
+// subscription doesn't exist.
 func (s *Resends) SendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
 	isSent, err = s.sendMissing(ctx, k, by)
 	if err != nil {
