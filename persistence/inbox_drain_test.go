@@ -238,7 +238,8 @@ func TestDrainKeepsLargeBodies(t *testing.T) {
 	owner := receipt()
 	r := receipt()
 	r.Large = event.NewLargeBody(r.ID, body)
-	require.NoError(t, d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, body, false, 0))
+	_, err := d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, body, false, 0)
+	require.NoError(t, err)
 	drain := func(s event.StartOutcome) (n int) {
 		var seen []event.Waiting
 		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneLarge, 9, all(s, &seen))
