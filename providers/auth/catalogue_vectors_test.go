@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"hash"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -45,7 +46,9 @@ type publishedVector struct {
 	URL     string            `yaml:"url"`
 	Address string            `yaml:"address"`
 	Headers map[string]string `yaml:"headers"`
-	Body    string            `yaml:"body"`
+	// Repeated is a second value of headers.
+	Repeated map[string]string `yaml:"repeated"`
+	Body     string            `yaml:"body"`
 	// OtherBody is a body for which the signature must be invalid; by default one byte is changed.
 	OtherBody string `yaml:"other_body"`
 	// Certificate is the public key of the certificate that the request names, as PEM; "" if it can't be fetched.
@@ -102,6 +105,9 @@ func (v publishedVector) request(t *testing.T, s *sender) *Request {
 	}
 	for name, value := range v.Headers {
 		r.Header[strings.ToLower(name)] = []string{value}
+	}
+	for name, value := range v.Repeated {
+		r.Header[strings.ToLower(name)] = append(r.Header[strings.ToLower(name)], value)
 	}
 	if v.Address != "" {
 		r.RemoteIP = netip.MustParseAddr(v.Address)
@@ -166,6 +172,12 @@ func refuseWhatIsOff(t *testing.T, s *sender, v publishedVector, passed scheme) 
 		refused("another body", v, r, v.now())
 	}
 	headers, _, _ := passed.hidden()
+	if len(headers) > 1 { // of several signatures one is enough
+		r := v.request(t, s)
+		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return slices.Contains(headers, name) })
+		refused("no signature", v, r, v.now())
+		headers = nil
+	}
 	for _, name := range append(headers, passed.covers().Headers...) {
 		if r := v.request(t, s); r.Header[name] != nil {
 			delete(r.Header, name)
@@ -269,8 +281,14 @@ type cutHash struct{ hash.Hash }
 func (h cutHash) Size() int           { return sha1.Size }
 func (h cutHash) Sum(b []byte) []byte { return h.Hash.Sum(b)[:len(b)+sha1.Size] }
 
+// withHash signs anew: no other header keeps a valid signature.
 func withHash(s *hmacScheme, with func() hash.Hash) forgery {
 	other := *s
 	other.newHash = with
-	return other.sign
+	return func(r *Request, secrets []string, now time.Time) error {
+		for _, name := range s.header.hidden() {
+			delete(r.Header, name)
+		}
+		return other.sign(r, secrets, now)
+	}
 }

@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast/providers/auth/denial"
@@ -14,13 +15,15 @@ const (
 	maxSignatureHeader = 4096
 	maxSignatures      = 10
 	maxPairs           = 32
+	maxNumbered        = 100
 )
 
 // signatureHeader is the compiled grammar of the signature header.
 type signatureHeader struct {
 	definition.Signature
 	timestampField string
-	spaced         bool // allows a space after the separator
+	spaced         bool     // allows a space after the separator
+	names          []string // of the headers: several if they are numbered
 }
 
 // signatures are the undecoded signatures of a header.
@@ -38,7 +41,11 @@ func newSignatureHeader(p *definition.Problems, field string, d definition.Signa
 		p.Add(field, "want either header or body")
 	}
 	d.Assign = cmp.Or(d.Assign, "=")
-	s := signatureHeader{Signature: d}
+	s := signatureHeader{Signature: d, names: []string{d.Header}}
+	if d.Numbered != 0 || d.Repeated {
+		checkSeveral(p, field, d, t)
+		s.names = numbered(d.Header, d.Numbered)
+	}
 	if t != nil {
 		s.timestampField = t.Field
 	}
@@ -89,12 +96,69 @@ func checkSeparator(p *definition.Problems, field, separator string) (spaced boo
 	return spaced
 }
 
+// checkSeveral reports what doesn't go with several headers: none of them has the time.
+func checkSeveral(p *definition.Problems, field string, d definition.Signature, t *definition.Timestamp) {
+	if d.Numbered < 0 || d.Numbered > maxNumbered {
+		p.Add(field+".numbered", "want a number from 1 to %d", maxNumbered)
+	}
+	if d.Body != "" || d.Numbered != 0 && d.Repeated || t != nil && t.Field != "" {
+		p.Add(field, "want either repeated or numbered, for a header without the time")
+	}
+}
+
+// numbered returns the name with each number from 1 to n; the name itself if n is 0.
+func numbered(name string, n int) []string {
+	if n <= 0 || n > maxNumbered {
+		return []string{name}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = name + strconv.Itoa(i+1)
+	}
+	return names
+}
+
+// readAll parses the signatures of all headers. Invalid headers are skipped, unless no other one has a signature.
+func (s signatureHeader) readAll(r *Request) (found signatures, err error) {
+	limit := maxSignatures
+	if s.Numbered > 0 {
+		limit = s.Numbered
+	}
+	err = denial.At(denial.MissingSignature, s.part())
+	for _, name := range s.names {
+		for _, value := range r.Header[name] {
+			one, failed := s.parseOne(value)
+			if failed == nil {
+				found.values = append(found.values, one.values...)
+			} else if denial.Further(failed, err) {
+				err = failed
+			}
+		}
+	}
+	switch {
+	case len(found.values) == 0:
+		return found, err
+	case len(found.values) > limit:
+		return found, denial.At(denial.TooManySignatures, s.part())
+	}
+	return found, nil
+}
+
 // read parses the signatures of the request. The error is a *denial.Error; without one there is at least one signature.
 func (s signatureHeader) read(r *Request) (signatures, error) {
+	if s.Repeated || s.Numbered > 0 {
+		return s.readAll(r)
+	}
 	value, err := s.value(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return signatures{}, err
+	}
+	return s.parseOne(value)
+}
+
+// parseOne parses the value of one header.
+func (s signatureHeader) parseOne(value string) (signatures, error) {
+	switch {
 	case value == "":
 		return signatures{}, denial.At(denial.MissingSignature, s.part())
 	case len(value) > maxSignatureHeader:
@@ -209,7 +273,15 @@ func (s signatureHeader) part() string {
 	if s.Body != "" {
 		return partOfBody(s.Body)
 	}
-	return partOf(s.Header)
+	return partOf(s.shownName())
+}
+
+// shownName is the name of the header as errors show it.
+func (s signatureHeader) shownName() string {
+	if s.Numbered > 0 {
+		return s.Header + "1 to " + strconv.Itoa(s.Numbered)
+	}
+	return s.Header
 }
 
 // where names the header or the body field.
@@ -217,14 +289,14 @@ func (s signatureHeader) where() string {
 	if s.Body != "" {
 		return s.part()
 	}
-	return s.Header
+	return s.shownName()
 }
 
 func (s signatureHeader) hidden() []string {
 	if s.Header == "" {
 		return nil
 	}
-	return []string{s.Header}
+	return s.names
 }
 
 func (s signatureHeader) put(r *Request, timestamp string, signatures []string) error {
@@ -232,7 +304,7 @@ func (s signatureHeader) put(r *Request, timestamp string, signatures []string) 
 	if s.Body != "" {
 		return r.setBody(s.Body, value)
 	}
-	r.SetHeader(s.Header, value)
+	r.SetHeader(s.names[0], value)
 	return nil
 }
 

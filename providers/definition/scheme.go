@@ -81,6 +81,10 @@ type Where struct {
 // Signature defines how the signature header is parsed.
 type Signature struct {
 	Header string `yaml:"header"`
+	// Repeated allows the header several times, and Numbered up to this many with a number after its name: one signature has to
+	// be valid.
+	Repeated bool `yaml:"repeated"`
+	Numbered int  `yaml:"numbered"`
 	// Body is the dotted path of the signature in the body, instead of a header.
 	Body string `yaml:"body"`
 	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under Field),
