@@ -32,12 +32,11 @@ func TestACorrectedKeyHasOneEffect(t *testing.T) {
 		return fmt.Sprintf("SELECT count(*) FROM dead_letters WHERE state = '%s' AND convert_from(raw_body, 'UTF8') LIKE '%%evt_%s%%'",
 			state, order)
 	}
-	replay := func(order string) (out string) {
+	replay := func(order string) {
 		var id string
 		i.query(t, "SELECT id::text FROM dead_letters WHERE convert_from(raw_body, 'UTF8') LIKE $1", []any{"%evt_" + order + "%"}, &id)
-		out, err := i.run(t, "dlq", "replay", id, "--wait")
+		out, err := i.run(t, "dlq", "replay", id)
 		require.NoError(t, err, out)
-		return out
 	}
 	for _, order := range []string{"replayed", "repeated"} {
 		send(order)
@@ -51,7 +50,7 @@ func TestACorrectedKeyHasOneEffect(t *testing.T) {
 	send("replayed")
 	send("repeated")
 	i.awaitCount(t, time.Minute, 2, processedEvents+" AND provider = 'acme'")
-	require.Contains(t, replay("repeated"), "duplicate: event ")
+	replay("repeated")
 	for _, order := range []string{"replayed", "repeated"} {
 		i.awaitCount(t, time.Minute, 1, letters("resolved", order))
 		i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM events WHERE key = 'evt_"+order+"'")

@@ -43,9 +43,6 @@ const CodeNotPersisted = "not_persisted"
 // accepted. It keeps the key that it was accepted with.
 const CodeCorrectedConflict = "corrected_key_conflict"
 
-// CodeSharedKey is the code of a processed event that has the key of another event by the current definition.
-const CodeSharedKey = "shared_key"
-
 // CodeTerminatedByTemporal is the code if Temporal terminated the run, for instance because its history was too large.
 const CodeTerminatedByTemporal = "terminated_by_temporal"
 

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/event/operation"
-	"holdfast/event/retention"
 )
 
 // misread returns an event whose definition found no key in it, and how the corrected definition parses it.
@@ -156,83 +154,6 @@ func TestAProcessedEventStaysProcessed(t *testing.T) {
 	require.Equal(t, other.ID, d.ownerOf("evt_1"))
 }
 
-// rekeyedAs returns a parser that finds a key in events that were accepted under another one.
-func rekeyedAs(keys map[string]string) event.Parser {
-	return func(r event.Receipt, _ []byte) (event.Parsed, error) {
-		p := parsed()
-		if key := keys[r.ID]; key != "" {
-			p.Identity = &event.Identity{Key: key, KeyFrom: event.KeyFromEvent, Fingerprint: "sha256:same", Certain: true}
-		}
-		return p, nil
-	}
-}
-
-// A rebuild after a correction:
-//   - claims each key that no other event has, so that a redelivery is a duplicate
-//   - lists the events that share one, which stay processed
-//   - claims nothing as a dry run, and nothing for an event that an operator has decided about
-func TestARebuildClaimsTheKeysThatAreFree(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	first, second, alone, taken, expunged := receipt(), receipt(), receipt(), receipt(), receipt()
-	owner := sentAgain("evt_taken", "sha256:other")
-	keys := map[string]string{first.ID: "evt_1", second.ID: "evt_1", alone.ID: "evt_2", taken.ID: "evt_taken", expunged.ID: "evt_3"}
-	for _, r := range []event.Receipt{first, second, alone, taken, expunged, owner} {
-		d.process(r, parsed())
-	}
-	d.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'expunged', 'ada', 'a test')`, expunged.ID)
-	claimed := func() int64 {
-		return value[int64](d, `SELECT count(*) FROM idempotency_keys WHERE key IN ('evt_1', 'evt_2', 'evt_3')`)
-	}
-
-	dry := d.rebuild("dry", operation.RebuildFilter{}, true, 2, rekeyedAs(keys))
-	require.EqualValues(t, 1, dry.Shared, "it finds only keys that events have")
-	require.Zero(t, claimed())
-	r := d.rebuild("real", operation.RebuildFilter{}, false, 2, rekeyedAs(keys))
-	require.EqualValues(t, 2, r.Shared)
-	require.EqualValues(t, 2, claimed())
-	require.Equal(t, first.ID, d.ownerOf("evt_1"))
-	require.Equal(t, alone.ID, d.ownerOf("evt_2"))
-	require.Equal(t, owner.ID, d.ownerOf("evt_taken"))
-	require.Len(t, r.Problems, 2)
-	require.Equal(t, []string{second.ID, taken.ID}, []string{r.Problems[0].EventID, r.Problems[1].EventID})
-	require.Contains(t, r.Problems[0].Message, first.ID)
-	again := sentAgain("evt_2", "sha256:same")
-	persisted, err := d.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
-	require.NoError(t, err)
-	require.Equal(t, alone.ID, persisted.Owner)
-	require.EqualValues(t, 2, d.rebuild("once-more", operation.RebuildFilter{}, false, 20, rekeyedAs(keys)).Shared)
-	require.EqualValues(t, 6, d.processedEvents())
-}
-
-// importStored imports a processed event from an archive.
-func (m *mover) importStored(r event.Receipt, p event.Parsed) {
-	m.t.Helper()
-	at := noon
-	record := event.Record{Receipt: r, Status: event.StatusProcessed, PersistedAt: noon, ProcessedAt: &at}
-	i := m.finishWith(m.stage(operation.ImportItem{
-		Record: operation.ImportEvent, Receipt: r, Body: body, Line: 1, Stored: &retention.Stored{Event: &record},
-	}), func(event.Receipt, []byte) (event.Parsed, error) { return p, nil })
-	require.EqualValues(m.t, 1, i.Counts[operation.ImportEvent].New)
-}
-
-// An event from an archive claims the key that the current definition finds in it, and keeps the one that it had.
-func TestAnImportFromAnArchiveClaimsBothKeys(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	stored, corrected := misread("evt_1")
-	d.process(sentAgain("evt_2", "sha256:other"), parsed())
-	other, alsoCorrected := misread("evt_2")
-	m := newMover(d, 10)
-	m.importStored(stored, corrected)
-	m.importStored(other, alsoCorrected)
-	require.Equal(t, stored.ID, d.ownerOf("evt_1"))
-	require.Equal(t, stored.ID, d.ownerOf(stored.Key))
-	require.Equal(t, other.ID, d.ownerOf(other.Key))
-	require.NotEqual(t, other.ID, d.ownerOf("evt_2"))
-	require.EqualValues(t, 3, d.processedEvents())
-}
-
 // Events whose definition was corrected while they waited in the bulk lane share a key: one of them is processed, the other is a
 // duplicate, and none of the batch is lost.
 func TestABatchTakesCorrectedKeysOnce(t *testing.T) {
@@ -261,7 +182,7 @@ func TestABatchTakesCorrectedKeysOnce(t *testing.T) {
 	require.Equal(t, map[event.Outcome]int{event.OutcomeProcessed: 2, event.OutcomeDuplicate: 1}, outcomes)
 }
 
-// Whatever the order of runs, resets, replays, redeliveries, recoveries and imports, before and after the correction, alone and together:
+// Whatever the order of runs, resets, replays, redeliveries and recoveries, before and after the correction, alone and together:
 // the event has one effect in the end, and no dead letter is left.
 func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 	t.Parallel()
@@ -271,15 +192,6 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 		key := fmt.Sprintf("evt_%d", seed)
 		dead, corrected := misread(key, patch(key, `{"n":1}`))
 		isCorrected := false
-		var imports int
-		bring := func() {
-			imports++
-			m := newMover(d, 10)
-			m.made = int(seed)*10 + imports
-			m.finishWith(m.stage(m.event(key, noon.Add(time.Minute), body)), func(event.Receipt, []byte) (event.Parsed, error) {
-				return parsed(patch(key, `{"n":1}`)), nil
-			})
-		}
 		run := func(r event.Receipt) {
 			if !isCorrected {
 				d.fail(dead, event.Rejectf("missing_key", "no key"), fmt.Sprint("run-", random.Int()))
@@ -299,7 +211,7 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 		}
 		run(dead)
 		for range 2 + random.IntN(6) {
-			switch random.IntN(6) {
+			switch random.IntN(5) {
 			case 0:
 				isCorrected = true
 			case 1: // a replay, a redrive or a reset
@@ -320,10 +232,6 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 						Failure: event.Failure{Step: event.StepPersist, Class: event.ClassFailed, Code: "x", At: again.ReceivedAt},
 					})
 					_ = err // a refusal if the key has an owner
-				}
-			case 5: // an import from the system before, which had the event, too
-				if isCorrected {
-					bring()
 				}
 			}
 		}

@@ -35,12 +35,9 @@ type Rebuild struct {
 	Unreadable int64 `json:"unreadable"`
 	// Skipped counts those with a decision by an operator.
 	Skipped int64 `json:"skipped"`
-	// Shared counts those in which the current definition finds the key of another event. Both stay processed. A dry run doesn't
-	// find events that would share a key that no event has yet.
-	Shared int64 `json:"shared"`
 	// Entities counts the changed entities, each once.
 	Entities int64 `json:"entities"`
-	// Problems lists the first unreadable events, and those that share a key, up to 20.
+	// Problems lists the first unreadable events, up to 20.
 	Problems []RebuildProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 
 	// From and Until are when its first and last event was accepted.
@@ -69,7 +66,7 @@ func (r Rebuild) Share() float64 {
 // MaxProblems bounds Rebuild.Problems and Import.Problems.
 const MaxProblems = 20
 
-// RebuildProblem is an event that couldn't be parsed, or has the key of another event. The message contains no payload.
+// RebuildProblem is an event that couldn't be parsed. The message contains no payload.
 type RebuildProblem struct {
 	EventID  string      `json:"event_id"`
 	Provider string      `json:"provider"`

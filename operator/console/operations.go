@@ -166,7 +166,7 @@ func ofRebuild(r operation.Rebuild) operationView {
 	}
 	o.Counts = []frame.Fact{
 		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Skipped", r.Skipped),
-		count("Shared keys", r.Shared), count("Entities", r.Entities),
+		count("Entities", r.Entities),
 	}
 	if r.DryRun && !o.IsOpen() {
 		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})

@@ -32,7 +32,7 @@ ON CONFLICT (rebuild_id, provider, kind, external_id) DO UPDATE SET events = kno
 RETURNING (xmax = 0) AS is_new)
 UPDATE rebuilds
    SET cursor = $2::uuid, read = read + $8, changed = changed + $9, unreadable = unreadable + $10, skipped = skipped + $11,
-       shared = shared + $13, problems = problems || $12::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
+       problems = problems || $12::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
  WHERE id = $1`
 
 	// dropRebuilt drops some findings of earlier rebuilds, whose IDs are less. Each page does so, and the table stays about as long
@@ -148,9 +148,6 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	for _, e := range t.events {
 		t.decide(e)
 	}
-	if err := t.claimKeys(ctx); err != nil {
-		return err
-	}
 	if t.row.DryRun || len(t.writes) == 0 {
 		t.queueAdvance(b)
 		return t.Commit(ctx, b)
@@ -219,28 +216,13 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 
 // resolveNames gives changes the IDs that their names stand for.
 func (t *rebuilding) resolveNames(ctx context.Context) error {
-	return writer.ResolveNames(ctx, t.Send, t.reparsed())
-}
-
-func (t *rebuilding) reparsed() (all []*writer.Reparsed) {
+	var all []*writer.Reparsed
 	for _, e := range t.events {
 		if e.again != nil {
 			all = append(all, e.again)
 		}
 	}
-	return all
-}
-
-// claimKeys claims the keys that the current definition finds, where they are free, and lists events that share one.
-func (t *rebuilding) claimKeys(ctx context.Context) error {
-	b := &pgx.Batch{}
-	writer.QueueKeys(b, t.reparsed(), t.row.DryRun, func(id, owner string) {
-		t.seen.Shared++
-		e := t.events[slices.IndexFunc(t.events, func(e *rebuilt) bool { return e.Receipt.ID == id })]
-		t.listProblem(e, event.Rejectf(event.CodeSharedKey,
-			"the current definition gives this event the key of event %s: both stay processed", owner))
-	})
-	return t.Send(ctx, b)
+	return writer.ResolveNames(ctx, t.Send, all)
 }
 
 // decide checks whether to write an event. It needs no lock: unchanged events are not written, and the others are checked again
@@ -275,10 +257,6 @@ const maxProblem = 500
 
 func (t *rebuilding) noteProblem(e *rebuilt, err error) {
 	t.seen.Unreadable++
-	t.listProblem(e, err)
-}
-
-func (t *rebuilding) listProblem(e *rebuilt, err error) {
 	if len(t.row.Problems)+len(t.seen.Problems) < operation.MaxProblems {
 		t.seen.Problems = append(t.seen.Problems, operation.RebuildProblem{
 			EventID: e.Receipt.ID, Provider: e.Receipt.Provider, Class: event.ClassOf(err), Code: event.CodeOf(err),
@@ -308,5 +286,5 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 	b.Queue(dropRebuilt, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
-		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems, t.seen.Shared)
+		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems)
 }

@@ -146,19 +146,5 @@ func (s *Store) Import(
 			return err
 		}
 	}
-	if err := t.claimKeysOfImported(ctx); err != nil {
-		return err
-	}
 	return t.finish(ctx, last)
-}
-
-// claimKeysOfImported claims the keys that the current definition finds in events of an archive, as a rebuild does.
-func (t *writing) claimKeysOfImported(ctx context.Context) error {
-	all := rekeyed(filter(t.events, func(w *write) bool { return w.imported == operation.ImportEvent && w.owns() }))
-	if len(all) == 0 {
-		return nil
-	}
-	b := &pgx.Batch{}
-	queueFreeClaims(b, all)
-	return t.Send(ctx, b)
 }

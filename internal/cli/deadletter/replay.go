@@ -55,28 +55,14 @@ func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait boo
 	shown := struct {
 		operation.Replayed
 
-		outcome
+		Outcome event.Outcome `json:"outcome,omitempty"`
 	}{Replayed: started}
 	if wait {
-		if shown.outcome, err = awaitRun(c.Context(), t, started.Run); err == nil {
-			fmt.Fprintln(cli.StatusWriter(c), shown.outcome)
+		if shown.Outcome, err = awaitRun(c.Context(), t, started.Run); err == nil {
+			fmt.Fprintln(cli.StatusWriter(c), shown.Outcome)
 		}
 	}
 	return cli.Report(c, shown, nil, err)
-}
-
-// outcome is how a run has ended.
-type outcome struct {
-	Outcome event.Outcome `json:"outcome,omitempty"`
-	// DuplicateOf is the event that this one repeats.
-	DuplicateOf string `json:"duplicate_of,omitempty"`
-}
-
-func (o outcome) String() string {
-	if o.Outcome != event.OutcomeDuplicate {
-		return string(o.Outcome)
-	}
-	return "duplicate: event " + o.DuplicateOf + " has its key, so nothing was processed again"
 }
 
 // followDelivery is follow for a delivery, which is resent without a run.
@@ -110,18 +96,18 @@ func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
 	}
 }
 
-func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (outcome, error) {
+func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (event.Outcome, error) {
 	var result struct {
 		Outcome event.Outcome `json:"outcome"`
 		Owner   string        `json:"owner"`
 	}
 	if err := t.Temporal.GetWorkflow(ctx, started.WorkflowID, started.RunID).Get(ctx, &result); err != nil {
-		return outcome{}, fmt.Errorf("it failed again: %w", ownWords(err))
+		return "", fmt.Errorf("it failed again: %w", ownWords(err))
 	}
-	if result.Outcome != event.OutcomeDuplicate {
-		result.Owner = ""
+	if result.Outcome == event.OutcomeDuplicate {
+		return result.Outcome, fmt.Errorf("the event was not processed: event %s has its key", result.Owner)
 	}
-	return outcome{result.Outcome, result.Owner}, nil
+	return result.Outcome, nil
 }
 
 // ownWords returns a run's own error message without what Temporal's client wraps around it.

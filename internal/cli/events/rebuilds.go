@@ -28,21 +28,17 @@ func rebuilds() cli.Operations[operation.Rebuild] {
 	return cli.Operations[operation.Rebuild]{
 		Kind:    operation.KindRebuild,
 		Of:      func(t *cli.Tools) *redrive.Operations[operation.Rebuild] { return &t.Rebuilds().Operations },
-		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "SHARED KEYS+", "ENTITIES+"},
+		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+"},
 		Cells: func(r operation.Rebuild) []string {
 			return []string{
 				fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable), cli.Number(r.Skipped),
-				cli.Number(r.Shared), cli.Number(r.Entities),
+				cli.Number(r.Entities),
 			}
 		},
 		Write: writeRebuild,
 		Line: func(r operation.Rebuild) string {
-			shared := ""
-			if r.Shared > 0 {
-				shared = fmt.Sprintf(", %d with the key of another event", r.Shared)
-			}
-			return fmt.Sprintf("%d events read: %d changed, %d unreadable, %d skipped%s; %d entities differ (%s)",
-				r.Read, r.Changed, r.Unreadable, r.Skipped, shared, r.Entities, r.State)
+			return fmt.Sprintf("%d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
+				r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
 		},
 		End: func(r operation.Rebuild) (bool, error) {
 			if r.State.Ended() && r.Unreadable > 0 {
@@ -103,7 +99,6 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"changed", cli.Number(r.Changed),
 		"unreadable", cli.Number(r.Unreadable),
 		"skipped", cli.Number(r.Skipped),
-		"with the key of another event", cli.Number(r.Shared),
 		"entities that differ", cli.Number(r.Entities),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
 		"ended", cli.OptionalTimeText(r.EndedAt),
@@ -111,7 +106,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 	if err != nil || len(r.Problems) == 0 {
 		return err
 	}
-	table := cli.NewTable(w, "EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
+	table := cli.NewTable(w, "UNREADABLE EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
 	for _, p := range r.Problems {
 		table.Row(p.EventID, p.Provider, string(p.Class), p.Code, cli.Shorten(p.Message))
 	}
