@@ -25,7 +25,7 @@ type Activities struct {
 	Lane        Gatherer
 	// Inputs reads the events of runs of large events.
 	Inputs InputReader
-	// Bodies reads the bodies that only PostgreSQL has.
+	// Bodies reads the bodies that PostgreSQL has.
 	Bodies BodyReader
 	// States stores the states that Fetcher gets from providers' APIs; nil if events are processed as they come.
 	States  StateStore
@@ -57,12 +57,14 @@ type DuplicateCounter interface {
 }
 
 // countDuplicate counts a redelivery that the ingress accepted as new, since only the database detected it.
-func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string) {
+func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string, isRewritten bool) {
 	if r.IsUndecidable() {
 		tally.UndecidableDuplicate(ctx, r.Provider)
 	}
 	if a.Duplicates != nil && owner != "" && owner != r.ID {
-		a.Duplicates.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt})
+		a.Duplicates.Count(event.Duplicate{
+			Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt, Rewritten: isRewritten,
+		})
 	}
 }
 

@@ -20,11 +20,13 @@ type InputReader interface {
 	Input(ctx context.Context, run event.Run) (event.Receipt, []byte, error)
 }
 
-// BodyReader reads bodies that only PostgreSQL has.
+// BodyReader reads bodies that PostgreSQL has.
 type BodyReader interface {
 	// LargeBody returns the body of a large event: from the inbox, the event's row or its dead letter. The error has
 	// event.CodeBodyLost if none of them has it.
 	LargeBody(ctx context.Context, r event.Receipt) ([]byte, error)
+	// EventBody returns the body of a stored event; nil if PostgreSQL doesn't have it.
+	EventBody(ctx context.Context, id string) ([]byte, error)
 }
 
 // ParseLargeEvent is ParseEvent, but omits the changes from its result.

@@ -23,11 +23,16 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	if err != nil && !isHeld(err) {
 		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
 	}
+	if event.CodeOf(err) == event.CodeKeyConflict {
+		if again, ok := a.asRedelivery(ctx, r, body, p, persisted.Conflict); ok {
+			return again, nil
+		}
+	}
 	if persisted.Conflict != nil {
 		reportConflict(ctx, *persisted.Conflict)
 	}
 	if err == nil && persisted.Duplicate && persisted.Conflict == nil && !persisted.OwnerWaits {
-		a.countDuplicate(ctx, r, persisted.Owner)
+		a.countDuplicate(ctx, r, persisted.Owner, false)
 	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)

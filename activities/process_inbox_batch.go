@@ -68,7 +68,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		reportBatch(ctx, events, time.Since(begun))
 		for _, e := range events {
 			if e.Outcome == event.OutcomeDuplicate {
-				a.countDuplicate(ctx, e.Receipt, e.Owner)
+				a.countDuplicate(ctx, e.Receipt, e.Owner, false)
 			}
 			if e.Outcome == event.OutcomeProcessed {
 				a.countMapping(ctx, e.Receipt.Provider, e.Mapping)

@@ -73,7 +73,7 @@ func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (re
 			reportConflict(ctx, *duplicate.Conflict)
 			return Recorded{DuplicateOf: duplicate.Owner}, "", nil
 		case !duplicate.OwnerWaits:
-			a.countDuplicate(ctx, d.Receipt, duplicate.Owner)
+			a.countDuplicate(ctx, d.Receipt, duplicate.Owner, false)
 			return Recorded{DuplicateOf: duplicate.Owner}, "", nil
 		case a.rejectsRedelivery(d.Receipt.Provider):
 			return Recorded{DuplicateOf: duplicate.Owner}, "", nil

@@ -44,6 +44,7 @@ type answer struct {
 		Status     string `json:"status"`
 		Outcome    string `json:"outcome"`
 		Conflict   bool   `json:"conflict"`
+		Rewritten  bool   `json:"rewritten"`
 		Cached     struct {
 			Result        string    `json:"result"`
 			ProcessedAt   time.Time `json:"processed_at"`

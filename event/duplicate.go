@@ -12,6 +12,8 @@ type Duplicates struct {
 	Times     int64     `json:"times"`
 	FirstSeen time.Time `json:"first_seen"`
 	LastSeen  time.Time `json:"last_seen"`
+	// Rewritten counts those whose body had other bytes, and was the same JSON value.
+	Rewritten int64 `json:"rewritten,omitempty"`
 }
 
 // Duplicate is a redelivery of an event.
@@ -20,6 +22,8 @@ type Duplicate struct {
 	// Owner is the ID of the event that owns the key; "" if unknown.
 	Owner string
 	At    time.Time
+	// Rewritten: its body had other bytes, and was the same JSON value.
+	Rewritten bool
 }
 
 // Conflict is an event with the key of an earlier event but other content. If its key is certain, it is

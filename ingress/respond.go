@@ -52,6 +52,8 @@ type acknowledgedEvent struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 	// Conflict means that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`
+	// Rewritten means that the event is a duplicate whose body has other bytes, and is the same JSON value.
+	Rewritten bool `json:"rewritten,omitempty"`
 }
 
 type cachedResult struct {
@@ -86,7 +88,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 		}
 		body.Events = append(body.Events, acknowledgedEvent{
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
-			Conflict: e.Conflict != nil, Cached: cachedOf(e), DeadLetterID: e.DeadLetterID,
+			Conflict: e.Conflict != nil, Cached: cachedOf(e), DeadLetterID: e.DeadLetterID, Rewritten: e.Rewritten,
 		})
 		body.Conflict = body.Conflict || e.Conflict != nil
 	}

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -190,6 +191,17 @@ func (p *Provider) APIRate() *Rate { return p.apiRate }
 
 // Policy returns the retry policy of an event type.
 func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }
+
+// SameValue reports whether the bodies of two events of a type are one JSON value, written in different ways. A large body waits
+// for its turn (see decode.Turn).
+func (p *Provider) SameValue(ctx context.Context, eventType string, a, b []byte) bool {
+	done, err := decode.Turn(ctx, max(len(a), len(b)))
+	if err != nil {
+		return false
+	}
+	defer done()
+	return p.mapping.For(eventType).SameValue(a, b)
+}
 
 // ContentOf returns the hash of a body, in hex, that is part of the key of an event of this type, if its key is guessed.
 func (p *Provider) ContentOf(eventType string, body []byte) string {

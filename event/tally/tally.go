@@ -11,12 +11,14 @@ import (
 )
 
 // counters count nothing if they can't be created, which is no reason for an event to fail.
-var counters = sync.OnceValue(func() (c struct{ conflicts, undecidable metric.Int64Counter }) {
+var counters = sync.OnceValue(func() (c struct{ conflicts, undecidable, rewritten metric.Int64Counter }) {
 	meter := otel.Meter("holdfast/event")
 	c.conflicts, _ = meter.Int64Counter("holdfast_event_conflicts_total",
 		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
 	c.undecidable, _ = meter.Int64Counter("holdfast_undecidable_duplicates_total",
 		metric.WithDescription("Duplicates by content alone, within the span of the sender's retries, by provider."))
+	c.rewritten, _ = meter.Int64Counter("holdfast_rewritten_duplicates_total",
+		metric.WithDescription("Duplicates under a certain key whose body has other bytes and is the same JSON value, by provider."))
 	return c
 })
 
@@ -27,6 +29,9 @@ func Conflict(ctx context.Context, provider string) { add(ctx, counters().confli
 func UndecidableDuplicate(ctx context.Context, provider string) {
 	add(ctx, counters().undecidable, provider)
 }
+
+// Rewritten counts a duplicate whose body has other bytes, and is the same JSON value.
+func Rewritten(ctx context.Context, provider string) { add(ctx, counters().rewritten, provider) }
 
 func add(ctx context.Context, c metric.Int64Counter, provider string) {
 	c.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider)))

@@ -58,10 +58,15 @@ func countRedelivery(ctx context.Context, counter DuplicateCounter, receipt even
 	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
 		return
 	}
+	if s.Rewritten {
+		tally.Rewritten(ctx, receipt.Provider)
+	}
 	if receipt.IsUndecidable() {
 		tally.UndecidableDuplicate(ctx, receipt.Provider)
 	}
 	if counter != nil {
-		counter.Count(event.Duplicate{Provider: receipt.Provider, Key: receipt.Key, Owner: s.EventID, At: receipt.ReceivedAt})
+		counter.Count(event.Duplicate{
+			Provider: receipt.Provider, Key: receipt.Key, Owner: s.EventID, At: receipt.ReceivedAt, Rewritten: s.Rewritten,
+		})
 	}
 }

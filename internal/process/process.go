@@ -135,7 +135,14 @@ func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telem
 func (p *process) starter() *runs.Starter {
 	s := runs.NewStarter(p.temporal, p.codec.DataConverter())
 	s.Eager = !p.cfg.Temporal.Versioned()
+	s.SameValue = p.sameValue
 	return s
+}
+
+// sameValue compares two bodies with the current definition of their provider.
+func (p *process) sameValue(ctx context.Context, provider, eventType string, a, b []byte) bool {
+	definition, ok := p.catalogue.Lookup(provider)
+	return ok && definition.SameValue(ctx, eventType, a, b)
 }
 
 // serveOn runs a server in the background. If it ends before the process does, the process ends too.

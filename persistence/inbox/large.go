@@ -65,6 +65,12 @@ func (s *Store) LargeBody(ctx context.Context, r event.Receipt) (body []byte, er
 	return body, nil
 }
 
+// EventBody returns the body of an event that is stored, or is a dead letter; nil if PostgreSQL doesn't have it.
+func (s *Store) EventBody(ctx context.Context, id string) (body []byte, err error) {
+	err = s.db.QueryRow(ctx, `SELECT `+writer.LargeBodyOf("$1", "$2"), id, id).Scan(&body)
+	return body, postgres.Failure("read body of event "+postgres.Clean(id), err)
+}
+
 // settleLarge postpones the row of a large event, and removes it if its event is stored.
 func settleLarge(b *pgx.Batch, row waiting, s event.StartOutcome) {
 	retry, why := s.Retry, s.Error

@@ -51,11 +51,11 @@ func scanConflict(row pgx.CollectableRow) (c event.Conflict, err error) {
 	return c, err
 }
 
-const selectDuplicates = `SELECT times, first_seen, last_seen FROM event_duplicates WHERE event_id = $1::uuid`
+const selectDuplicates = `SELECT times, first_seen, last_seen, rewritten FROM event_duplicates WHERE event_id = $1::uuid`
 
 // Duplicates returns how many duplicates of an event arrived; zero if there were none.
 func (s *Store) Duplicates(ctx context.Context, eventID string) (d event.Duplicates, err error) {
-	err = s.db.QueryRow(ctx, selectDuplicates, eventID).Scan(&d.Times, &d.FirstSeen, &d.LastSeen)
+	err = s.db.QueryRow(ctx, selectDuplicates, eventID).Scan(&d.Times, &d.FirstSeen, &d.LastSeen, &d.Rewritten)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return event.Duplicates{}, nil
 	}

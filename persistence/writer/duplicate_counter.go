@@ -46,7 +46,11 @@ func (c *DuplicateCounter) Count(d event.Duplicate) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(of, counted{1, d.At, d.At})
+	one := counted{times: 1, first: d.At, last: d.At}
+	if d.Rewritten {
+		one.rewritten = 1
+	}
+	c.add(of, one)
 }
 
 func (c *DuplicateCounter) add(of duplicateKey, more counted) {

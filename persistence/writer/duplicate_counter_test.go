@@ -31,7 +31,7 @@ func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 	away = nil
 	c.flush()
 	require.Len(t, written, maxCounted)
-	require.Equal(t, counted{2, at, at.Add(time.Minute)}, written[duplicateKey{provider: "acme", key: "0"}])
+	require.Equal(t, counted{2, at, at.Add(time.Minute), 0}, written[duplicateKey{provider: "acme", key: "0"}])
 	written = nil
 	c.flush()
 	require.Nil(t, written, "nothing is written where nothing has come")

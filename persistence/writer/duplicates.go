@@ -15,19 +15,20 @@ const (
 	// addDuplicates adds counts in the order of IDs, so that two processes can't deadlock. For events that were unknown when
 	// counted, it looks up the owner of the key, and events still in the inbox. Counts without an owner are dropped.
 	addDuplicates = `
-INSERT INTO event_duplicates AS d (event_id, times, first_seen, last_seen)
-SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
+INSERT INTO event_duplicates AS d (event_id, times, first_seen, last_seen, rewritten)
+SELECT owner, sum(times), min(first_seen), max(last_seen), sum(rewritten) FROM (
        SELECT coalesce(nullif(c.owner, '')::uuid,
                        (SELECT k.event_id FROM idempotency_keys AS k WHERE k.provider = c.provider AND k.key = c.key),
                        (SELECT i.event_id FROM inbox AS i WHERE i.workflow_id = c.workflow_id
                          ORDER BY i.received_at LIMIT 1)) AS owner,
-              c.times, c.first_seen, c.last_seen
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])
-              AS c (provider, key, workflow_id, owner, times, first_seen, last_seen)) AS counted
+              c.times, c.first_seen, c.last_seen, c.rewritten
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[],
+                     $8::bigint[])
+              AS c (provider, key, workflow_id, owner, times, first_seen, last_seen, rewritten)) AS counted
  WHERE owner IS NOT NULL GROUP BY owner ORDER BY owner
     ON CONFLICT (event_id) DO UPDATE
    SET times = d.times + excluded.times, first_seen = least(d.first_seen, excluded.first_seen),
-       last_seen = greatest(d.last_seen, excluded.last_seen)`
+       last_seen = greatest(d.last_seen, excluded.last_seen), rewritten = d.rewritten + excluded.rewritten`
 
 	// PurgeDuplicates removes up to $2 counts older than $1 whose events are gone.
 	PurgeDuplicates = `
@@ -41,13 +42,14 @@ DELETE FROM event_duplicates WHERE event_id = ANY (ARRAY(
 type counted struct {
 	times       int64
 	first, last time.Time
+	rewritten   int64 // of times
 }
 
 func (c counted) and(other counted) counted {
 	if c.times == 0 {
 		return other
 	}
-	c.times += other.times
+	c.times, c.rewritten = c.times+other.times, c.rewritten+other.rewritten
 	if other.first.Before(c.first) {
 		c.first = other.first
 	}
@@ -65,13 +67,15 @@ func (s *Store) addDuplicates(ctx context.Context, counts map[duplicateKey]count
 	n := len(counts)
 	providers, keys, workflows, owners := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 	times, firsts, lasts := make([]int64, 0, n), make([]time.Time, 0, n), make([]time.Time, 0, n)
+	rewritten := make([]int64, 0, n)
 	for of, c := range counts {
 		providers, keys = append(providers, postgres.Clean(of.provider)), append(keys, postgres.Clean(of.key))
 		workflows = append(workflows, postgres.Clean(event.WorkflowID(of.provider, of.key)))
 		owners = append(owners, of.owner)
 		times, firsts, lasts = append(times, c.times), append(firsts, c.first), append(lasts, c.last)
+		rewritten = append(rewritten, c.rewritten)
 	}
-	_, err := s.db.Exec(ctx, addDuplicates, providers, keys, workflows, owners, times, firsts, lasts)
+	_, err := s.db.Exec(ctx, addDuplicates, providers, keys, workflows, owners, times, firsts, lasts, rewritten)
 	return postgres.Failure("add duplicates", err)
 }
 

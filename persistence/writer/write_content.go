@@ -181,7 +181,7 @@ func (w *write) newlyHeldFor() string {
 
 func conflictWith(owner string) *event.Error {
 	return &event.Error{
-		Class: event.ClassConflict, Code: "key_conflict",
+		Class: event.ClassConflict, Code: event.CodeKeyConflict,
 		Text: "event " + owner + " has the same ID and other content: compare the two, then replay this one to accept it under a " +
 			"key of its own, or discard it",
 	}

@@ -21,7 +21,7 @@ func TestThePageOfExpressionsNamesTheDifferencesFromJq(t *testing.T) {
 	require.NoError(t, err)
 	modules, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
-	version := regexp.MustCompile(`github.com/itchyny/gojq (v\S+)`).FindSubmatch(modules)[1]
+	version := regexp.MustCompile(`github\.com/itchyny/gojq (v\S+)`).FindSubmatch(modules)[1]
 	require.Contains(t, string(page), "[gojq](https://github.com/itchyny/gojq) "+string(version)+".")
 
 	rows := row.FindAllStringSubmatch(string(page), -1)

@@ -54,6 +54,8 @@ type Started struct {
 	// Conflict is set if the owner of the key has other content. The event wasn't started; the caller may start it under
 	// another key.
 	Conflict *event.Conflict
+	// Rewritten means that the event is a duplicate whose body has other bytes, and is the same JSON value.
+	Rewritten bool
 }
 
 // Starter starts workflows of events. A nil error means that Temporal has committed this run or an earlier one, named in the
@@ -64,6 +66,8 @@ type Starter struct {
 	// Eager lets a worker that shares the client run the first task immediately. It bypasses worker versioning, so it must be off
 	// for versioned workers.
 	Eager bool
+	// SameValue reports whether the bodies of two events are one JSON value, written in different ways; nil compares bytes alone.
+	SameValue func(ctx context.Context, provider, eventType string, a, b []byte) bool
 }
 
 // NewStarter returns a starter. It needs the data converter of the client.
@@ -78,6 +82,8 @@ const maxStarts = 3
 //   - A redelivery of a failed event runs it again under its first ID, unless reject is set.
 //   - An event that is at least a dedupe window away from the earlier one is a new event.
 //   - An event with the same key but other content isn't started, and Conflict is set; it never runs in place of a failed event.
+//   - An event with the same certain key and the same content in other bytes is a redelivery, and Rewritten is set. If the first
+//     one has failed, it runs again with its own bytes.
 //   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
 //
 // The error is an *IDTakenError if the workflow isn't an event's.
@@ -90,7 +96,7 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		if err == nil {
 			return Started{
 				WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint,
-				DeadLetterID: s.withOutcome(ctx, dead).DeadLetterID,
+				DeadLetterID: s.withOutcome(ctx, dead).DeadLetterID, Rewritten: dead.Rewritten,
 			}, nil
 		}
 		var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -108,6 +114,11 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 			return Started{}, &IDTakenError{WorkflowID: r.WorkflowID(), RunID: started.RunId, Type: earlier.workflowType}
 		}
 		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
+		if r.IsConflict(earlier.Conflict) && !r.OutsideWindowOf(earlier.receivedAt) {
+			if first, same := s.rewritten(ctx, r, body, earlier.Started); same {
+				earlier.Conflict, earlier.Rewritten, r.Fingerprint, body = nil, true, earlier.Fingerprint, first
+			}
+		}
 		switch {
 		case earlier.EventID == own:
 			return s.withOutcome(ctx, earlier.Started), nil
@@ -124,6 +135,21 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		}
 	}
 	return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrStartContended)
+}
+
+// rewritten returns the body of the event that owns the key if that is the same JSON value in other bytes. A body that can't be
+// read at once, or that only PostgreSQL has, counts as another one: the step that stores the event compares it again.
+func (s *Starter) rewritten(ctx context.Context, r event.Receipt, body []byte, owner Started) (first []byte, same bool) {
+	if s.SameValue == nil || r.Large != nil {
+		return nil, false
+	}
+	limited, cancel := WithTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	receipt, first, err := s.Input(limited, event.Run{WorkflowID: owner.WorkflowID, RunID: owner.RunID})
+	if err != nil || receipt.Large != nil || len(first) == 0 {
+		return nil, false
+	}
+	return first, s.SameValue(ctx, r.Provider, r.Type, first, body)
 }
 
 func (s *Starter) execute(

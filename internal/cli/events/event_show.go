@@ -195,7 +195,11 @@ func cameAgain(d *event.Duplicates) string {
 		return ""
 	}
 	first, last := d.FirstSeen.Format(time.RFC3339Nano), d.LastSeen.Format(time.RFC3339Nano)
-	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+	text := fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+	if d.Rewritten > 0 {
+		text += fmt.Sprintf("; %d with other bytes, the same JSON value", d.Rewritten)
+	}
+	return text
 }
 
 // possibleDuplicate names an event with the same content, and how to compare the two.
