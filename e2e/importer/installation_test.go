@@ -204,8 +204,8 @@ func (i *installation) differences(t *testing.T, file string) []operation.Import
 // listOfTheGuide is the guide's jq expression for the events that wait in a file and are processed here.
 var listOfTheGuide = regexp.MustCompile(`jq -r '([^']+)' differences.ndjson`)
 
-// onlyProcessedHere returns the events that the guide's commands list, as PROVIDER:KEY. No subscription has delivered them: the
-// one here was not active yet.
+// onlyProcessedHere returns the IDs of the events that the guide's commands list. No subscription has delivered them: the one here
+// was not active yet.
 func (i *installation) onlyProcessedHere(t *testing.T, file string) (events []string) {
 	t.Helper()
 	guide, err := os.ReadFile(filepath.Join(root, "docs", "moving.md"))
