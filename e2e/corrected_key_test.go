@@ -12,7 +12,8 @@ import (
 )
 
 // A definition names a wrong key part, so an event becomes a dead letter. The definition is corrected, and the event is replayed
-// and sent again, in either order: it is processed once, and its dead letter is resolved.
+// and sent again, in either order: it is processed once, and its dead letter is resolved. A replay
+// that ends as a duplicate succeeds, and names the other event.
 func TestACorrectedKeyHasOneEffect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,8 +36,9 @@ func TestACorrectedKeyHasOneEffect(t *testing.T) {
 	replay := func(order string) {
 		var id string
 		i.query(t, "SELECT id::text FROM dead_letters WHERE convert_from(raw_body, 'UTF8') LIKE $1", []any{"%evt_" + order + "%"}, &id)
-		out, err := i.run(t, "dlq", "replay", id)
+		out, err := i.run(t, "dlq", "replay", id, "--wait")
 		require.NoError(t, err, out)
+		require.Equal(t, order == "repeated", strings.Contains(out, "duplicate of event "), out)
 	}
 	for _, order := range []string{"replayed", "repeated"} {
 		send(order)

@@ -26,10 +26,11 @@ INSERT INTO dead_letters (
        event_id, first_failed_at, subscription_id, last_failed_at, provider, key, type, receipt, raw_body, state, step,
        error_class, error_code, error_message, attempts, failures, workflow_id, run_id, source, rule, resolved_at,
        resolved_run_id, discarded_at, discarded_by, discard_reason, replaced_by, unread_receipt, auto_attempts,
-       notified_failures)
+       notified_failures, duplicate_of)
 SELECT $1::uuid, $2::timestamptz, coalesce((` + subscriptionOfName + `), 0), $4::timestamptz, $5, $6, $7, $8::json,
        $9::bytea, $10, $11, $12, $13, $14, $15::integer, $16::integer, $17, $18, $19, $20, $21::timestamptz, $22,
-       $23::timestamptz, nullif($24, ''), nullif($25, ''), nullif($26, '')::uuid, $27::bytea, $28::integer, $16::integer
+       $23::timestamptz, nullif($24, ''), nullif($25, ''), nullif($26, '')::uuid, $27::bytea, $28::integer, $16::integer,
+       nullif($29, '')::uuid
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged')`
 )
 
@@ -53,7 +54,7 @@ func NewRestored(item operation.ImportItem) (*Restored, error) {
 		postgres.Clean(f.Code), postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, d.Failures,
 		postgres.Clean(d.Run.WorkflowID), postgres.Clean(d.Run.RunID), postgres.Clean(r.Source), postgres.Clean(f.Rule()),
 		d.ResolvedAt, resolvedRun, d.DiscardedAt, postgres.Clean(d.DiscardedBy), postgres.Clean(d.DiscardReason), d.ReplacedBy,
-		item.Stored.UnreadReceipt, d.AutoAttempts,
+		item.Stored.UnreadReceipt, d.AutoAttempts, d.DuplicateOf,
 	}}, nil
 }
 

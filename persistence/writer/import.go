@@ -40,6 +40,9 @@ func NewImported(item operation.ImportItem, p event.Parsed) (b *Imported, err er
 		return nil, err
 	}
 	b.write.imported, b.write.isStored = item.Record, item.Stored != nil
+	if item.Stored != nil && item.Stored.DeadLetter != nil {
+		b.write.duplicateOf = item.Stored.DeadLetter.DuplicateOf
+	}
 	return b, nil
 }
 
@@ -98,7 +101,7 @@ func (w *write) ownsImported() bool {
 	case w.imported == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
 		return true
 	default:
-		return f.status == "" && (f.claimed || w.isStored && !f.isDead && f.owner == w.receipt.ID)
+		return f.status == "" && (f.claimed || w.isStored && !f.isDead && f.owner != "" && (f.owner == w.receipt.ID || f.owner == w.duplicateOf))
 	}
 }
 

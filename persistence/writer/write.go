@@ -43,9 +43,11 @@ type write struct {
 	imported operation.ImportRecord
 	// isStored marks an event that an import restores from an archive, with its own ID.
 	isStored bool
-	changes  []event.OrderedChange // in the definition's order; empty if nothing is folded
-	row      eventRow              // unset for entitiesOnly
-	routed   subscriptions.Routed
+	// duplicateOf is the event that a restored dead letter turned out to repeat: it owns the key.
+	duplicateOf string
+	changes     []event.OrderedChange // in the definition's order; empty if nothing is folded
+	row         eventRow              // unset for entitiesOnly
+	routed      subscriptions.Routed
 
 	// isCorrected means that the receipt has the identity of the current definition. former is the receipt of the ingress, if that
 	// has another key.

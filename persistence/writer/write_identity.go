@@ -216,6 +216,10 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 	var unfinished []string
 	for _, w := range t.events {
 		switch {
+		case w.duplicateOf != "" && w.found.claimed:
+			restored := &write{receipt: w.receipt}
+			restored.Owner = w.duplicateOf
+			passed = append(passed, restored)
 		case !w.isCorrected:
 		case w.former == nil:
 			own = append(own, w)

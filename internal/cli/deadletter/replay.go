@@ -55,11 +55,14 @@ func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait boo
 	shown := struct {
 		operation.Replayed
 
-		Outcome event.Outcome `json:"outcome,omitempty"`
+		Outcome     event.Outcome `json:"outcome,omitempty"`
+		DuplicateOf string        `json:"duplicate_of,omitempty"`
 	}{Replayed: started}
 	if wait {
-		if shown.Outcome, err = awaitRun(c.Context(), t, started.Run); err == nil {
-			fmt.Fprintln(cli.StatusWriter(c), shown.Outcome)
+		var result runResult
+		if result, err = awaitRun(c.Context(), t, started.Run); err == nil {
+			shown.Outcome, shown.DuplicateOf = result.Outcome, result.Owner
+			fmt.Fprintln(cli.StatusWriter(c), result)
 		}
 	}
 	return cli.Report(c, shown, nil, err)
@@ -96,18 +99,24 @@ func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
 	}
 }
 
-func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (event.Outcome, error) {
-	var result struct {
-		Outcome event.Outcome `json:"outcome"`
-		Owner   string        `json:"owner"`
+// runResult is what the run of an event returns. Owner is set if the event is a duplicate of that one.
+type runResult struct {
+	Outcome event.Outcome `json:"outcome"`
+	Owner   string        `json:"owner"`
+}
+
+func (r runResult) String() string {
+	if r.Outcome == event.OutcomeDuplicate {
+		return fmt.Sprintf("duplicate of event %s: not processed again, and the dead letter is resolved", r.Owner)
 	}
-	if err := t.Temporal.GetWorkflow(ctx, started.WorkflowID, started.RunID).Get(ctx, &result); err != nil {
-		return "", fmt.Errorf("it failed again: %w", ownWords(err))
+	return string(r.Outcome)
+}
+
+func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (result runResult, err error) {
+	if err = t.Temporal.GetWorkflow(ctx, started.WorkflowID, started.RunID).Get(ctx, &result); err != nil {
+		return result, fmt.Errorf("it failed again: %w", ownWords(err))
 	}
-	if result.Outcome == event.OutcomeDuplicate {
-		return result.Outcome, fmt.Errorf("the event was not processed: event %s has its key", result.Owner)
-	}
-	return result.Outcome, nil
+	return result, nil
 }
 
 // ownWords returns a run's own error message without what Temporal's client wraps around it.
