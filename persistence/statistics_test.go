@@ -52,7 +52,7 @@ var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "import
 const queues = `
 CREATE TEMPORARY TABLE queues ON COMMIT DROP AS
 WITH listed AS (
-     SELECT name FROM unnest($1::regclass[] || '{rebuild_entities, dead_letters, error_log, changes, sessions, rates,
+     SELECT name FROM unnest($1::regclass[] || '{rebuild_entities, rebuild_keys, dead_letters, error_log, changes, sessions, rates,
                 idempotency_keys, event_contents, event_duplicates, conflicts, notification_claims, events, entities,
                 event_entities, entity_checkpoints, entity_bases, entity_names, verdicts, fetched_states}'::regclass[]) AS name
       UNION

@@ -37,6 +37,12 @@ type Rebuild struct {
 	Skipped int64 `json:"skipped"`
 	// Entities counts the changed entities, each once.
 	Entities int64 `json:"entities"`
+	// CorrectedKeys counts the events that have another key by the current definition. A rebuild claims it for them if it is free.
+	CorrectedKeys int64 `json:"corrected_keys"`
+	// SharedKeys counts those of them whose key another event has. Both events stay processed.
+	SharedKeys int64 `json:"shared_keys"`
+	// KeyConflicts lists the first of these, up to 20.
+	KeyConflicts []SharedKey `json:"key_conflicts,omitempty" jsonschema:"maxItems=20"`
 	// Problems lists the first unreadable events, up to 20.
 	Problems []RebuildProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 
@@ -63,7 +69,15 @@ func (r Rebuild) Share() float64 {
 	return min(float64(r.Reached.Sub(r.From))/float64(r.Until.Sub(r.From)), 1)
 }
 
-// MaxProblems bounds Rebuild.Problems and Import.Problems.
+// SharedKey is a processed event whose key, by the current definition, another event has: Owner.
+type SharedKey struct {
+	EventID  string `json:"event_id" jsonschema:"format=uuid"`
+	Provider string `json:"provider"`
+	Key      string `json:"key"`
+	Owner    string `json:"owner" jsonschema:"format=uuid"`
+}
+
+// MaxProblems bounds Rebuild.Problems, Rebuild.KeyConflicts and Import.Problems.
 const MaxProblems = 20
 
 // RebuildProblem is an event that couldn't be parsed. The message contains no payload.

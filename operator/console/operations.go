@@ -35,6 +35,8 @@ type operationView struct {
 	Filter   []frame.Fact
 	Counts   []frame.Fact
 	Problems []operation.RebuildProblem
+	// KeyConflicts are a rebuild's events whose key another event has.
+	KeyConflicts []operation.SharedKey
 	// Lines are an import's lines that couldn't be applied.
 	Lines []operation.ImportProblem
 	// BlockedBy names destinations that its deliveries wait for.
@@ -160,13 +162,13 @@ func ofRedrive(r operation.Redrive) operationView {
 
 func ofRebuild(r operation.Rebuild) operationView {
 	o := viewOf(operation.KindRebuild, r)
-	o.About, o.Problems = "stored events, read again", r.Problems
+	o.About, o.Problems, o.KeyConflicts = "stored events, read again", r.Problems, r.KeyConflicts
 	if r.DryRun {
 		o.About += " (a dry run changes nothing)"
 	}
 	o.Counts = []frame.Fact{
 		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Skipped", r.Skipped),
-		count("Entities", r.Entities),
+		count("Entities", r.Entities), count("Other keys", r.CorrectedKeys), count("Of these another event's", r.SharedKeys),
 	}
 	if r.DryRun && !o.IsOpen() {
 		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})

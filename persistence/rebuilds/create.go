@@ -21,6 +21,7 @@ INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, l
 VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid, $9) ON CONFLICT DO NOTHING`
 
 	rebuildColumns = `provider, kind, dry_run, refetch, read, changed, unreadable, skipped, entities, problems,
+       corrected_keys, shared_keys, key_conflicts,
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
@@ -90,7 +91,8 @@ type rebuildRow struct {
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
 	err = operations.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Refetch, &r.Read, &r.Changed,
-		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
+		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems,
+		&r.CorrectedKeys, &r.SharedKeys, &r.KeyConflicts, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, err
 }

@@ -32,7 +32,8 @@ ON CONFLICT (rebuild_id, provider, kind, external_id) DO UPDATE SET events = kno
 RETURNING (xmax = 0) AS is_new)
 UPDATE rebuilds
    SET cursor = $2::uuid, read = read + $8, changed = changed + $9, unreadable = unreadable + $10, skipped = skipped + $11,
-       problems = problems || $12::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
+       problems = problems || $12::jsonb, corrected_keys = corrected_keys + $13, shared_keys = shared_keys + $14,
+       key_conflicts = key_conflicts || $15::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
  WHERE id = $1`
 
 	// dropRebuilt drops some findings of earlier rebuilds, whose IDs are less. Each page does so, and the table stays about as long
@@ -40,6 +41,10 @@ UPDATE rebuilds
 	dropRebuilt = `
 DELETE FROM rebuild_entities
  WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_entities WHERE rebuild_id < $1 ORDER BY rebuild_id LIMIT 500))`
+
+	dropPlannedKeys = `
+DELETE FROM rebuild_keys
+ WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_keys WHERE rebuild_id < $1 ORDER BY rebuild_id LIMIT 500))`
 
 	// maxEventsOfDiff is about how many events of an entity are stored for its diff.
 	maxEventsOfDiff = `1000`
@@ -148,6 +153,9 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	for _, e := range t.events {
 		t.decide(e)
 	}
+	if err := t.settleKeys(ctx); err != nil {
+		return err
+	}
 	if t.row.DryRun || len(t.writes) == 0 {
 		t.queueAdvance(b)
 		return t.Commit(ctx, b)
@@ -245,6 +253,32 @@ func (e *rebuilt) concerns(kind string) bool {
 	return kind == "" || slices.ContainsFunc(e.links, isOfKind) || e.again.Concerns(kind)
 }
 
+// settleKeys claims the keys that events have by today's definition, where they are free, and notes those that another event has.
+func (t *rebuilding) settleKeys(ctx context.Context) error {
+	var corrected []*writer.Reparsed
+	for _, e := range t.events {
+		if e.again != nil && e.again.CorrectsKey() && e.concerns(t.row.Filter.Kind) {
+			corrected = append(corrected, e.again)
+		}
+	}
+	if len(corrected) == 0 {
+		return nil
+	}
+	t.seen.CorrectedKeys = int64(len(corrected))
+	planFor := ""
+	if t.row.DryRun {
+		planFor = t.row.ID
+	}
+	b := &pgx.Batch{}
+	writer.QueueCorrectedKeys(b, corrected, planFor, func(k operation.SharedKey) {
+		t.seen.SharedKeys++
+		if len(t.row.KeyConflicts)+len(t.seen.KeyConflicts) < operation.MaxProblems {
+			t.seen.KeyConflicts = append(t.seen.KeyConflicts, k)
+		}
+	})
+	return t.Send(ctx, b)
+}
+
 func (t *rebuilding) note(eventID string, refs []event.EntityRef) {
 	t.seen.Changed++
 	for _, ref := range refs {
@@ -283,8 +317,10 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 		}
 	}
 	problems := postgres.JSON{Of: append([]operation.RebuildProblem{}, t.seen.Problems...)}
+	conflicts := postgres.JSON{Of: append([]operation.SharedKey{}, t.seen.KeyConflicts...)}
 	b.Queue(dropRebuilt, t.row.ID)
+	b.Queue(dropPlannedKeys, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
-		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems)
+		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems, t.seen.CorrectedKeys, t.seen.SharedKeys, conflicts)
 }

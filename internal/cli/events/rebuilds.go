@@ -100,15 +100,38 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"unreadable", cli.Number(r.Unreadable),
 		"skipped", cli.Number(r.Skipped),
 		"entities that differ", cli.Number(r.Entities),
+		"other keys", otherKeys(r),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
 		"ended", cli.OptionalTimeText(r.EndedAt),
 	)
-	if err != nil || len(r.Problems) == 0 {
+	if err != nil {
+		return err
+	}
+	if err := writeKeyConflicts(w, r.KeyConflicts); err != nil || len(r.Problems) == 0 {
 		return err
 	}
 	table := cli.NewTable(w, "UNREADABLE EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
 	for _, p := range r.Problems {
 		table.Row(p.EventID, p.Provider, string(p.Class), p.Code, cli.Shorten(p.Message))
+	}
+	return table.Flush()
+}
+
+// otherKeys says how many events have another key by the current definition; "" if none.
+func otherKeys(r operation.Rebuild) string {
+	if r.CorrectedKeys == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, of which %s are another event's", cli.Number(r.CorrectedKeys), cli.Number(r.SharedKeys))
+}
+
+func writeKeyConflicts(w io.Writer, all []operation.SharedKey) error {
+	if len(all) == 0 {
+		return nil
+	}
+	table := cli.NewTable(w, "EVENT!", "PROVIDER", "KEY+", "SAME KEY AS EVENT!")
+	for _, k := range all {
+		table.Row(k.EventID, k.Provider, k.Key, k.Owner)
 	}
 	return table.Flush()
 }

@@ -1,0 +1,76 @@
+package writer
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// claimFree claims keys without an owner.
+	claimFree = insertKeys + `
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
+       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
+ WHERE ` + isUndecided + `
+ON CONFLICT (provider, key) DO NOTHING`
+
+	// planKeys reserves keys for the events of a dry run.
+	planKeys = `
+INSERT INTO rebuild_keys (rebuild_id, provider, key, event_id, received_at)
+SELECT $1, provider, key, event_id, seen
+  FROM unnest($2::text[], $3::text[], $4::uuid[], $5::timestamptz[]) AS claim (provider, key, event_id, seen)
+ON CONFLICT (rebuild_id, provider, key) DO NOTHING`
+
+	// selectKeyOwners returns who has the keys; of a dry run, also who would have them.
+	selectKeyOwners = `
+SELECT claim.n, coalesce(held.event_id, planned.event_id)::text, coalesce(held.first_seen, planned.received_at)
+  FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS claim (provider, key, n)
+  LEFT JOIN LATERAL (
+       SELECT event_id, first_seen FROM idempotency_keys
+        WHERE provider = claim.provider AND key = claim.key OFFSET 0) AS held ON true
+  LEFT JOIN LATERAL (
+       SELECT event_id, received_at FROM rebuild_keys
+        WHERE rebuild_id = $1 AND provider = claim.provider AND key = claim.key OFFSET 0) AS planned ON true
+ WHERE coalesce(held.event_id, planned.event_id) IS NOT NULL`
+)
+
+// CorrectsKey reports whether the event has another key by today's definition. An edit, and a conflict that an operator accepted,
+// have keys of their own.
+func (r *Reparsed) CorrectsKey() bool {
+	own, now := r.write.receipt, r.write.parsed.Identity
+	return now != nil && now.Key != own.Key && own.Replaces == "" && own.ConflictsWith == ""
+}
+
+// QueueCorrectedKeys claims the corrected keys of processed events where they are free, and calls shared for each event whose key
+// another one has. A dry run, whose ID is planFor, claims nothing. "" means no dry run. The events stay as they are.
+func QueueCorrectedKeys(b *pgx.Batch, all []*Reparsed, planFor string, shared func(operation.SharedKey)) {
+	ws := postgres.Column(all, func(r *Reparsed) *write {
+		return &write{receipt: r.write.receipt.IdentifiedAs(*r.write.parsed.Identity)}
+	})
+	ws = claimsOf(ws)
+	columns := columnsOfClaims(ws)
+	if planFor == "" {
+		b.Queue(lockEvents, postgres.Column(ws, (*write).id))
+		b.Queue(claimFree, columns...)
+	} else {
+		b.Queue(planKeys, append([]any{planFor}, columns[:4]...)...)
+	}
+	var n int
+	var owner string
+	var received time.Time
+	b.Queue(selectKeyOwners, planFor, columns[0], columns[1]).Query(postgres.ForEach([]any{&n, &owner, &received}, func() {
+		if r := ws[n-1].receipt; owner != r.ID && isWithinWindow(r, received) {
+			shared(operation.SharedKey{EventID: r.ID, Provider: r.Provider, Key: r.Key, Owner: owner})
+		}
+	}))
+}
+
+// isWithinWindow reports whether an event that was received then has the key of r for the same dedupe window.
+func isWithinWindow(r event.Receipt, received time.Time) bool {
+	other := event.Receipt{ReceivedAt: received, DedupeWindow: r.DedupeWindow}
+	return !r.BeforeWindowOf(received) && !other.BeforeWindowOf(r.ReceivedAt)
+}
