@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // misread returns an event whose definition found no key in it, and how the corrected definition parses it.
@@ -182,12 +183,13 @@ func TestABatchTakesCorrectedKeysOnce(t *testing.T) {
 	require.Equal(t, map[event.Outcome]int{event.OutcomeProcessed: 2, event.OutcomeDuplicate: 1}, outcomes)
 }
 
-// Whatever the order of runs, resets, replays, redeliveries and recoveries, before and after the correction, alone and together:
+// Whatever the order of runs, resets, replays, redeliveries, recoveries and imports, before and after the correction, alone and together:
 // the event has one effect in the end, and no dead letter is left.
 func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	for seed := range uint64(60) {
+	movers := newMover(d, 1)
+	for seed := range uint64(80) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		key := fmt.Sprintf("evt_%d", seed)
 		dead, corrected := misread(key, patch(key, `{"n":1}`))
@@ -211,7 +213,16 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 		}
 		run(dead)
 		for range 2 + random.IntN(6) {
-			switch random.IntN(5) {
+			switch random.IntN(6) {
+			case 5: // an import of the event, which another system has processed; staged before or after the correction
+				imported, p := sentAgain(key, ""), parsed(patch(key, `{"n":1}`))
+				if random.IntN(2) == 0 {
+					imported, p = misread(key, patch(key, `{"n":1}`))
+					imported.Key, p.Identity.Fingerprint = dead.Key, ""
+				}
+				imported.Imported = &event.Imported{}
+				movers.finishWith(movers.stage(operation.ImportItem{Record: operation.ImportEvent, Receipt: imported, Body: body}),
+					func(event.Receipt, []byte) (event.Parsed, error) { return p, nil })
 			case 0:
 				isCorrected = true
 			case 1: // a replay, a redrive or a reset

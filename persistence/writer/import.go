@@ -40,6 +40,10 @@ func NewImported(item operation.ImportItem, p event.Parsed) (b *Imported, err er
 		return nil, err
 	}
 	b.write.imported, b.write.isStored = item.Record, item.Stored != nil
+	if item.Record == operation.ImportEvent && item.Stored == nil {
+		b.write.identify()
+		b.write.run.WorkflowID = b.write.receipt.WorkflowID()
+	}
 	if item.Stored != nil && item.Stored.DeadLetter != nil {
 		b.write.duplicateOf = item.Stored.DeadLetter.DuplicateOf
 	}
@@ -92,7 +96,7 @@ func (b *Imported) IsNew() bool {
 func (w *write) ownsImported() bool {
 	f := w.found
 	switch {
-	case f.decision != nil, f.exists:
+	case f.decision != nil, f.exists, w.repeatsFormer():
 		return false
 	case w.imported == operation.ImportEntity:
 		return true
@@ -127,6 +131,15 @@ func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(postgres.ForEach([]any{&id, &exists}, func() {
 		byID[id].found.claimed, byID[id].found.exists = !exists, exists
 	}))
+	var former []*write
+	for _, w := range ws {
+		if w.former != nil {
+			former = append(former, &write{receipt: *w.former})
+		}
+	}
+	if len(former) > 0 {
+		b.Queue(claimFree, columnsOfClaims(claimsOf(former))...)
+	}
 }
 
 // Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -169,7 +170,7 @@ func (w *write) isAnother(f found) bool { return f.owner != "" && f.owner != w.r
 // isCorrectedConflict reports whether another event owns the key of the current definition, and this one isn't its redelivery. An
 // edited body is compared with no other, so it conflicts with each event that isn't decided.
 func (w *write) isCorrectedConflict(c *event.Conflict) bool {
-	if w.former == nil || w.receipt.ConflictsWith != "" || w.repeatsFormer() {
+	if w.former == nil || w.imported != "" || w.receipt.ConflictsWith != "" || w.repeatsFormer() {
 		return false
 	}
 	return c != nil || w.receipt.Replaces != ""
@@ -193,7 +194,7 @@ func correctedConflict(owner string) *event.Error {
 
 // isNeedless reports whether the event has a row although it turned out to be a duplicate. Pages of it may be written.
 func (w *write) isNeedless() bool {
-	return w.former != nil && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
+	return w.former != nil && w.imported == "" && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
 }
 
 // undoNeedless undoes what needless events did to entities. Those that fold here have their entities locked, and their links go
@@ -212,7 +213,7 @@ func (t *writing) undoNeedless(ctx context.Context) error {
 
 // queueIdentities settles the keys of events that were accepted under another definition, once the transaction has decided.
 func (t *writing) queueIdentities(b *pgx.Batch) {
-	var passed, dropped, own []*write
+	var passed, dropped, own, free []*write
 	var unfinished []string
 	for _, w := range t.events {
 		switch {
@@ -220,7 +221,9 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 			restored := &write{receipt: w.receipt}
 			restored.Owner = w.duplicateOf
 			passed = append(passed, restored)
-		case !w.isCorrected:
+		case w.restoresCorrected():
+			free = append(free, &write{receipt: w.receipt.IdentifiedAs(*w.parsed.Identity)})
+		case !w.isCorrected, w.imported != "" && w.found.status != "":
 		case w.former == nil:
 			own = append(own, w)
 		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
@@ -233,6 +236,9 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 				dropped = append(dropped, w.eachKey()...)
 			}
 		}
+	}
+	if len(free) > 0 {
+		b.Queue(claimFree, columnsOfClaims(claimsOf(free))...)
 	}
 	if len(own) > 0 {
 		columns := columnsOfClaims(own)
@@ -248,6 +254,11 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 	if len(unfinished) > 0 {
 		b.Queue(dropUnfinished, unfinished)
 	}
+}
+
+// restoresCorrected reports whether an event comes back from an archive, as it was, and has another key by today's definition.
+func (w *write) restoresCorrected() bool {
+	return w.isStored && w.imported == operation.ImportEvent && w.parsed.Identity != nil && w.owns()
 }
 
 // isSameAsOwner reports whether the event surely has the content of the owner of its keys, so that these are that event's, too.
