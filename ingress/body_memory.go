@@ -37,8 +37,9 @@ func (m *bodyMemory) held() int {
 	return m.all.small + m.all.large
 }
 
-// change adds to what a client holds, unless that exceeds a limit. Nothing is kept of a client that holds nothing.
-func (m *bodyMemory) change(client netip.Addr, by heldBytes) bool {
+// change adds to what a client holds, unless that exceeds a limit; size is that of the whole body afterwards. Nothing is kept of a
+// client that holds nothing.
+func (m *bodyMemory) change(client netip.Addr, by heldBytes, size int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own := m.clients[client]
@@ -47,6 +48,9 @@ func (m *bodyMemory) change(client netip.Addr, by heldBytes) bool {
 	}
 	all, one := m.all.plus(by), own.plus(by)
 	if !by.isRelease() && (!all.fit(m.limit) || !one.fit(m.limit/4)) {
+		return false
+	}
+	if by.large > 0 && (all.large > roomFor(size, m.limit) || one.large > roomFor(size, m.limit/4)) {
 		return false
 	}
 	if m.all = all; one == (heldBytes{}) {
@@ -64,7 +68,14 @@ func (h heldBytes) plus(by heldBytes) heldBytes {
 
 func (h heldBytes) isRelease() bool { return h.small <= 0 && h.large <= 0 }
 
-func (h heldBytes) fit(limit int) bool { return h.large <= limit-limit/4 && h.small+h.large <= limit }
+func (h heldBytes) fit(limit int) bool { return h.small+h.large <= limit }
+
+// roomFor returns how much all large bodies may hold when one of them grows to size: half of their memory, and more the further
+// it has come. Otherwise many senders that try again would push each other out, and none would finish.
+func roomFor(size, limit int) int {
+	room := limit - limit/4
+	return min(room, room/2+4*size)
+}
 
 // bodyShare is what one request holds. It isn't safe for concurrent use.
 type bodyShare struct {
@@ -87,7 +98,7 @@ func (s *bodyShare) Reserve(n int) bool {
 	case large:
 		by = heldBytes{large: n}
 	}
-	if !s.memory.change(s.client, by) {
+	if !s.memory.change(s.client, by, s.bytes+n) {
 		return false
 	}
 	s.large, s.bytes = large, s.bytes+n
@@ -103,6 +114,6 @@ func (s *bodyShare) Release() {
 	if s.large {
 		by = heldBytes{large: -s.bytes}
 	}
-	s.memory.change(s.client, by)
+	s.memory.change(s.client, by, 0)
 	s.bytes = 0
 }

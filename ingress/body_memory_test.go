@@ -40,8 +40,10 @@ func TestTheMemoryOfBodies(t *testing.T) {
 	}
 	require.False(t, m.forClient(address(1), 1).Reserve(1), "the client holds a quarter")
 
+	var others []*bodyShare
 	for n := 2; n <= 4; n++ {
-		require.True(t, m.forClient(address(n), 25*mib).Reserve(3*mib))
+		others = append(others, m.forClient(address(n), 25*mib))
+		require.True(t, others[n-2].Reserve(3*mib))
 	}
 	require.False(t, m.forClient(address(5), 25*mib).Reserve(1), "three quarters are in use by large bodies")
 	require.True(t, m.forClient(address(5), 1).Reserve(1))
@@ -50,7 +52,37 @@ func TestTheMemoryOfBodies(t *testing.T) {
 	one.Release()
 	one.Release()
 	require.Equal(t, 10*mib+1, m.held())
-	require.True(t, m.forClient(address(5), 25*mib).Reserve(1))
+	require.False(t, m.forClient(address(5), 25*mib).Reserve(1), "half of their memory is for bodies that have come further")
+	others[0].Release()
+	require.True(t, m.forClient(address(5), 25*mib).Reserve(1) && m.held() == 7*mib+2)
+}
+
+// 500 senders start their bodies again whenever there is no memory. Those that have come far go on, so that some always finish,
+// instead of each pushing the others out.
+func TestOfManyLargeBodiesSomeFinish(t *testing.T) {
+	t.Parallel()
+	m := newBodyMemory(256 * mib)
+	shares := make([]*bodyShare, 500)
+	finished := 0
+	for range 400 {
+		for n, share := range shares {
+			if share == nil {
+				share = m.forClient(netip.AddrFrom4([4]byte{10, 0, byte(n / 250), byte(n % 250)}), 25*mib)
+				shares[n] = share
+			}
+			switch {
+			case !share.Reserve(maxPart):
+				share.Release()
+				shares[n] = nil
+			case share.bytes >= 25*mib:
+				finished++
+				share.Release()
+				shares[n] = nil
+			}
+			require.LessOrEqual(t, m.held(), 192*mib)
+		}
+	}
+	require.Greater(t, finished, 10)
 }
 
 // A chunked body declares no length: it counts as large, as a whole, once it is.
