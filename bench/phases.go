@@ -38,6 +38,8 @@ func phases() []phase {
 			true, growth},
 		{"scaleout", "One, two and four worker processes behind a separate ingress.", true, scaleOut},
 		{"ablation", "The product compared with itself without one feature, for one feature after the other.", true, ablation},
+		{"bodies", "500 senders of 25 MiB each, half of them strangers, next to 47 small events a second: memory and ACK.", true,
+			bodies},
 		{"memory", "The memory of serve over half an hour.", true, memory},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -216,4 +217,19 @@ func freeAddresses(n int) (addresses []string, err error) {
 		addresses = append(addresses, listener.Addr().String())
 	}
 	return addresses, nil
+}
+
+// Peak returns the highest resident memory that the process has ever had, in bytes.
+func (n *Node) Peak() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.PID))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("the kernel doesn't say how much memory the process had")
 }
