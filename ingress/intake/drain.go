@@ -161,8 +161,8 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	}
 }
 
-// drainCopies drains a page of the large events and, unless the overflow lane had a full one, of copies, whose events Temporal has.
-// It returns the size of the largest page.
+// drainCopies drains a page of the large events and, unless the overflow lane had a full one, of copies, whose events Temporal
+// has. It returns the size of the largest page.
 func (d *Drain) drainCopies(ctx context.Context, overflow, claim, capacity int) (n int, err error) {
 	lanes := []event.Lane{event.LaneLarge, event.LaneCopy}
 	if overflow == claim {
