@@ -14,18 +14,29 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// An event of 1.1 MB can't be parsed, and at each redelivery Temporal has lost its run:
+// A large event, whose body is in Temporal or only in PostgreSQL, can't be parsed, and at each redelivery Temporal has lost its run:
 //   - it fails once more as the first event, with its bytes
 //   - once the definition is corrected, it is processed as the first event, with its bytes and its entities
 //   - once expunged, nothing of a redelivery is kept
 func TestALargeDeadEventIsTakenOver(t *testing.T) {
 	t.Parallel()
+	for name, size := range map[string]int{"large": 1_100_000, "stored": 2_100_000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			takeOverLarge(t, name, size)
+		})
+	}
+}
+
+// takeOverLarge names the histories that it records.
+func takeOverLarge(t *testing.T, name string, size int) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "bulky.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(bulky), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(largest), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+filepath.Dir(file), "BULKY_TOKEN="+secret)
 	n := i.start(t, "serve")
 	const workflowID = "bulky:large"
-	body := bulkyEvent("large", 1_100_000, -1)
+	body := bulkyEvent("large", size, -1)
 	send := func(status enumspb.WorkflowExecutionStatus) (eventID string) {
 		a := n.deliver(t, 202, "/webhooks/bulky", body, "X-Bulky-Token", secret)
 		i.awaitStatus(t, workflowID, status)
@@ -44,10 +55,10 @@ func TestALargeDeadEventIsTakenOver(t *testing.T) {
 	latest, err := runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter()).LatestRun(t.Context(), workflowID)
 	require.NoError(t, err)
 	require.Equal(t, first, latest.EventID, "the run says whose it is")
-	i.replay(t, "large_dead_owner", workflowID)
+	i.replay(t, name+"_dead_owner", workflowID)
 
 	n.kill()
-	corrected := strings.Replace(bulky, "range(.body.entities)", `range(if .body.entities == "many" then 3 else .body.entities end)`, 1)
+	corrected := strings.Replace(largest, "range(.body.entities)", `range(if .body.entities == "many" then 3 else .body.entities end)`, 1)
 	require.NoError(t, os.WriteFile(file, []byte(corrected), 0o600))
 	i.forget(t, workflowID, "Failed")
 	n = i.start(t, "serve")
@@ -57,7 +68,7 @@ func TestALargeDeadEventIsTakenOver(t *testing.T) {
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM entities"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved'"))
 	isStored("events")
-	i.replay(t, "large_takeover", workflowID)
+	i.replay(t, name+"_takeover", workflowID)
 
 	out, err := i.run(t, "purge", "--expunge", first, "--reason", "asked by the customer")
 	require.NoError(t, err, out)
