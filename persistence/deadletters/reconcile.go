@@ -15,25 +15,27 @@ import (
 	"holdfast/persistence/writer"
 )
 
-const (
-	selectUnfinished = records.Columns + `, raw_body FROM events AS e
+// selectUnfinished reads a page by its bytes, so that it has fewer rows if they are large.
+var selectUnfinished = records.Columns + `, raw_body FROM events AS e
+ WHERE id = ANY (` + postgres.WithinBytes(`
+SELECT id, octet_length(raw_body) AS size FROM events AS e
  WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id)
    AND NOT EXISTS (SELECT FROM dead_letters
                     WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted'))
- ORDER BY id LIMIT $3`
+ ORDER BY id LIMIT $3`) + `)
+ ORDER BY id`
 
-	selectKeys = `
+const selectKeys = `
 SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
   FROM events AS e
   LEFT JOIN LATERAL (
        SELECT event_id FROM idempotency_keys WHERE provider = e.provider AND key = e.key OFFSET 0) AS k ON true
  WHERE e.id > $1::uuid AND e.id < $2::uuid AND e.status = 'processed'
  ORDER BY e.id LIMIT $3`
-)
 
 // Unfinished returns events that are stored, not processed, and have neither a dead letter nor a decision, in the order of their
-// IDs, with their bodies.
+// IDs, with their bodies. A page ends early, never empty, if its bodies are large.
 func (s *Store) Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error) {
 	rows := s.db.Rows(ctx, selectUnfinished, p.After, p.Before, p.Limit)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) {

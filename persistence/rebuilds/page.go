@@ -50,9 +50,10 @@ DELETE FROM rebuild_keys
 	maxEventsOfDiff = `1000`
 )
 
-// Page parses the next n events of a rebuild with today's definitions, writes those that differ, unless it is a dry run, and
-// moves the cursor behind them, in one transaction: if it is killed before its commit it has done nothing. Events that their
-// definition can't parse stay unchanged. A rebuild that isn't running is only read; one with nothing left is completed.
+// Page parses the next n events of a rebuild with today's definitions, fewer if their bodies are large, writes those that differ,
+// unless it is a dry run, and moves the cursor behind them, in one transaction: if it is killed before its commit it has done
+// nothing. Events that their definition can't parse stay unchanged. A rebuild that isn't running is only read; one with nothing
+// left is completed.
 func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
 	r, err := writer.Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
 		return s.tryPage(ctx, id, n, parse, fault)
@@ -167,7 +168,7 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 	if t.row.last == "" {
 		return nil
 	}
-	list := postgres.NewList(rebuiltEvents)
+	list := postgres.NewList(`SELECT id, octet_length(raw_body) AS size FROM events`)
 	if t.row.cursor == "" {
 		list.Where("id >= %s::uuid", t.row.first)
 	} else {
@@ -176,9 +177,10 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 	list.Where("id <= %s::uuid", t.row.last)
 	list.Equal("provider", t.row.Filter.Provider)
 	list.Where("status = 'processed'")
-	sql, args := list.Page("id", n)
+	sized, args := list.Page("id", n)
+	page := rebuiltEvents + ` WHERE id = ANY (` + postgres.WithinBytes(sized) + `) ORDER BY id`
 	b := &pgx.Batch{}
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(page, args...).Query(func(rows pgx.Rows) (err error) {
 		t.events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*rebuilt, error) {
 			e := &rebuilt{}
 			var body []byte
