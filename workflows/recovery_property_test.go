@@ -147,6 +147,11 @@ func (w *shopWorld) Spool(ctx context.Context, lane event.Lane, r event.Receipt,
 	return stored, err
 }
 
+// KeepLarge fails: no event of the shop is too large for Temporal.
+func (*shopWorld) KeepLarge(context.Context, event.Receipt, []byte, bool, time.Duration) (bool, error) {
+	return false, errors.New("an event of the shop is large")
+}
+
 // wakeless is a Temporal that starts events only.
 type wakeless struct {
 	operations.RunStarter
@@ -424,7 +429,7 @@ func TestRecoveriesFindEveryEventOnce(t *testing.T) {
 		w := &shopWorld{t: rt, store: store, sql: sql, switchedOn: time.Now(), made: map[string]bool{}}
 		now = w
 		w.all = &operations.Activities{
-			Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Bulk: w,
+			Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Inbox: w,
 		}
 		w.exec(`TRUNCATE recovery_marks, recoveries, recovery_items, inbox`)
 		require.NoError(rt, store.Recoveries.SwitchOn(t.Context(), map[string]operation.DedupeWindows{"shop": list.Dedupe}))

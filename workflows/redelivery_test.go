@@ -40,7 +40,7 @@ func TestAMissedDeliveryArrivesOnce(t *testing.T) {
 			}
 		}
 	}))
-	all := &operations.Activities{Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Bulk: w}
+	all := &operations.Activities{Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Inbox: w}
 	target, hours := fakeapi.Targets()["github"], time.Now().Add(-3*time.Hour)
 	runToEnd := func(id string) operation.Recovery {
 		return runRecovery(t, all, id, func(r operation.Recovery) { require.NotEqual(t, operation.Paused, r.State, r.Problem) })
