@@ -105,7 +105,8 @@ func (w *write) ownsImported() bool {
 	case w.imported == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
 		return true
 	default:
-		return f.status == "" && (f.claimed || w.isStored && !f.isDead && f.owner != "" && (f.owner == w.receipt.ID || f.owner == w.duplicateOf))
+		isOwn := f.owner != "" && (f.owner == w.receipt.ID || f.owner == w.duplicateOf)
+		return f.status == "" && (f.claimed || w.isStored && !f.isDead && isOwn)
 	}
 }
 
