@@ -45,5 +45,5 @@ func TestLargeEventsThatNeverArrivedAreRecovered(t *testing.T) {
 		i.count(t, "SELECT count(*) FROM entities"), i.count(t, "SELECT count(*) FROM inbox"), i.count(t, openDeadLetters),
 	})
 	again := i.recovers(t)
-	require.EqualValues(t, []int64{3, 0}, []int64{again.Known, again.Missed})
+	require.Equal(t, []int64{3, 0}, []int64{again.Known, again.Missed})
 }

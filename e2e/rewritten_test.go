@@ -67,7 +67,7 @@ func TestARewrittenBodyRunsAFailedEventAgain(t *testing.T) {
 	i := newInstallation(t)
 	n := i.start(t, "serve")
 	id := uniqueID("evt")
-	body := fmt.Sprintf(`{"id":"%s","type":"a","data":{"object":{"object":"no kind at all","id":"x"}}}`, id)
+	body := fmt.Sprintf(`{"id":%q,"type":"a","data":{"object":{"object":"no kind at all","id":"x"}}}`, id)
 	first := n.send(t, []byte(body))
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	again := n.send(t, []byte(" "+body))

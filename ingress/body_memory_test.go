@@ -219,7 +219,7 @@ func TestDecompressedBodiesAreDecodedInTurns(t *testing.T) {
 	packed := zipped(t, body)
 	for signed, covered := range map[string]string{"plain": body, "wire": string(packed)} {
 		d := openDoor(t, packing+signed+"\n", func(o *Options, in *intake.Options) {
-			o.BodyLimit, o.BodyTimeout, in.Inbox = 2*mib, time.Second, instantInbox{}
+			o.BodyLimit, o.BodyTimeout, in.Inbox = 2*mib, 4*time.Second, instantInbox{}
 		})
 		done, err := decode.Turn(t.Context(), 25*mib-len(packed))
 		require.NoError(t, err)
