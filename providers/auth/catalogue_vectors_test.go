@@ -281,7 +281,7 @@ type cutHash struct{ hash.Hash }
 func (h cutHash) Size() int           { return sha1.Size }
 func (h cutHash) Sum(b []byte) []byte { return h.Hash.Sum(b)[:len(b)+sha1.Size] }
 
-// withHash signs anew: no other header keeps a valid signature.
+// withHash signs again: no other header keeps a valid signature.
 func withHash(s *hmacScheme, with func() hash.Hash) forgery {
 	other := *s
 	other.newHash = with
