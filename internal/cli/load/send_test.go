@@ -139,7 +139,7 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "body.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"action":"opened"}`), 0o600))
 	to := []string{"--file", file, "--url", r.URL, "--secret", secretOfTests}
-	for provider, header := range map[string]string{"github": "x-github-event", "shopify": "x-shopify-topic"} {
+	for provider, header := range map[string]string{"github": "x-github-event", "bitbucket": "x-event-key"} {
 		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
 			_, err := run(t, "", append(args, to...)...)
 			require.ErrorContains(t, err, "the type of "+provider+" events is in "+header)
