@@ -36,6 +36,7 @@ func TestTheMixIsTheWholeCatalogue(t *testing.T) {
 		require.True(t, signs(provider, eventType), name)
 	}
 	require.Equal(t, []string{
-		"adyen", "airtable", "braintree", "discord", firehose, "mailgun", missed, "paypal", "sendgrid", "sns", thin, walked, "wise",
+		"adyen", "adyen-platform", "airtable", "braintree", "discord", firehose, "mailgun", missed, "paypal", "sendgrid", "sns",
+		thin, walked, "wise",
 	}, left, "nobody but these senders can sign, or the signature stands in the body")
 }
