@@ -38,7 +38,7 @@ func TestWhatIsNotThereIsAPage(t *testing.T) {
 	b := newBrowser(t).as(access.RoleViewer)
 	for path, status := range map[string]int{
 		"/console/nothing": 404, "/console/events/nothing": 400, "/console/events/01a204b5-35fc-7b86-b664-b3319a355b96": 404,
-		"/console/events?nonsense=1": 400, "/console/events/01a204b5-35fc-7b86-b664-b3319a355b96/raw": 403,
+		"/console/events?nonsense=1": 400, "/console/events/01a204b5-35fc-7b86-b664-b3319a355b96/edit": 403,
 	} {
 		require.Equal(t, status, b.open(path), path)
 		require.Contains(t, b.page(), "request ", path)
