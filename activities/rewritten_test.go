@@ -48,7 +48,7 @@ func TestAConflictIsComparedWithTheStoredBody(t *testing.T) { //nolint:parallelt
 		same    bool
 	}{
 		"the same value":          {live, keyed{body: `{"a": 1}`}, true},
-		"under a key of its own":  {live.WithConflictKey("1"), keyed{body: `{"a": 1}`}, true},
+		"under its own key":       {live.WithConflictKey("1"), keyed{body: `{"a": 1}`}, true},
 		"another value":           {live, keyed{body: `{"a": 2}`}, false},
 		"nothing is stored":       {live, keyed{}, false},
 		"the body can't be read":  {live, keyed{body: `{"a": 1}`, err: errors.New("no database")}, false},

@@ -20,7 +20,7 @@ import (
 const (
 	// largeBody is the largest push of GitHub.
 	largeBody = 25 << 20
-	// crowdSize is the number of senders, each with an address of its own; every second one is a stranger.
+	// crowdSize is the number of senders, each with its own address. Every second one has no valid secret.
 	crowdSize = 500
 	// strangerPause and senderPause are the pauses before the next request. Providers wait for minutes.
 	strangerPause, senderPause = 5 * time.Second, 30 * time.Second
@@ -59,7 +59,7 @@ func (p passing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// crowd is senders of large bodies, all at the same time.
+// crowd sends large bodies from many clients at once.
 type crowd struct {
 	end  context.CancelFunc
 	done sync.WaitGroup

@@ -62,12 +62,12 @@ func (s *suite) withBodies(ctx context.Context, nodes map[string]*lab.Node) erro
 		return err
 	}
 	crowd := startCrowd(ctx, nodes[roleIngress].Ingress)
-	beside, err := s.send(ctx, d)
+	loaded, err := s.send(ctx, d)
 	statuses := crowd.stop()
 	if err != nil {
 		return err
 	}
-	if err := s.awaitStored(ctx, warmed.OK+alone.OK+beside.OK+int64(statuses[http.StatusAccepted])); err != nil {
+	if err := s.awaitStored(ctx, warmed.OK+alone.OK+loaded.OK+int64(statuses[http.StatusAccepted])); err != nil {
 		return err
 	}
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
@@ -81,8 +81,8 @@ func (s *suite) withBodies(ctx context.Context, nodes map[string]*lab.Node) erro
 		return err
 	}
 	s.value("ACK p99 of small events, alone", "ms", nil, milliseconds(alone.Latency.P99))
-	s.value("ACK p99 of small events, beside large ones", "ms", nil, milliseconds(beside.Latency.P99))
-	s.value("small events refused, beside large ones", "", figures.AtMost(0), float64(beside.Requests-beside.OK))
+	s.value("ACK p99 of small events, next to large ones", "ms", nil, milliseconds(loaded.Latency.P99))
+	s.value("small events refused, next to large ones", "", figures.AtMost(0), float64(loaded.Requests-loaded.OK))
 	return nil
 }
 

@@ -53,9 +53,9 @@ type write struct {
 	// has another key.
 	isCorrected bool
 	former      *event.Receipt
-	formerFound found // only what is about the owner, for an edited event that of its original's key
-	// apart is about the owner of the key that the event has if it is kept as a conflict.
-	apart found
+	// formerFound and apart describe the owners of two other keys: the former one (for an edited event, its original's), and the one
+	// that the event has if it is kept as a conflict.
+	formerFound, apart found
 
 	found   found
 	page    page
@@ -151,10 +151,10 @@ func (w *write) folds() bool { return w.scope != rowOnly }
 // finishes reports whether this is the event's last transaction.
 func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
 
-// relinks reports whether the event's links change: it has none yet, or its earlier parse has different ones.
-// Those of a needless event go.
+// relinks reports whether the event's links change: it has none yet, its earlier parse has different ones, or it is redundant and
+// loses them.
 func (w *write) relinks() bool {
-	return (w.owns() || w.isNeedless()) && w.folds() && !w.page.isEmpty()
+	return (w.owns() || w.isRedundant()) && w.folds() && !w.page.isEmpty()
 }
 
 // timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
@@ -236,7 +236,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err := t.settleLinks(ctx); err != nil {
 		return err
 	}
-	if err := t.undoNeedless(ctx); err != nil {
+	if err := t.undoRedundant(ctx); err != nil {
 		return err
 	}
 	if err := t.route(ctx); err != nil {

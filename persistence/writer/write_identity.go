@@ -44,7 +44,7 @@ UPDATE idempotency_keys AS k SET fingerprint = nullif(own.fingerprint, '')
                 WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here) AS own
  WHERE k.ctid = own.place AND k.fingerprint IS DISTINCT FROM nullif(own.fingerprint, '')`
 
-	// dropUnfinished removes the row of an event that another one makes needless. Its dead letter keeps the body.
+	// dropUnfinished removes the row of an event that another one makes redundant. Its dead letter keeps the body.
 	dropUnfinished = `DELETE FROM events WHERE id = ANY ($1::uuid[]) AND status <> 'processed'`
 )
 
@@ -192,16 +192,16 @@ func correctedConflict(owner string) *event.Error {
 	}
 }
 
-// isNeedless reports whether the event has a row although it turned out to be a duplicate. Pages of it may be written.
-func (w *write) isNeedless() bool {
+// isRedundant reports whether the event has a row and turned out to be a duplicate. Some of its pages may be written.
+func (w *write) isRedundant() bool {
 	return w.former != nil && w.imported == "" && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
 }
 
-// undoNeedless undoes what needless events did to entities. Those that fold here have their entities locked, and their links go
-// with those of the others. Otherwise the event is alone in its transaction.
-func (t *writing) undoNeedless(ctx context.Context) error {
+// undoRedundant undoes what redundant events did to entities. If an event folds in this transaction, its entities are locked and its
+// links are removed with the other links. If it doesn't, it is the only event of the transaction.
+func (t *writing) undoRedundant(ctx context.Context) error {
 	for _, w := range t.events {
-		if !w.isNeedless() || w.folds() {
+		if !w.isRedundant() || w.folds() {
 			continue
 		}
 		if _, err := (&undoing{eventID: w.id()}).undo(ctx, t.entities, t.Transaction); err != nil {
@@ -227,7 +227,7 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 		case w.former == nil:
 			own = append(own, w)
 		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
-			if w.isNeedless() {
+			if w.isRedundant() {
 				unfinished = append(unfinished, w.id())
 			}
 			if w.isSameAsOwner() {
@@ -256,7 +256,7 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 	}
 }
 
-// restoresCorrected reports whether an event comes back from an archive, as it was, and has another key by today's definition.
+// restoresCorrected reports whether an event is restored from an archive and has another key by the current definition.
 func (w *write) restoresCorrected() bool {
 	return w.isStored && w.imported == operation.ImportEvent && w.parsed.Identity != nil && w.owns()
 }

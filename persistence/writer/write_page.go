@@ -62,7 +62,7 @@ func (t *writing) choosePages() error {
 
 func (w *write) choosePage(size int) {
 	switch {
-	case w.isNeedless():
+	case w.isRedundant():
 		w.page = page{gone: w.found.links}
 	case !w.folds() || !w.owns():
 	case size > 0 && max(len(w.changes), len(w.found.links)) > size:
