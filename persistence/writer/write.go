@@ -53,8 +53,8 @@ type write struct {
 	// has another key.
 	isCorrected bool
 	former      *event.Receipt
-	// formerFound and apart describe the owners of two other keys: the former one (for an edited event, its original's), and the one
-	// that the event has if it is kept as a conflict.
+	// formerFound and apart describe the owners of two other keys: the former one (for an edited event, its original's), and the
+	// one that the event has if it is kept as a conflict.
 	formerFound, apart found
 
 	found   found

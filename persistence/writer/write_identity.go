@@ -197,8 +197,8 @@ func (w *write) isRedundant() bool {
 	return w.former != nil && w.imported == "" && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
 }
 
-// undoRedundant undoes what redundant events did to entities. If an event folds in this transaction, its entities are locked and its
-// links are removed with the other links. If it doesn't, it is the only event of the transaction.
+// undoRedundant undoes what redundant events did to entities. If an event folds in this transaction, its entities are locked and
+// its links are removed with the other links. If it doesn't, it is the only event of the transaction.
 func (t *writing) undoRedundant(ctx context.Context) error {
 	for _, w := range t.events {
 		if !w.isRedundant() || w.folds() {

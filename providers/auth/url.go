@@ -107,9 +107,10 @@ func escapeBytes(text string, mustEscape func(byte) bool) string {
 	return out.String()
 }
 
-// undone are the escapes that HubSpot decodes before it signs.
-var undone = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%21", "!", "%24", "$", "%27", "'", "%28", "(",
-	"%29", ")", "%2A", "*", "%2C", ",", "%3B", ";", "%3a", ":", "%2f", "/", "%3f", "?", "%2a", "*", "%2c", ",", "%3b", ";")
+// hubSpotEscapes are the escapes that HubSpot decodes before it signs, as its documentation lists them.
+var hubSpotEscapes = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%21", "!", "%24", "$",
+	"%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%2C", ",", "%3B", ";",
+	"%3a", ":", "%2f", "/", "%3f", "?", "%2a", "*", "%2c", ",", "%3b", ";")
 
 // decodedURLs returns a URL with the escapes decoded that HubSpot decodes: not those of &, =, + and #, nor of text.
-func decodedURLs(called string) []string { return urlsOf(undone.Replace(called)) }
+func decodedURLs(called string) []string { return urlsOf(hubSpotEscapes.Replace(called)) }

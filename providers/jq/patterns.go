@@ -43,7 +43,7 @@ func badPattern(query *gojq.Query) (reason string) {
 func badCall(call *gojq.Func, flagPlace int) string {
 	pattern, isText := textOf(call.Args[0])
 	if !isText {
-		return fmt.Sprintf("the pattern of %s must be a text", call.Name)
+		return fmt.Sprintf("the pattern of %s must be a string", call.Name)
 	}
 	flags := ""
 	if len(call.Args) > flagPlace {

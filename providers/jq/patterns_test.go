@@ -25,7 +25,7 @@ func TestPatternsAreCompiledBeforeAnEventArrives(t *testing.T) {
 		`.body.a | test("a"; "x")`:                     `the flag "x" of test isn't supported: use g, i (upper and lower case are equal) and m (a dot is also a line break)`,
 		`.body.a | gsub("a"; "b"; "gis")`:              `the flag "s" of gsub isn't supported: use g, i (upper and lower case are equal) and m (a dot is also a line break)`,
 		`[.body.a | {x: sub("a"; gsub("(?=b)"; ""))}]`: `the pattern "(?=b)" of gsub isn't valid at character 1: look-ahead isn't supported (the syntax is RE2's)`,
-		`.body.a | test(1)`:                            `the pattern of test must be a text`,
+		`.body.a | test(1)`:                            `the pattern of test must be a string`,
 	} {
 		_, err := Compile("type", source)
 		require.EqualError(t, err, want, source)
