@@ -34,8 +34,8 @@ func phaseOf(activityName string) event.Phase {
 	case "RecordDeadLetter", "RecordLargeDeadLetter":
 		return event.PhaseDeadLetter
 	}
-	if strings.Contains(activityName, "Redrive") {
-		return event.PhaseRedrive
+	if strings.Contains(activityName, "Replay") {
+		return event.PhaseReplay
 	}
 	return event.PhaseUpkeep
 }

@@ -105,7 +105,7 @@ func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 	a, unknown := api{url: n.operator}, uuid.Must(uuid.NewV7()).String()
 	for _, path := range []string{
 		"/events/%s", "/events/%s/attempts", "/deliveries/%s/crm", "/entities/stripe/customer/%s",
-		"/entities/stripe/customer/%s/timeline", "/rebuilds/%s", "/rebuilds/%s/diff", "/redrives/%s", "/resends/%s", "/imports/%s",
+		"/entities/stripe/customer/%s/timeline", "/rebuilds/%s", "/rebuilds/%s/diff", "/replays/%s", "/resends/%s", "/imports/%s",
 		"/destinations/%s", "/subscriptions/%s", "/subscriptions/%s/check",
 	} {
 		path = fmt.Sprintf(path, unknown)

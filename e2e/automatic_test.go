@@ -18,19 +18,19 @@ import (
 
 // quickly makes the schedules run every few seconds.
 var quickly = []string{
-	"HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s",
-	"HOLDFAST_REDRIVE_REJECTED=true",
+	"HOLDFAST_REPLAY_BASE=500ms", "HOLDFAST_REPLAY_INTERVAL=1s", "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s",
+	"HOLDFAST_REPLAY_REJECTED=true",
 }
 
 // A dead letter whose cause stays:
-//   - it is redriven automatically three times, and is one row with four failures; then it is exhausted
+//   - it is replayed automatically three times, and is one row with four failures; then it is exhausted
 //   - once the cause is fixed, a manual replay resolves it
-func TestADeadLetterIsRedrivenByItself(t *testing.T) {
+func TestADeadLetterIsReplayedByItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "homemade.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
-	quiet := "name: quiet\nextends: homemade\nredrive: off\n"
+	quiet := "name: quiet\nextends: homemade\nreplay: off\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "quiet.yaml"), []byte(quiet), 0o644))
 	i := newInstallation(t, append(quickly, "HOLDFAST_PROVIDERS_DIR="+dir)...)
 	n := i.start(t, "serve")
@@ -54,7 +54,7 @@ func TestADeadLetterIsRedrivenByItself(t *testing.T) {
 	require.NoError(t, err, out)
 	i.awaitStatus(t, "homemade:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved'"))
-	i.replay(t, "redrive_due", i.latestOf(t, workflows.TypeRedriveDue, "Completed"))
+	i.replay(t, "replay_due", i.latestOf(t, workflows.TypeReplayDue, "Completed"))
 	i.replay(t, "sweep", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
 }
 
@@ -79,20 +79,20 @@ func (i *installation) latestOf(t *testing.T, workflowType, status string) (id s
 
 // The schedule fires while its previous run is still processing due dead letters, slowly:
 //   - it skips, and there is never a second run
-//   - each dead letter is redriven once
+//   - each dead letter is replayed once
 func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=0.5")...)
+	i := newInstallation(t, append(quickly, "HOLDFAST_REPLAY_RATE=0.5")...)
 	i.bury(t, 4)
 	i.start(t, "worker")
-	running := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.TypeRedriveDue)
+	running := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.TypeReplayDue)
 	most := 0
 	eventually(t, 2*time.Minute, "all are processed", func() error {
 		most = max(most, i.runsOf(t, running))
 		return atLeast(i.count(t, processedEvents), 4)
 	})
 	require.LessOrEqual(t, most, 1)
-	require.Positive(t, i.schedule(t, workflows.ScheduleRedrive).Info.NumActionsSkippedOverlap)
+	require.Positive(t, i.schedule(t, workflows.ScheduleReplay).Info.NumActionsSkippedOverlap)
 	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND auto_attempts = 1"))
 	eventually(t, 30*time.Second, "the runs are on record", func() error {
 		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Completed'"), 4)
@@ -106,18 +106,18 @@ func TestMigrateKeepsTheSchedules(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	interval := func() time.Duration {
-		schedule := i.schedule(t, workflows.ScheduleRedrive).Schedule
+		schedule := i.schedule(t, workflows.ScheduleReplay).Schedule
 		require.Equal(t, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, schedule.Policy.Overlap)
 		require.Equal(t, time.Minute, schedule.Policy.CatchupWindow)
 		return schedule.Spec.Intervals[0].Every
 	}
 	require.Equal(t, time.Minute, interval())
-	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleRedrive, "--pause", "--reason", "traffic")
-	i.env = append(i.env, "HOLDFAST_REDRIVE_INTERVAL=10m")
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleReplay, "--pause", "--reason", "traffic")
+	i.env = append(i.env, "HOLDFAST_REPLAY_INTERVAL=10m")
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	require.Equal(t, 10*time.Minute, interval())
-	require.True(t, i.schedule(t, workflows.ScheduleRedrive).Schedule.State.Paused)
+	require.True(t, i.schedule(t, workflows.ScheduleReplay).Schedule.State.Paused)
 }
 
 // schedule returns a schedule once Temporal has it.

@@ -66,20 +66,20 @@ func accepted(t *testing.T, send func() answer) {
 	})
 }
 
-// redrive reads a redrive as JSON.
-func (i *installation) redrive(t *testing.T, id string) (r operation.Redrive) {
+// shownReplay reads a replay as JSON.
+func (i *installation) shownReplay(t *testing.T, id string) (r operation.Replay) {
 	t.Helper()
-	out, err := i.run(t, "redrive", "show", id, "--json")
+	out, err := i.run(t, "replay", "show", id, "--json")
 	require.NoError(t, err, out)
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 	return r
 }
 
-// awaitRedrive waits until a redrive has the state and none of its runs is open.
-func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want operation.State) (r operation.Redrive) {
+// awaitReplay waits until a replay has the state and none of its runs is open.
+func (i *installation) awaitReplay(t *testing.T, limit time.Duration, id string, want operation.State) (r operation.Replay) {
 	t.Helper()
-	eventually(t, limit, "redrive "+id+" is "+string(want), func() error {
-		if r = i.redrive(t, id); r.State != want || r.InFlight > 0 {
+	eventually(t, limit, "replay "+id+" is "+string(want), func() error {
+		if r = i.shownReplay(t, id); r.State != want || r.InFlight > 0 {
 			return fmt.Errorf("it is %+v", r)
 		}
 		return nil

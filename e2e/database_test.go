@@ -51,7 +51,7 @@ func (i *installation) awaitCount(t *testing.T, limit time.Duration, want int, s
 
 const (
 	processedEvents = "SELECT count(*) FROM events WHERE status = 'processed'"
-	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving')"
+	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying')"
 )
 
 // lock locks a table against writers until release is called.

@@ -19,7 +19,7 @@ const lostEvents = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'e
 //   - an event that a worker has stored meanwhile leaves nothing behind
 func TestADeletedRunLeavesADeadLetter(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "ingress")
 	body := someEvent()
 	lost, kept := n.send(t, body), n.send(t, someEvent())
@@ -57,7 +57,7 @@ func TestADeletedRunLeavesADeadLetter(t *testing.T) {
 // With HOLDFAST_INGRESS_ACK=stored, the copy of an event whose run is deleted runs it again, so no receipt is needed.
 func TestACopyOutlivesADeletedRun(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "ingress", "HOLDFAST_INGRESS_ACK=stored")
 	sent := n.send(t, someEvent())
 	require.Equal(t, 202, sent.status, string(sent.body))

@@ -34,7 +34,7 @@ func newDev(t *testing.T) devInstallation {
 // start runs `holdfast dev` and waits until it reports that it is running.
 func (d devInstallation) start(t *testing.T, flags ...string) *node {
 	t.Helper()
-	n := launch(t, "dev", d.env, flags...)
+	n := launchProcess(t, "dev", d.env, flags...)
 	eventually(t, 2*time.Minute, "holdfast dev is running", func() error {
 		select {
 		case <-n.exited:
@@ -117,7 +117,7 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	out, err := d.run(t, "send", "twilio")
 	require.NoError(t, err, "a scheme that signs the URL: %s", out)
 
-	again := launch(t, "dev", d.env)
+	again := launchProcess(t, "dev", d.env)
 	<-again.exited
 	require.Contains(t, again.log.String(), fmt.Sprint(n.command.Process.Pid), "it names the process that has the directory")
 	d.refusesATakenPort(t, n)
@@ -172,7 +172,7 @@ func TestMakeRunUsesWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
 	d := newDev(t)
-	n := launch(t, "dev", append(i.environment(), "HOLDFAST_DEV_DIR="+d.dir()))
+	n := launchProcess(t, "dev", append(i.environment(), "HOLDFAST_DEV_DIR="+d.dir()))
 	n.awaitReady(t)
 	id := uniqueID("evt")
 	require.Equal(t, 202, n.send(t, customerUpdated(id, uniqueID("cus"), "Ada", time.Now())).status)

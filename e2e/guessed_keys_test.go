@@ -49,7 +49,7 @@ func TestAMemberWhoIsAddedAgainIsAnotherEvent(t *testing.T) {
 }
 
 // A definition holds possible repeats:
-//   - the second event with equal content is a dead letter of class in_doubt, which isn't redriven automatically
+//   - the second event with equal content is a dead letter of class in_doubt, which isn't replayed automatically
 //   - its replay accepts it
 func TestAHeldEventIsAcceptedByItsReplay(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ keep: {headers: [x-delivery]}
 	require.NoError(t, json.Unmarshal([]byte(out), &page), out)
 	require.Len(t, page.Items, 1, out)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
-	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters WHERE next_redrive_at < now() + interval '10 years'"))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters WHERE next_replay_at < now() + interval '10 years'"))
 
 	out, err = i.run(t, "dlq", "replay", fmt.Sprint(page.Items[0].ID), "--wait")
 	require.NoError(t, err, out)

@@ -66,7 +66,7 @@ func TestHistoriesOfEndingsReplay(t *testing.T) {
 	require.NoError(t, err, out)
 	i.awaitStatus(t, "acme:e3", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING)
 	i.awaitEvent(t, "acme:e3", enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
-	i.exec(t, "UPDATE dead_letters SET redriving_since = now() - interval '20 minutes' WHERE state = 'redriving'")
+	i.exec(t, "UPDATE dead_letters SET replaying_since = now() - interval '20 minutes' WHERE state = 'replaying'")
 	i.discard(t, "acme:e3")
 	release()
 	ended("decided_at_upsert", "acme:e3", event.OutcomeDiscarded)

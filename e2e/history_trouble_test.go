@@ -74,18 +74,18 @@ func TestHistoryOfAFailedBatchReplays(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, inBatches)
 }
 
-// A redrive has read its row so often that its history would grow too long:
+// A replay has read its row so often that its history would grow too long:
 //   - it continues as new, and leaves a history that the current code replays
 //   - it follows its row in the next run as before
-func TestHistoryOfALongRedriveReplays(t *testing.T) {
+func TestHistoryOfALongReplayReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	i.bury(t, 1)
-	id := i.startRedrive(t, "--all")
-	out, err := i.run(t, "redrive", "pause", id)
+	id := i.startReplay(t, "--all")
+	out, err := i.run(t, "replay", "pause", id)
 	require.NoError(t, err, out)
 	i.start(t, "worker")
-	workflowID := workflows.OperationID(operation.KindRedrive, id)
+	workflowID := workflows.OperationID(operation.KindReplay, id)
 	first := i.describe(t, workflowID).GetExecution().GetRunId()
 	c := i.dial(t)
 	for latest, turns := first, int64(0); latest == first; turns++ {
@@ -101,13 +101,13 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindRedrive), nil))
+		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindReplay), nil))
 	}
-	i.replayRun(t, "redrive_continued", event.Run{WorkflowID: workflowID, RunID: first})
+	i.replayRun(t, "replay_continued", event.Run{WorkflowID: workflowID, RunID: first})
 
-	out, err = i.run(t, "redrive", "resume", id)
+	out, err = i.run(t, "replay", "resume", id)
 	require.NoError(t, err, out)
-	i.awaitRedrive(t, time.Minute, id, operation.Completed)
+	i.awaitReplay(t, time.Minute, id, operation.Completed)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
 }
 

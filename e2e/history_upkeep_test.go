@@ -48,39 +48,39 @@ func TestHistoryOfALongSweepReplays(t *testing.T) {
 	i.replay(t, "sweep_second_page", "sweep")
 }
 
-// A redrive is canceled in Temporal when its next step would be to continue as new:
+// A replay is canceled in Temporal when its next step would be to continue as new:
 //   - it is canceled, and its history replays
-func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
+func TestHistoryOfALongReplayThatIsCanceledReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	i.bury(t, 1)
-	id := i.startRedrive(t, "--all")
-	workflowID, c := workflows.OperationID(operation.KindRedrive, id), i.dial(t)
+	id := i.startReplay(t, "--all")
+	workflowID, c := workflows.OperationID(operation.KindReplay, id), i.dial(t)
 	for range 256 { // the length at which the tests' server suggests it
-		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindRedrive), nil))
+		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindReplay), nil))
 	}
 	require.NoError(t, c.CancelWorkflow(t.Context(), workflowID, ""))
 	i.start(t, "worker")
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
-	i.awaitRedrive(t, time.Minute, id, operation.Canceled)
-	i.replay(t, "redrive_canceled_last", workflowID)
+	i.awaitReplay(t, time.Minute, id, operation.Canceled)
+	i.replay(t, "replay_canceled_last", workflowID)
 }
 
-// The schedule has reached its limit of redriving dead letters:
+// The schedule has reached its limit of replaying dead letters:
 //   - its run waits for capacity, starts what is due, and replays
 func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=1")...)
+	i := newInstallation(t, append(quickly, "HOLDFAST_REPLAY_RATE=1")...)
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleSweep, "--pause")
 	i.bury(t, 21)
-	i.exec(t, "UPDATE dead_letters SET state = 'redriving', redriving_since = now() WHERE id > (SELECT min(id) FROM dead_letters)")
+	i.exec(t, "UPDATE dead_letters SET state = 'replaying', replaying_since = now() WHERE id > (SELECT min(id) FROM dead_letters)")
 	i.start(t, "worker")
-	run := i.latestOf(t, workflows.TypeRedriveDue, "Running")
+	run := i.latestOf(t, workflows.TypeReplayDue, "Running")
 	i.awaitEvent(t, run, enumspb.EVENT_TYPE_TIMER_STARTED)
-	i.exec(t, "DELETE FROM dead_letters WHERE state = 'redriving'")
+	i.exec(t, "DELETE FROM dead_letters WHERE state = 'replaying'")
 	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
-	i.replay(t, "redrive_due_full", run)
+	i.replay(t, "replay_due_full", run)
 }
 
 // No channel accepts the report:

@@ -74,11 +74,11 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 	require.Equal(t, result.Check.Acknowledged, result.Check.Dead)
 	require.True(t, result.Check.Holds())
 
-	command = exec.Command(holdfast, "dlq", "redrive", "--all", "--yes", "--json", "--detach")
+	command = exec.Command(holdfast, "dlq", "replay", "--all", "--yes", "--json", "--detach")
 	command.Env = i.environment()
 	out, err = command.Output()
 	require.NoError(t, err)
-	var started operation.Redrive
+	var started operation.Replay
 	require.NoError(t, json.Unmarshal(out, &started), string(out))
 	require.Positive(t, started.Total)
 	require.NotEmpty(t, started.ID)

@@ -78,11 +78,11 @@ func (i *installation) startOld(t *testing.T, customer string) (workflowID strin
 
 // Three events are stored and unfinished: Temporal has lost the run of one, the run of another succeeded but the database has
 // lost its effects, and the third still waits for an entity:
-//   - doctor finds the two, and the sweep turns them into dead letters, which are redriven automatically
+//   - doctor finds the two, and the sweep turns them into dead letters, which are replayed automatically
 //   - the third, whose run is open, is left alone
 func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_BASE=500ms", "HOLDFAST_REPLAY_INTERVAL=1s", "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", "holdfast-sweep-runs", "--pause")
 	i.loseRun(t, i.start(t, "serve"), func(*node) string { return i.startOld(t, uniqueID("cus")) })
 	i.start(t, "serve")
@@ -109,11 +109,11 @@ func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 }
 
 // An operator terminates the run of one event and cancels that of another; a third run times out:
-//   - only the third, about which no operator has decided, is redriven by the schedule
+//   - only the third, about which no operator has decided, is replayed by the schedule
 //   - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
 func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_BASE=500ms", "HOLDFAST_REPLAY_INTERVAL=1s", "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "serve")
 	release := i.lock(t, "entities")
 	terminated, canceled := someEvent(), someEvent()
@@ -128,10 +128,10 @@ func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
 	release()
 
 	i.awaitCount(t, time.Minute, 1, processedEvents)
-	const due = "WorkflowType = 'RedriveDue' AND ExecutionStatus = 'Completed'"
+	const due = "WorkflowType = 'ReplayDue' AND ExecutionStatus = 'Completed'"
 	before := i.runsOf(t, due)
 	eventually(t, time.Minute, "the schedule has run again", func() error { return atLeast(i.runsOf(t, due), before+3) })
-	const ended = openDeadLetters + " AND state = 'open' AND failures = 1 AND auto_attempts = 0 AND next_redrive_at IS NULL" +
+	const ended = openDeadLetters + " AND state = 'open' AND failures = 1 AND auto_attempts = 0 AND next_replay_at IS NULL" +
 		" AND error_code = $1 AND error_message LIKE '%an operator decided this%' AND workflow_id = $2"
 	require.Equal(t, 1, i.count(t, ended, "terminated", ofTerminated))
 	require.Equal(t, 1, i.count(t, ended, "canceled", ofCanceled))

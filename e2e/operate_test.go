@@ -100,8 +100,8 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	f = i.awaitHealthy(t)
 	for _, check := range []string{
 		"database", "migrations", "connections", "synchronous_commit", "data checksums", "clock of the database", "Temporal",
-		"search attributes", "schedule holdfast-redrive-due", "schedule holdfast-sweep-runs", "schedule holdfast-purge-expired",
-		"queue events", "queue events-bulk", "queue events-critical", "queue events-dead-letter", "queue events-fetch", "queue events-large", "queue events-redrive", "queue operations",
+		"search attributes", "schedule holdfast-replay-due", "schedule holdfast-sweep-runs", "schedule holdfast-purge-expired",
+		"queue events", "queue events-bulk", "queue events-critical", "queue events-dead-letter", "queue events-fetch", "queue events-large", "queue events-replay", "queue operations",
 		"clock of Temporal", "providers",
 	} {
 		require.Equal(t, "ok", f.of(check), "%s: %+v", check, f)
@@ -110,13 +110,13 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	require.Equal(t, "warn", f.of("notifications"))
 
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", "holdfast-sweep-runs", "--pause", "--reason", "test")
-	i.runTool(t, "temporal", "schedule", "delete", "--schedule-id", "holdfast-redrive-due")
+	i.runTool(t, "temporal", "schedule", "delete", "--schedule-id", "holdfast-replay-due")
 	i.exec(t, `DELETE FROM goose_db_version WHERE version_id >= 14`)
 	f, err = i.doctor(t)
 	require.Error(t, err)
 	require.Equal(t, "fail", f.of("migrations"))
 	require.Equal(t, "warn", f.of("schedule holdfast-sweep-runs"))
-	require.Equal(t, "fail", f.of("schedule holdfast-redrive-due"))
+	require.Equal(t, "fail", f.of("schedule holdfast-replay-due"))
 	out, err := i.run(t, "migrate")
 	require.Error(t, err, "the index of migration 14 is there already: %s", out)
 

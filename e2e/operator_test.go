@@ -104,7 +104,7 @@ func (i *installation) stored(t *testing.T) (hash string) {
 	t.Helper()
 	i.query(t, `SELECT md5(coalesce((SELECT json_agg(d ORDER BY id) FROM dead_letters d)::text, '')
 		|| coalesce((SELECT json_agg(e ORDER BY id) FROM events e)::text, '') || (SELECT count(*) FROM audit_log)
-		|| (SELECT count(*) FROM redrives))`, nil, &hash)
+		|| (SELECT count(*) FROM replays))`, nil, &hash)
 	return hash
 }
 
@@ -149,8 +149,8 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 		{"POST", path + "/discard", `{"reason":"x"}`},
 		{"DELETE", path, ""},
 		{"POST", "/dead-letters/cleanup", `{"older_than":"1ns"}`},
-		{"POST", "/redrives", `{}`},
-		{"POST", "/redrives/x/pause", ""},
+		{"POST", "/replays", `{}`},
+		{"POST", "/replays/x/pause", ""},
 	}
 	for _, c := range changes {
 		for token, status := range map[string]int{"": 401, o.tokens["viewer"]: 403} {
@@ -439,7 +439,7 @@ func TestOperatorsFindEventsAndEntities(t *testing.T) {
 	require.NotEmpty(t, stats.Events)
 	require.NotEmpty(t, stats.Queues)
 	viewer.call(t, "GET", "/errors?limit=5", "", 200, nil)
-	viewer.call(t, "POST", "/redrives/plan", `{"provider":"stripe"}`, 200, nil)
+	viewer.call(t, "POST", "/replays/plan", `{"provider":"stripe"}`, 200, nil)
 
 	out, err := i.run(t, "entity", "show", "stripe", "customer", customer, "--as-of", "150m")
 	require.NoError(t, err, out)

@@ -13,7 +13,7 @@ import (
 // A definition makes timeouts final:
 //   - an event whose step times out is a dead letter after one attempt of the durable lane
 //   - its run replays
-//   - it isn't redriven automatically; an operator does it
+//   - it isn't replayed automatically; an operator does it
 func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

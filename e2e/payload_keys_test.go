@@ -31,7 +31,7 @@ func TestEncryptedPayloadsAreShownToThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
 	i := newInstallation(t, "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2026"), "HOLDFAST_OPERATOR_TOKENS="+o.entries,
-		"HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+		"HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "serve")
 	id := uniqueID("evt")
 	body := customerUpdated(id, uniqueID("cus"), "Ada Lovelace", time.Now())

@@ -55,7 +55,7 @@ func buildPrevious(t *testing.T) (path string) {
 // An installation of the previous release is upgraded while an event is being processed:
 //   - its tables are migrated; an event and a dead letter that it has stored are found
 //   - a worker of it is killed in the middle of an event, which a worker of this release completes, once
-//   - the dead letter is redriven by this release, and a new event is processed
+//   - the dead letter is replayed by this release, and a new event is processed
 //   - the doctor finds nothing but the durability that the tests' PostgreSQL lacks
 func TestThePreviousReleaseIsUpgraded(t *testing.T) {
 	t.Parallel()
@@ -89,8 +89,8 @@ func TestThePreviousReleaseIsUpgraded(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
 	n := i.start(t, "serve")
 	i.awaitStatus(t, "stripe:"+open, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
-	redriven, err := i.run(t, "dlq", "redrive", "--all", "--yes")
-	require.NoError(t, err, redriven)
+	replayed, err := i.run(t, "dlq", "replay", "--all", "--yes")
+	require.NoError(t, err, replayed)
 	i.awaitStatus(t, died, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Zero(t, i.count(t, openDeadLetters))
 	require.Equal(t, "accepted", n.send(t, someEvent()).state())
@@ -126,7 +126,7 @@ func TestThePreviousReleaseWorksBesideTheNewSchema(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
 	launchProgram(t, previous, "worker", i.environment()).awaitReady(t)
-	command := exec.Command(previous, "dlq", "redrive", "--all", "--yes")
+	command := exec.Command(previous, "dlq", "replay", "--all", "--yes")
 	command.Env = i.environment()
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))

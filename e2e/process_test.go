@@ -99,14 +99,14 @@ func (i *installation) start(t *testing.T, role string, env ...string) *node {
 	return n
 }
 
-// launch runs a role without waiting.
+// launchProcess runs a role without waiting.
 func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 	t.Helper()
-	return launch(t, role, i.environment(env...))
+	return launchProcess(t, role, i.environment(env...))
 }
 
-// launch runs a role in exactly this environment, except for the ports to listen on.
-func launch(t *testing.T, role string, env []string, flags ...string) *node {
+// launchProcess runs a role in exactly this environment, except for the ports to listen on.
+func launchProcess(t *testing.T, role string, env []string, flags ...string) *node {
 	t.Helper()
 	return launchProgram(t, holdfast, role, env, flags...)
 }

@@ -23,7 +23,7 @@ import (
 // that died, and the rescue of one that had died before:
 //   - doctor reports it, and a dry run counts it and changes nothing
 //   - a redelivery of the processed event is answered as a duplicate, because Temporal has it
-//   - reconcile creates dead letters from their runs, and a redrive restores what was processed, entities included
+//   - reconcile creates dead letters from their runs, and a replay restores what was processed, entities included
 //   - then nothing is missing, and doctor finds no problems
 func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND workflow_id = $1 AND error_code = 'lost' AND failures = 2", before))
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND workflow_id = $1 AND error_code = 'malformed_json' AND step = 'parse'", died))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'reconcile' AND reason = 'INC-42'"))
-	out, err = i.run(t, "dlq", "redrive", "--step", "run", "--error-code", "lost", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--step", "run", "--error-code", "lost", "--yes")
 	require.NoError(t, err, out)
 	i.awaitCount(t, time.Minute, 2, processedEvents)
 	require.Equal(t, entities, i.entities(t))
@@ -82,7 +82,7 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 // stored and waits for a table, and one that has died; and one that was processed since waits for that table again:
 //   - the remaining runs end automatically, without further effects
 //   - a dead letter is replayed as usual, and a redelivery of a processed event is a duplicate
-//   - stored but unprocessed events are found by reconcile, and processed by a redrive
+//   - stored but unprocessed events are found by reconcile, and processed by a replay
 func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	t.Parallel()
 	i, alone := aloneWithTemporal(t)
@@ -122,9 +122,9 @@ func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	i.awaitFound(t, since, reconcile.RowWithoutRun, 1, stuck)
 	out, err := i.run(t, "reconcile", "--since", since.Format(time.RFC3339Nano), "--yes")
 	require.NoError(t, err, out)
-	out, err = i.run(t, "dlq", "redrive", "--error-code", "no_run", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--error-code", "no_run", "--yes")
 	require.NoError(t, err, out)
-	out, err = i.run(t, "dlq", "redrive", "--error-code", "malformed_json", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--error-code", "malformed_json", "--yes")
 	require.Error(t, err, out) // it fails again
 	i.awaitCount(t, time.Minute, 3, processedEvents)
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM events"))

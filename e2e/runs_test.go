@@ -20,7 +20,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 	"holdfast/persistence"
 	"holdfast/workflows/runs"
 )
@@ -43,7 +43,7 @@ func newInstallationOf(t *testing.T, definition string, env ...string) *installa
 //   - a replay processes it, although the latest run, which is another event's, has succeeded
 func TestTheResetOfAnOlderRunLosesNoEvent(t *testing.T) {
 	t.Parallel()
-	i := newInstallationOf(t, "dedupe: 1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallationOf(t, "dedupe: 1s", "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "ingress")
 	worker := i.start(t, "worker")
 	id := uniqueID("msg")
@@ -92,7 +92,7 @@ func (i *installation) awaitSweeps(t *testing.T, n int) {
 //   - and reports the others, in each sweep, until they are deleted
 func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	byHand := func(id string, args ...string) {
 		i.runTool(t, "temporal", append([]string{
 			"workflow", "start", "--type", "ProcessEvent", "--task-queue", "events", "--workflow-id", id,
@@ -224,7 +224,7 @@ func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_WORKER_GRACE=1s")
 	n := i.start(t, "serve")
-	service := i.redrives(t)
+	service := i.replays(t)
 	for k := range 10 {
 		id := uniqueID("msg")
 		accepted(t, func() answer { return n.sendStandard(t, "/webhooks/standard-webhooks", id, []byte(poison)) })
@@ -237,12 +237,12 @@ func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 }
 
 // The run of a dead letter doesn't end, because there is no worker:
-//   - a replay is refused, and the dead letter is unchanged: it isn't hidden as redriving
+//   - a replay is refused, and the dead letter is unchanged: it isn't hidden as replaying
 //   - once the run has ended the next replay starts one
 func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
-	service := i.redrives(t)
+	service := i.replays(t)
 	starter := runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())
 	r := waitingReceipt("stripe", uuid.Must(uuid.NewV7()).String(), uniqueID("evt"))
 	body := customerUpdated(r.Key, uniqueID("cus"), "Ada", time.Now())
@@ -267,20 +267,20 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	require.NotEqual(t, started.RunID, replayed.Run.RunID)
 }
 
-// redrives returns the replays of an operator's tools.
-func (i *installation) redrives(t *testing.T) *redrive.Replays {
+// replays returns the replays of an operator's tools.
+func (i *installation) replays(t *testing.T) *launch.SingleReplays {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &redrive.Replays{DeadLetters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
+	return &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 }
 
 // A schedule's run doesn't end, because there is no worker:
 //   - the doctor reports it
 func TestTheDoctorSeesAScheduleThatIsStuck(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	const check = "schedule holdfast-sweep-runs"
 	eventually(t, time.Minute, "it is told", func() error {
 		f, _ := i.doctor(t)

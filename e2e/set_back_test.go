@@ -19,12 +19,12 @@ const (
 	marked     = "SELECT count(*) FROM sweep_marks WHERE counter > 1"
 	healed     = "SELECT count(*) FROM audit_log WHERE action = 'reconcile' AND actor = 'holdfast sweep'"
 	setBackBy  = healed + " AND detail->>'store' = $1"
-	sweepOften = "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s"
+	sweepOften = "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s"
 )
 
 // PostgreSQL is restored from a backup, Temporal continues, and no command is run. The database has lost a processed event and
 // a dead letter that an operator has discarded since:
-//   - the event is processed again under its ID, entities included, although automatic redrive is off
+//   - the event is processed again under its ID, entities included, although automatic replay is off
 //   - the dead letter is recorded again and waits for an operator
 //   - one audit entry reports both
 //   - an event whose deletion from Temporal came first isn't restored
@@ -32,7 +32,7 @@ func TestAnOlderDatabaseHealsItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, sweepOften, "HOLDFAST_REDRIVE_AUTOMATIC=false")
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, sweepOften, "HOLDFAST_REPLAY_AUTOMATIC=false")
 	n := i.start(t, "serve")
 	i.awaitCount(t, time.Minute, 1, marked)
 	i.replay(t, "sweep_marked", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
@@ -78,7 +78,7 @@ func TestAnOlderDatabaseHealsItself(t *testing.T) {
 // of the schedule would come in a day.
 func TestAFailoverIsSweptAtOnce(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=24h")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=24h")
 	i.start(t, "serve")
 	eventually(t, 2*time.Minute, "a sweep has left a mark", func() error {
 		// Every half a minute another one: the worker may not have seen the first.
@@ -128,7 +128,7 @@ func TestAnOlderTemporalHealsItself(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, setBackBy, "Temporal")
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND error_code = 'no_run'"))
-	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM redrives WHERE started_by = 'holdfast sweep'")
+	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM replays WHERE started_by = 'holdfast sweep'")
 }
 
 // The database was set back to before it stored an event, and the event's run is at a later step: it stores the event again under

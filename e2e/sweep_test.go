@@ -25,7 +25,7 @@ func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {
 //   - one that was reset after that is left to its later run, without a dead letter
 func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s")
+	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "serve")
 	lost, reset := uniqueID("evt"), uniqueID("evt")
 	body := customerUpdated(lost, uniqueID("cus"), "Ada", time.Now())

@@ -72,10 +72,10 @@ type DeadLetter struct {
 	ResolvedRun string `json:"resolved_run_id,omitempty"`
 	// DuplicateOf is the event that it turned out to repeat when it ran again: nothing was processed a second time.
 	DuplicateOf string `json:"duplicate_of,omitempty"`
-	// AutoAttempts counts automatic redrives since the last manual one. NextRedriveAt is when the next one is due; nil if none is
+	// AutoAttempts counts automatic replays since the last manual one. NextReplayAt is when the next one is due; nil if none is
 	// planned.
-	AutoAttempts  int        `json:"auto_attempts,omitempty"`
-	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
+	AutoAttempts int        `json:"auto_attempts,omitempty"`
+	NextReplayAt *time.Time `json:"next_replay_at,omitempty"`
 	// DiscardedAt, DiscardedBy and DiscardReason are set if an operator discarded it.
 	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
 	DiscardedBy   string     `json:"discarded_by,omitempty"`

@@ -63,14 +63,14 @@ func Steps() []Step {
 	return []Step{StepStart, StepParse, StepFetch, StepPersist, StepUpsert, StepBatch, StepRun, StepDeliver}
 }
 
-// DeadLetterState is the state of a dead letter: open → redriving → resolved, open → exhausted, open → discarded → open
+// DeadLetterState is the state of a dead letter: open → replaying → resolved, open → exhausted, open → discarded → open
 // (reopened). An exhausted one has used up its automatic attempts and needs an operator.
 type DeadLetterState string
 
 // The states of a dead letter.
 const (
 	DeadLetterOpen      DeadLetterState = "open"
-	DeadLetterRedriving DeadLetterState = "redriving"
+	DeadLetterReplaying DeadLetterState = "replaying"
 	DeadLetterResolved  DeadLetterState = "resolved"
 	DeadLetterExhausted DeadLetterState = "exhausted"
 	DeadLetterDiscarded DeadLetterState = "discarded"
@@ -79,7 +79,7 @@ const (
 // DeadLetterStates lists all states.
 func DeadLetterStates() []DeadLetterState {
 	return []DeadLetterState{
-		DeadLetterOpen, DeadLetterRedriving, DeadLetterResolved, DeadLetterExhausted, DeadLetterDiscarded,
+		DeadLetterOpen, DeadLetterReplaying, DeadLetterResolved, DeadLetterExhausted, DeadLetterDiscarded,
 	}
 }
 
@@ -94,7 +94,7 @@ const (
 	PhasePersist    Phase = "persist"
 	PhaseUpsert     Phase = "upsert"
 	PhaseDeadLetter Phase = "dead_letter"
-	PhaseRedrive    Phase = "redrive"
+	PhaseReplay     Phase = "replay"
 	// PhaseDeliver is the delivery to destinations.
 	PhaseDeliver Phase = "deliver"
 	// PhaseUpkeep is work that isn't about an event: purges, sweeps, notifications.
@@ -104,6 +104,6 @@ const (
 // Phases lists all phases, in order.
 func Phases() []Phase {
 	return []Phase{
-		PhaseReceive, PhaseParse, PhaseFetch, PhasePersist, PhaseUpsert, PhaseDeadLetter, PhaseRedrive, PhaseDeliver, PhaseUpkeep,
+		PhaseReceive, PhaseParse, PhaseFetch, PhasePersist, PhaseUpsert, PhaseDeadLetter, PhaseReplay, PhaseDeliver, PhaseUpkeep,
 	}
 }

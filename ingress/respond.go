@@ -48,7 +48,7 @@ type acknowledgedEvent struct {
 	Outcome event.Outcome `json:"outcome,omitempty"`
 	// Cached is the result of that run, if Temporal still has it.
 	Cached *cachedResult `json:"cached_result,omitempty"`
-	// DeadLetterID is the number of the event's dead letter, including one that this redelivery has redriven.
+	// DeadLetterID is the number of the event's dead letter, including one that this redelivery has replayed.
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 	// Conflict means that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`

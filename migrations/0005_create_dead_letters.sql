@@ -26,20 +26,20 @@ CREATE TABLE dead_letters (
     last_failed_at  timestamptz NOT NULL,
     workflow_id     text        NOT NULL,
     run_id          text        NOT NULL,
-    redriving_since timestamptz,
+    replaying_since timestamptz,
     resolved_at     timestamptz,
     resolved_run_id text,
 
     CONSTRAINT dead_letters_state_known
-        CHECK (state IN ('open', 'redriving', 'resolved', 'exhausted', 'discarded')),
+        CHECK (state IN ('open', 'replaying', 'resolved', 'exhausted', 'discarded')),
     CONSTRAINT dead_letters_class_known CHECK (error_class IN ('transient', 'rejected', 'failed')),
-    CONSTRAINT dead_letters_redriving_has_start CHECK (state <> 'redriving' OR redriving_since IS NOT NULL),
+    CONSTRAINT dead_letters_replaying_has_start CHECK (state <> 'replaying' OR replaying_since IS NOT NULL),
     CONSTRAINT dead_letters_resolved_is_complete
         CHECK (state <> 'resolved' OR (resolved_at IS NOT NULL AND resolved_run_id IS NOT NULL))
 );
 
 -- At most one open row an event.
-CREATE UNIQUE INDEX dead_letters_one_open ON dead_letters (event_id) WHERE state IN ('open', 'redriving');
+CREATE UNIQUE INDEX dead_letters_one_open ON dead_letters (event_id) WHERE state IN ('open', 'replaying');
 -- All rows of an event: what a run has already recorded.
 CREATE INDEX dead_letters_by_event ON dead_letters (event_id);
 -- Lists, the last failed first.

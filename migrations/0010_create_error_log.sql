@@ -20,7 +20,7 @@ CREATE TABLE error_log (
     alert_pending boolean     NOT NULL DEFAULT false,
 
     CONSTRAINT error_log_phase_known
-        CHECK (phase IN ('receive', 'parse', 'persist', 'upsert', 'dead_letter', 'redrive', 'upkeep')),
+        CHECK (phase IN ('receive', 'parse', 'persist', 'upsert', 'dead_letter', 'replay', 'upkeep')),
     CONSTRAINT error_log_class_known CHECK (error_class IN ('transient', 'rejected', 'failed')),
     CONSTRAINT error_log_count_is_positive CHECK (count > 0),
     CONSTRAINT error_log_meta_is_object CHECK (jsonb_typeof(meta) = 'object')

@@ -35,7 +35,7 @@ SELECT DISTINCT ON (event_id) event_id, CASE WHEN replaced_by IS NULL THEN 'disc
  WHERE state = 'discarded'
    AND NOT EXISTS (SELECT FROM dead_letters AS other
                     WHERE other.event_id = d.event_id
-                      AND (other.state IN ('open', 'redriving', 'exhausted')
+                      AND (other.state IN ('open', 'replaying', 'exhausted')
                            OR other.state = 'resolved' AND other.resolved_at >= d.discarded_at))
  ORDER BY event_id, discarded_at DESC, id DESC;
 

@@ -1,5 +1,5 @@
 -- dead_letters.source, and indexes of it: the sender within a provider that an event came from (an instance, an account), by
--- which operators list and redrive. events had the column already. Dead letters that were there before take it from their
+-- which operators list and replay. events had the column already. Dead letters that were there before take it from their
 -- receipt; those whose source is no plain text keep none.
 --
 -- Locks: dead_letters against everything while the column is added (an instant: its default is a constant). The indexes are

@@ -246,4 +246,4 @@ ALTER TABLE dead_letters ADD COLUMN subscription_id bigint NOT NULL DEFAULT 0;
 -- NOT VALID: what is there was checked by the narrower constraint.
 ALTER TABLE error_log DROP CONSTRAINT error_log_phase_known;
 ALTER TABLE error_log ADD CONSTRAINT error_log_phase_known
-    CHECK (phase IN ('receive', 'parse', 'persist', 'upsert', 'dead_letter', 'redrive', 'deliver', 'upkeep')) NOT VALID;
+    CHECK (phase IN ('receive', 'parse', 'persist', 'upsert', 'dead_letter', 'replay', 'deliver', 'upkeep')) NOT VALID;

@@ -13,11 +13,11 @@ SET statement_timeout = 0;
 -- An index that was not finished is there, and serves nobody.
 DROP INDEX CONCURRENTLY IF EXISTS dead_letters_one_waiting_each;
 CREATE UNIQUE INDEX CONCURRENTLY dead_letters_one_waiting_each ON dead_letters (event_id, subscription_id)
-    WHERE state IN ('open', 'redriving', 'exhausted');
+    WHERE state IN ('open', 'replaying', 'exhausted');
 DROP INDEX CONCURRENTLY IF EXISTS dead_letters_one_waiting;
 DROP INDEX CONCURRENTLY IF EXISTS dead_letters_of_subscriptions;
 CREATE INDEX CONCURRENTLY dead_letters_of_subscriptions ON dead_letters (subscription_id, id)
-    WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted');
+    WHERE subscription_id > 0 AND state IN ('open', 'replaying', 'exhausted');
 
 RESET lock_timeout;
 RESET statement_timeout;

@@ -13,8 +13,8 @@ SET statement_timeout = 0;
 DROP INDEX CONCURRENTLY IF EXISTS dead_letters_by_cause_of_each;
 CREATE INDEX CONCURRENTLY dead_letters_by_cause_of_each ON dead_letters
     (provider, step, error_class, error_code, rule, subscription_id, state)
-    INCLUDE (first_failed_at, last_failed_at, id, redrive_id)
-    WHERE state IN ('open', 'redriving', 'exhausted');
+    INCLUDE (first_failed_at, last_failed_at, id, replay_id)
+    WHERE state IN ('open', 'replaying', 'exhausted');
 DROP INDEX CONCURRENTLY IF EXISTS dead_letters_by_cause;
 
 RESET lock_timeout;

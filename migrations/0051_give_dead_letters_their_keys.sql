@@ -18,7 +18,7 @@ WITH failed AS (
                       from '"fingerprint":"([^"]+)"') AS fingerprint
        FROM dead_letters AS d
       WHERE d.subscription_id = 0
-        AND (d.state IN ('open', 'redriving', 'exhausted')
+        AND (d.state IN ('open', 'replaying', 'exhausted')
              OR d.state = 'discarded' AND EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = d.event_id))
 ), claim AS (
      SELECT DISTINCT ON (provider, key) provider, key, event_id, received_at, received_at + dedupe_window AS expires_at, fingerprint

@@ -6,5 +6,5 @@
 -- +goose Up
 SET LOCAL lock_timeout = '5s';
 
-UPDATE dead_letters SET next_redrive_at = NULL
- WHERE state = 'open' AND next_redrive_at IS NOT NULL AND error_class = 'failed' AND error_code IN ('terminated', 'canceled');
+UPDATE dead_letters SET next_replay_at = NULL
+ WHERE state = 'open' AND next_replay_at IS NOT NULL AND error_class = 'failed' AND error_code IN ('terminated', 'canceled');

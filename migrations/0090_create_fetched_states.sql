@@ -19,4 +19,4 @@ COMMENT ON COLUMN fetched_states.at IS 'When the request began.';
 
 ALTER TABLE error_log DROP CONSTRAINT error_log_phase_known;
 ALTER TABLE error_log ADD CONSTRAINT error_log_phase_known
-    CHECK (phase IN ('receive', 'parse', 'fetch', 'persist', 'upsert', 'dead_letter', 'redrive', 'deliver', 'upkeep')) NOT VALID;
+    CHECK (phase IN ('receive', 'parse', 'fetch', 'persist', 'upsert', 'dead_letter', 'replay', 'deliver', 'upkeep')) NOT VALID;

@@ -51,7 +51,7 @@ func sample(path string) string {
 		return `{"reason":"because"}`
 	case path == "/recoveries":
 		return `{"provider":"stripe"}`
-	case strings.HasSuffix(path, "/redrives"), strings.HasSuffix(path, "/rebuilds"):
+	case strings.HasSuffix(path, "/replays"), strings.HasSuffix(path, "/rebuilds"):
 		return `{"all":true}`
 	default:
 		return ""

@@ -24,7 +24,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 	deep := strings.Repeat("[", 20_000)
 	for name, c := range map[string]struct{ method, path, content, want, field string }{
 		"an unknown field":        {"POST", "/dead-letters/7/discard", `{"reason":"x","force":true}`, "400 unknown_field", "force"},
-		"an unknown field inside": {"POST", "/redrives", `{"filter":{"provider":"acme"}}`, "400 unknown_field", "filter"},
+		"an unknown field inside": {"POST", "/replays", `{"filter":{"provider":"acme"}}`, "400 unknown_field", "filter"},
 		"a wrong type":            {"POST", "/dead-letters/7/discard", `{"reason":7}`, "400 bad_field", "reason"},
 		"a missing field":         {"POST", "/dead-letters/7/discard", `{}`, "400 missing_field", "reason"},
 		"no body":                 {"POST", "/dead-letters/7/discard", ``, "400 missing_field", "reason"},
@@ -35,7 +35,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"too deep":                {"POST", "/dead-letters/7/discard", deep, "400 malformed_json", ""},
 		"no UTF-8":                {"POST", "/dead-letters/7/discard", "{\"reason\":\"\xff\"}", "400 malformed_json", ""},
 		"a wrong type beside":     {"POST", "/dead-letters/7/edit", `{"body":"x","reason":7}`, "400 bad_field", "reason"},
-		"a wrong filter":          {"POST", "/redrives", `{"provider":7}`, "400 bad_field", "provider"},
+		"a wrong filter":          {"POST", "/replays", `{"provider":7}`, "400 bad_field", "provider"},
 		"a wrong reason beside":   {"POST", "/dead-letters/cleanup", `{"older_than":"720h","reason":7}`, "400 bad_field", "reason"},
 		"a NUL":                   {"POST", "/dead-letters/7/discard", `{"reason":"a\u0000"}`, "400 bad_field", "reason"},
 		"too long a reason":       {"POST", "/dead-letters/7/discard", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, "400 bad_field", "reason"},
@@ -47,19 +47,19 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"an age of nothing":       {"POST", "/dead-letters/cleanup", `{}`, "400 missing_field", "older_than"},
 		"an age below nothing":    {"POST", "/dead-letters/cleanup", `{"older_than":"-1h"}`, "400 missing_field", "older_than"},
 		"an age of no unit":       {"POST", "/dead-letters/cleanup", `{"older_than":"30"}`, "400 bad_field", ""},
-		"a rate beyond the limit": {"POST", "/redrives", `{"rate":1e6}`, "400 bad_field", "rate"},
-		"a class of its own":      {"POST", "/redrives", `{"class":"x"}`, "400 bad_field", "class"},
-		"a step of its own":       {"POST", "/redrives/plan", `{"step":"x"}`, "400 bad_field", "step"},
-		"a redrive of no time":    {"POST", "/redrives", `{"since":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z"}`, "400 bad_field", "until"},
-		"nothing to redrive":      {"POST", "/redrives", ``, "400 missing_field", "all"},
+		"a rate beyond the limit": {"POST", "/replays", `{"rate":1e6}`, "400 bad_field", "rate"},
+		"a class of its own":      {"POST", "/replays", `{"class":"x"}`, "400 bad_field", "class"},
+		"a step of its own":       {"POST", "/replays/plan", `{"step":"x"}`, "400 bad_field", "step"},
+		"a replay of no time":     {"POST", "/replays", `{"since":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z"}`, "400 bad_field", "until"},
+		"nothing to replay":       {"POST", "/replays", ``, "400 missing_field", "all"},
 		"nothing to rebuild":      {"POST", "/rebuilds", ``, "400 missing_field", "all"},
 		"all, and one kind":       {"POST", "/rebuilds", `{"all":true,"kind":"thing"}`, "400 bad_field", "all"},
 		"a refetch of everything": {"POST", "/rebuilds", `{"all":true,"refetch":true}`, "400 bad_field", "refetch"},
 		"a rebuild beyond limits": {"POST", "/rebuilds", `{"all":true,"rate":1e6}`, "400 bad_field", "rate"},
 		"a filter it has not":     {"POST", "/rebuilds", `{"type":"x"}`, "400 unknown_field", "type"},
-		"an empty redrive":        {"POST", "/redrives", `{"rate":5,"reason":"x"}`, "400 missing_field", "all"},
-		"not all, and no filter":  {"POST", "/redrives", `{"all":false}`, "400 missing_field", "all"},
-		"all, but only some":      {"POST", "/redrives", `{"all":true,"provider":"acme"}`, "400 bad_field", "all"},
+		"an empty replay":         {"POST", "/replays", `{"rate":5,"reason":"x"}`, "400 missing_field", "all"},
+		"not all, and no filter":  {"POST", "/replays", `{"all":false}`, "400 missing_field", "all"},
+		"all, but only some":      {"POST", "/replays", `{"all":true,"provider":"acme"}`, "400 bad_field", "all"},
 		"a number that is none":   {"GET", "/dead-letters/x", ``, "400 bad_parameter", "id"},
 		"a number below one":      {"POST", "/dead-letters/0/replay", ``, "400 bad_parameter", "id"},
 		"an ID that is none":      {"GET", "/events/7", ``, "400 bad_parameter", "id"},
@@ -88,12 +88,12 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"a key of no provider":    {"GET", "/dead-letters?key=1", ``, "400 bad_parameter", "key"},
 		"a kind of no provider":   {"GET", "/entities?kind=x", ``, "400 bad_parameter", "kind"},
 		"a prefix of no kind":     {"GET", "/entities?provider=x&prefix=y", ``, "400 bad_parameter", "prefix"},
-		"a redrive of the closed": {"POST", "/redrives", `{"state":"resolved"}`, "400 bad_field", "state"},
+		"a replay of the closed":  {"POST", "/replays", `{"state":"resolved"}`, "400 bad_field", "state"},
 		"a filter of causes":      {"GET", "/dead-letters/causes?class=failed", ``, "400 unknown_parameter", "class"},
 		"a source of no provider": {"GET", "/events?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dropped one's as well": {"GET", "/conflicts?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dead one's as well":    {"GET", "/dead-letters?source=shop-a", ``, "400 bad_parameter", "source"},
-		"a redrive's as well":     {"POST", "/redrives", `{"source":"shop-a"}`, "400 missing_field", "provider"},
+		"a replay's as well":      {"POST", "/replays", `{"source":"shop-a"}`, "400 missing_field", "provider"},
 		"a path that is no text":  {"GET", "/entities/acme/thing/%ff", ``, "400 bad_parameter", "external_id"},
 	} {
 		r := ask(t, c.method, base+c.path, c.content)
@@ -105,8 +105,8 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 	}
 	require.Empty(t, behind.called())
 	for path, detail := range map[string]string{
-		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
-		"/errors?phase=receved": `want receive, parse, fetch, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
+		"/dead-letters?state=opne": `want open, replaying, resolved, exhausted or discarded; did you mean open?`,
+		"/errors?phase=receved": `want receive, parse, fetch, persist, upsert, dead_letter, replay, deliver or upkeep; ` +
 			`did you mean receive?`,
 		"/events?status=bogus":          `want accepted, persisted, processed or dead`,
 		"/events?since=yesterday":       noTime,
@@ -123,7 +123,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail, path)
 	}
 	for path, c := range map[string][2]string{
-		"/redrives":             {`{"since":"yesterday"}`, `"yesterday": ` + noTime},
+		"/replays":              {`{"since":"yesterday"}`, `"yesterday": ` + noTime},
 		"/resends/plan":         {`{"since":"1h"}`, `"1h": use RFC 3339 with a time zone in a body (2026-01-31T09:00:00Z)`},
 		"/recoveries":           {`{"provider":"stripe","since":"1w"}`, noTime},
 		"/dead-letters/cleanup": {`{"older_than":"30"}`, `use a duration in s, m or h, such as "30s" or "1h30m"`},

@@ -109,11 +109,11 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 	field := func(path, name string) *openapi3.Schema {
 		return document.Paths.Find(path).Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties[name].Value
 	}
-	for _, kind := range []operation.Kind{operation.KindRedrive, operation.KindRebuild, operation.KindResend} {
+	for _, kind := range []operation.Kind{operation.KindReplay, operation.KindRebuild, operation.KindResend} {
 		rate, rates := field("/"+kind.Plural(), "rate"), kind.Rates()
 		require.Equal(t, []any{rates.Min, rates.Max, rates.Default}, []any{*rate.Min, *rate.Max, rate.Default}, kind)
 	}
-	require.EqualValues(t, httpapi.MaxText, *field("/redrives", "reason").MaxLength)
+	require.EqualValues(t, httpapi.MaxText, *field("/replays", "reason").MaxLength)
 	require.InDelta(t, operation.MaxCleanup, *field("/dead-letters/cleanup", "limit").Max, 0)
 	for _, name := range []string{"Rebuild", "Import"} {
 		require.EqualValues(t, operation.MaxProblems, *document.Components.Schemas[name].Value.Properties["problems"].Value.MaxItems)

@@ -34,16 +34,16 @@ func (o stubOperations[T]) Change(_ context.Context, _ string, _ operation.State
 	return o.one, o.stub.changed("change operation", by)
 }
 
-type stubRedrives struct {
-	stubOperations[operation.Redrive]
+type stubReplays struct {
+	stubOperations[operation.Replay]
 }
 
-func (s *stub) redrives() stubRedrives {
-	return stubRedrives{stubOperations[operation.Redrive]{s, someRedrive()}}
+func (s *stub) replays() stubReplays {
+	return stubReplays{stubOperations[operation.Replay]{s, someReplay()}}
 }
 
-func (o stubRedrives) Plan(context.Context, operation.RedriveFilter) (operation.RedrivePlan, error) {
-	return operation.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, o.stub.call("plan")
+func (o stubReplays) Plan(context.Context, operation.ReplayFilter) (operation.ReplayPlan, error) {
+	return operation.ReplayPlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, o.stub.call("plan")
 }
 
 type stubRebuilds struct {
@@ -73,8 +73,8 @@ func (o stubResends) Plan(context.Context, string, time.Time, time.Time) (operat
 	return operation.ResendPlan{Events: 9, Matching: 3, Missing: 3}, o.stub.call("plan resend")
 }
 
-func someRedrive() operation.Redrive {
-	return operation.Redrive{Base: operation.Base{ID: "r1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada"}}
+func someReplay() operation.Replay {
+	return operation.Replay{Base: operation.Base{ID: "r1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada"}}
 }
 
 func someImport() operation.Import {

@@ -23,7 +23,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	malformed := db.bury(3)
 	resolved, running, spent := malformed[0], malformed[1], malformed[2]
 	db.exec(`UPDATE dead_letters SET state = 'resolved', resolved_at = now(), resolved_run_id = '' WHERE event_id = $1`, resolved.ID)
-	db.exec(`UPDATE dead_letters SET state = 'redriving', redriving_since = now() WHERE event_id = $1`, running.ID)
+	db.exec(`UPDATE dead_letters SET state = 'replaying', replaying_since = now() WHERE event_id = $1`, running.ID)
 	db.exec(`UPDATE dead_letters SET state = 'exhausted' WHERE event_id = $1`, spent.ID)
 	db.bury(3, ofRule("entities[0].id"))
 	other := db.bury(1, ofRule("type"))[0]
@@ -38,13 +38,13 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	}, causes[0], "the one with the most comes first")
 	require.Equal(t, operation.Cause{
 		Provider: "acme", Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json",
-		Exhausted: 1, Redriving: 1, Oldest: noon.Add(time.Minute), Newest: noon.Add(2 * time.Minute), Example: causes[1].Example,
+		Exhausted: 1, Replaying: 1, Oldest: noon.Add(time.Minute), Newest: noon.Add(2 * time.Minute), Example: causes[1].Example,
 	}, causes[1])
 	for _, c := range causes {
 		example, err := db.DeadLetters.DeadLetter(t.Context(), c.Example)
 		require.NoError(t, err)
 		require.Equal(t, c.Rule, example.Failure.Rule())
-		plan, err := db.Redrives.Plan(t.Context(), c.Filter())
+		plan, err := db.Replays.Plan(t.Context(), c.Filter())
 		require.NoError(t, err)
 		require.Equal(t, c.Waiting(), plan.Count, "%+v", c)
 		page, err := db.DeadLetters.DeadLetters(t.Context(), event.DeadLetterQuery{
@@ -57,7 +57,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, one, 1)
 
-	exhausted, err := db.Redrives.Plan(t.Context(), operation.RedriveFilter{State: event.DeadLetterExhausted})
+	exhausted, err := db.Replays.Plan(t.Context(), operation.ReplayFilter{State: event.DeadLetterExhausted})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, exhausted.Count)
 
@@ -85,7 +85,7 @@ func TestAnEditKeepsTheCause(t *testing.T) {
 	require.Equal(t, "key", causes[0].Rule)
 }
 
-// However many dead letters are open, their causes and the plan of a redrive are counted from an index, which contains no bodies.
+// However many dead letters are open, their causes and the plan of a replay are counted from an index, which contains no bodies.
 func TestCausesReadNoRows(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
@@ -97,7 +97,7 @@ func TestCausesReadNoRows(t *testing.T) {
 		"all causes":               func() error { return second(db.DeadLetters.Causes(t.Context(), "")) },
 		"the causes of a provider": func() error { return second(db.DeadLetters.Causes(t.Context(), "p7")) },
 		"the plan of a cause": func() error {
-			return second(db.Redrives.Plan(t.Context(), operation.RedriveFilter{
+			return second(db.Replays.Plan(t.Context(), operation.ReplayFilter{
 				Provider: "p7", Step: event.StepParse, Class: event.ClassFailed, Code: "c7", State: event.DeadLetterOpen,
 			}))
 		},

@@ -119,7 +119,7 @@ func TestTheFeedTellsOfDeadLetters(t *testing.T) {
 	of := feed.Filter{Subject: feed.DeadLetter}.Select(all)
 	require.Contains(t, brief(all), "event discarded")
 	require.Equal(t, []string{
-		"dead_letter opened", "dead_letter discarded", "dead_letter reopened", "dead_letter redriving", "dead_letter resolved",
+		"dead_letter opened", "dead_letter discarded", "dead_letter reopened", "dead_letter replaying", "dead_letter resolved",
 	}, slices.DeleteFunc(brief(of), func(line string) bool {
 		return line == "dead_letter released" || line == "dead_letter failed"
 	}))

@@ -55,14 +55,14 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 		"changes":0,"entities":0}`, string(entries[0].Detail))
 }
 
-func TestADeadLetterThatIsBeingRedrivenIsNotDiscarded(t *testing.T) {
+func TestADeadLetterThatIsBeingReplayedIsNotDiscarded(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	_, id := db.letter()
 	db.take(id)
-	requireState(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterRedriving)
+	requireState(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterReplaying)
 
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`) // its owner is gone
+	db.exec(`UPDATE dead_letters SET replaying_since = now() - interval '15 minutes'`) // its owner is gone
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 }
 
@@ -122,7 +122,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, edited, revised.Body)
-	require.Equal(t, event.DeadLetterRedriving, revised.State)
+	require.Equal(t, event.DeadLetterReplaying, revised.State)
 	require.Equal(t, r.Key+":r1", revised.Receipt.Key)
 	require.Equal(t, r.WorkflowID()+":r1", revised.Run.WorkflowID)
 	require.Equal(t, r.ID, revised.Receipt.Replaces)

@@ -72,13 +72,13 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 
 	id := db.deadLetterOf(r).ID
 	db.take(id)
-	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
+	require.Equal(t, event.DeadLetterReplaying, db.deadLetterOf(r).State)
 
 	_, err = db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
 	require.NoError(t, err)
 	require.Equal(t, event.StatusDead, db.status(r.ID), "an event is dead as long as its dead letter is open")
 
-	db.record(died(r, noon.Add(time.Hour))) // the redrive fails
+	db.record(died(r, noon.Add(time.Hour))) // the replay fails
 	again := db.deadLetterOf(r)
 	require.Equal(t, id, again.ID, "one open row an event")
 	require.Equal(t, event.DeadLetterOpen, again.State)

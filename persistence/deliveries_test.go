@@ -341,7 +341,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, delivery.Pending, d.Status)
 	require.Equal(t, 1, d.Generation)
-	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters`))
+	require.Equal(t, "replaying", value[string](db, `SELECT state FROM dead_letters`))
 	job := db.lease(10, 10)[0]
 	require.Equal(t, job.Key.ID()+"-1", job.ID())
 	_, err = db.Outbox.SendAgain(ctx, key, ada)

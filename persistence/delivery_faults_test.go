@@ -505,10 +505,10 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 
 	_, err = db.DeadLetters.EditDeadLetter(ctx, operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
 	require.Equal(t, "not_editable", event.CodeOf(err))
-	p := operation.AutomaticRedrive{RedrivePolicy: operation.RedrivePolicy{
+	p := operation.AutomaticReplay{ReplayPolicy: operation.ReplayPolicy{
 		Attempts: 3, Base: time.Nanosecond, Classes: event.Classes(),
 	}}
-	planned, _, err := db.DeadLetters.PlanAutomaticRedrive(ctx, p)
+	planned, _, err := db.DeadLetters.PlanAutomaticReplay(ctx, p)
 	require.NoError(t, err)
 	require.Zero(t, planned, "it is left to people")
 
@@ -539,12 +539,12 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, db.Outbox.Redeliver(ctx, sent.Receipt.ID, 1))
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '1 h'`)
-	stale, err := db.DeadLetters.StaleRedrives(ctx, 0, 10)
+	db.exec(`UPDATE dead_letters SET replaying_since = now() - interval '1 h'`)
+	stale, err := db.DeadLetters.StaleReplays(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.Equal(t, "open", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, unsent.ID))
-	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, sent.ID))
+	require.Equal(t, "replaying", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, sent.ID))
 
 	by := ada
 	by.Reason = "nobody wants it"

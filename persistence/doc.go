@@ -6,7 +6,7 @@
 //	records        reads the row of an event, and the receipt of one in the inbox
 //	audit          what operators did, and console sessions
 //	errorlog       errors, and which failures no notification has reported yet
-//	operations     what redrives, rebuilds, resends and imports share: a table each; pause, resume and cancel
+//	operations     what replays, rebuilds, resends and imports share: a table each; pause, resume and cancel
 //	changes        the change feed
 //	outbox         deliveries: pending, leased, settled and ended
 //	subscriptions  destinations and subscriptions, routing, resends
@@ -14,7 +14,7 @@
 //	names          which names of an entity stand for which
 //	writer         the only writer of events
 //	rebuilds       stored events that are parsed again
-//	deadletters    dead letters, replays and redrives
+//	deadletters    dead letters, and their replays
 //	imports        staged imports from another system
 //	inbox          events that wait to be started
 //	read           queries of events and entities

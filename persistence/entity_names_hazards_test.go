@@ -169,7 +169,7 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 	}
 }
 
-// A missing rebuild (or redrive) is not found, rather than ended.
+// A missing rebuild (or replay) is not found, rather than ended.
 func TestNoRebuildIsNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -100,7 +100,7 @@ SELECT count(*) FROM events WHERE possible_duplicate_of NOT IN (SELECT id FROM e
 // A definition holds possible repeats:
 //   - nothing of them is stored, folded or delivered, and they stay dead letters however often they are tried
 //   - others of their group are stored
-//   - a bulk redrive processes them only if its filter names them
+//   - a bulk replay processes them only if its filter names them
 //   - the replay of an operator accepts them
 func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	require.Equal(t, "in_doubt", value[string](d, `SELECT error_class FROM dead_letters`))
 
 	for class, count := range map[event.Class]int64{"": 0, event.ClassInDoubt: 1} {
-		plan, err := d.Redrives.Plan(t.Context(), operation.RedriveFilter{Provider: "acme", Class: class})
+		plan, err := d.Replays.Plan(t.Context(), operation.ReplayFilter{Provider: "acme", Class: class})
 		require.NoError(t, err)
 		require.Equal(t, count, plan.Count, class)
 	}

@@ -225,7 +225,7 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 					func(event.Receipt, []byte) (event.Parsed, error) { return p, nil })
 			case 0:
 				isCorrected = true
-			case 1: // a replay, a redrive or a reset
+			case 1: // a replay or a reset
 				run(dead)
 			case 2: // a redelivery
 				if isCorrected {

@@ -13,7 +13,7 @@ import (
 	"holdfast/event"
 )
 
-// A bulk cancel races leases, outcomes and redrives: whatever was sent is delivered, whatever is canceled was never sent, no more
+// A bulk cancel races leases, outcomes and replays: whatever was sent is delivered, whatever is canceled was never sent, no more
 // are canceled than requested, and no call fails.
 func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ SELECT coalesce(array_agg(event_id::text), '{}') FROM deliveries WHERE status = 
 		_, was := sent.Load(delivery.Key{EventID: id, SubscriptionID: 1})
 		require.False(t, was, "what was sent isn't canceled")
 	}
-	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted')`))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')`))
 }
 
 // Deliveries with dead letters, which were sent again, are canceled one by one and in bulk: no call fails, and each dead letter

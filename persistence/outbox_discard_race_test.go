@@ -11,7 +11,7 @@ import (
 	"holdfast/event"
 )
 
-// Redrives have been behind a pause for so long that their dead letters may be discarded: each is, while all deliveries are
+// Replays have been behind a pause for so long that their dead letters may be discarded: each is, while all deliveries are
 // canceled.
 func TestABulkCancelRacesDiscards(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestABulkCancelRacesDiscards(t *testing.T) {
 	for _, s := range dead {
 		require.NoError(t, db.Outbox.Redeliver(t.Context(), s.EventID, 1))
 	}
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - $1::interval`, 24*time.Hour)
+	db.exec(`UPDATE dead_letters SET replaying_since = now() - $1::interval`, 24*time.Hour)
 	ids := value[[]int64](db, `SELECT array_agg(id ORDER BY event_id) FROM dead_letters`)
 	var g errgroup.Group
 	for worker := range 3 {

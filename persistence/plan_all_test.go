@@ -25,15 +25,15 @@ import (
 
 // readsAll lists the statements that may read a whole table, and why.
 var readsAll = map[string]string{
-	"upkeep.keysOfEvent":        "once, for an event that is expunged and whose other rows were purged",
-	"upkeep.expungeWaiting":     "the inbox is small, or about to be",
-	"upkeep.whereWaiting":       "the inbox is small, or about to be",
-	"deadletters.selectGone":    "the inbox is small, or about to be; the other tables go by an index",
-	"inbox.waitingOfEvent":      "the inbox is small, or about to be",
-	"upkeep.lockWaiting":        "the inbox is small, or about to be",
-	"deadletters.insertRedrive": "it counts what its filter selects, and without one that is everything",
-	"outbox.countFanOuts":       "the queue of fan-outs is short, and its index says how long",
-	"read.idsOfRequest":         "the inbox is small, or about to be; the other two tables go by an index",
+	"upkeep.keysOfEvent":       "once, for an event that is expunged and whose other rows were purged",
+	"upkeep.expungeWaiting":    "the inbox is small, or about to be",
+	"upkeep.whereWaiting":      "the inbox is small, or about to be",
+	"deadletters.selectGone":   "the inbox is small, or about to be; the other tables go by an index",
+	"inbox.waitingOfEvent":     "the inbox is small, or about to be",
+	"upkeep.lockWaiting":       "the inbox is small, or about to be",
+	"deadletters.insertReplay": "it counts what its filter selects, and without one that is everything",
+	"outbox.countFanOuts":      "the queue of fan-outs is short, and its index says how long",
+	"read.idsOfRequest":        "the inbox is small, or about to be; the other two tables go by an index",
 }
 
 // readsEmptied lists the statements that may read a whole index of a work queue if PostgreSQL assumes an empty queue, and why.

@@ -197,7 +197,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	require.Equal(t, `{"n": 3}`, db.stateOf(thing("1")))
 }
 
-// One rebuild at a time, with the states of a redrive: paused it does nothing, resumed it continues, canceled it stays so.
+// One rebuild at a time, with the states of a replay: paused it does nothing, resumed it continues, canceled it stays so.
 func TestTheLifeOfARebuild(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -135,7 +135,7 @@ func TestADeadLetterWaitsForItsResend(t *testing.T) {
 	db.createResend("one", "crm", true)
 	require.EqualValues(t, 1, db.resend("one", 10).Queued)
 	require.Equal(t, []int64{s.ID}, db.queued(r))
-	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters WHERE event_id = $1::uuid`, r.ID))
+	require.Equal(t, "replaying", value[string](db, `SELECT state FROM dead_letters WHERE event_id = $1::uuid`, r.ID))
 }
 
 // Operators pause, resume and cancel a resend; each subscription has one at a time.

@@ -149,15 +149,15 @@ func (d *database) steps() []step {
 		{"cancel deliveries", mostRowsOfSweep, func() error { return second(d.Outbox.CancelDeleted(ctx)) }},
 		{"change feed", mostRows, func() error { return second(d.Changes.Changes(ctx, feed.Cursor{}, 100)) }},
 		{"change feed from a time on", mostRowsOfSweep, func() error { return second(d.Changes.Since(ctx, time.Now().Add(-time.Hour))) }},
-		{"plan redrives", mostRowsOfSweep, func() error { return third(d.DeadLetters.PlanAutomaticRedrive(ctx, automatic)) }},
-		{"claim redrives", mostRowsOfSweep, func() error { return second(d.DeadLetters.ClaimDue(ctx, "owner", automatic, 20, 1000)) }},
-		{"redrive", mostRowsOfSweep, func() error {
-			d.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
-			return second(d.Redrives.ClaimPage(ctx, "one", 20, 1000))
+		{"plan replays", mostRowsOfSweep, func() error { return third(d.DeadLetters.PlanAutomaticReplay(ctx, automatic)) }},
+		{"claim replays", mostRowsOfSweep, func() error { return second(d.DeadLetters.ClaimDue(ctx, "owner", automatic, 20, 1000)) }},
+		{"replay", mostRowsOfSweep, func() error {
+			d.createReplay("one", operation.ReplayFilter{Provider: "p7"})
+			return second(d.Replays.ClaimPage(ctx, "one", 20, 1000))
 		}},
-		{"start redrives", mostRowsOfSweep, func() error { return d.DeadLetters.MarkStarted(ctx, "one", map[int64]string{100: "run"}) }},
-		{"settle a redrive", mostRowsOfSweep, func() error { return third(d.Redrives.Settle(ctx, "one")) }},
-		{"stale redrives", mostRowsOfSweep, func() error { return second(d.DeadLetters.StaleRedrives(ctx, 0, 20)) }},
+		{"start replays", mostRowsOfSweep, func() error { return d.DeadLetters.MarkStarted(ctx, "one", map[int64]string{100: "run"}) }},
+		{"settle a replay", mostRowsOfSweep, func() error { return third(d.Replays.Settle(ctx, "one")) }},
+		{"stale replays", mostRowsOfSweep, func() error { return second(d.DeadLetters.StaleReplays(ctx, 0, 20)) }},
 		{"compare runs", mostRowsOfSweep, func() error {
 			return second(d.DeadLetters.Unrecorded(ctx, []operation.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}}))
 		}},

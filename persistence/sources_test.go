@@ -10,11 +10,11 @@ import (
 	"holdfast/event/oversight"
 )
 
-// The data of one source of a provider is listed and redriven separately:
+// The data of one source of a provider is listed and replayed separately:
 //   - events, and dead letters, whether or not they have a row
 //   - an edited dead letter keeps the source of its original
 //   - the existing sources are listed
-func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
+func TestASourceIsListedAndReplayedAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	of := func(source string) event.Receipt {
@@ -50,11 +50,11 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	require.Equal(t, []int64{letters[1].ID}, dead("shop-b"))
 	require.Len(t, dead(""), 4)
 
-	filter := operation.RedriveFilter{Provider: "acme", Source: "shop-a"}
-	plan, err := db.Redrives.Plan(t.Context(), filter)
+	filter := operation.ReplayFilter{Provider: "acme", Source: "shop-a"}
+	plan, err := db.Replays.Plan(t.Context(), filter)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, plan.Count)
-	require.EqualValues(t, 2, db.createRedrive("one", filter).Total)
+	require.EqualValues(t, 2, db.createReplay("one", filter).Total)
 	require.Equal(t, []int64{letters[0].ID, letters[3].ID}, db.takeAll("one", 10))
 
 	edited, err := db.DeadLetters.EditDeadLetter(t.Context(),

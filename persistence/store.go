@@ -72,7 +72,7 @@ type Store struct {
 	Read          *read.Store
 	Rebuilds      *rebuilds.Store
 	Recoveries    *recoveries.Store
-	Redrives      *deadletters.Redrives
+	Replays       *deadletters.Replays
 	Resends       *subscriptions.Resends
 	Subscriptions *subscriptions.Store
 	Upkeep        *upkeep.Store
@@ -99,7 +99,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db),
 		Ledgers: ledgers.New(db), Outbox: o,
 		Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
-		Redrives: deadletters.NewRedrives(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
+		Replays: deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
 		Upkeep: upkeep.New(db, w, e), Writer: w,
 	}, nil
 }

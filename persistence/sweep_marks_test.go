@@ -43,7 +43,7 @@ func TestAMarkReplacesTheOneThatWasSeen(t *testing.T) {
 	require.Equal(t, seen, again)
 }
 
-// After a setback, dead letters that the automatic redrive would run wait for an operator, except those of processed events.
+// After a setback, dead letters that the automatic replay would run wait for an operator, except those of processed events.
 func TestOpenDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -60,10 +60,10 @@ func TestOpenDeadLettersAreHeld(t *testing.T) {
 	of(waiting, func(d *event.DeadLetter) { d.State = event.DeadLetterExhausted })
 	require.Equal(t, event.DeadLetterExhausted, db.deadLetterOf(waiting).State)
 
-	policy := operation.AutomaticRedrive{RedrivePolicy: operation.RedrivePolicy{
+	policy := operation.AutomaticReplay{ReplayPolicy: operation.ReplayPolicy{
 		Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassFailed, event.ClassTransient},
 	}}
-	held, err := db.DeadLetters.HoldOpen(t.Context(), operation.AutomaticRedrive{}, time.Now().Add(time.Hour))
+	held, err := db.DeadLetters.HoldOpen(t.Context(), operation.AutomaticReplay{}, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Zero(t, held, "no schedule would run any")
 	held, err = db.DeadLetters.HoldOpen(t.Context(), policy, db.deadLetterOf(failed).LastFailed)

@@ -52,24 +52,24 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	require.Equal(t, map[string]bool{processed.ID: true}, rows)
 }
 
-func TestAStaleRedriveIsReleased(t *testing.T) {
+func TestAStaleReplayIsReleased(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
 	db.record(deadLetter(r))
 	id := db.deadLetterOf(r).ID
 	db.take(id)
-	stale, err := db.DeadLetters.StaleRedrives(t.Context(), 0, 10)
+	stale, err := db.DeadLetters.StaleReplays(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))
-	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
+	require.Equal(t, event.DeadLetterReplaying, db.deadLetterOf(r).State)
 
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '16 minutes'`)
-	stale, err = db.DeadLetters.StaleRedrives(t.Context(), 0, 10)
+	db.exec(`UPDATE dead_letters SET replaying_since = now() - interval '16 minutes'`)
+	stale, err = db.DeadLetters.StaleReplays(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Len(t, stale, 1)
-	behind, err := db.DeadLetters.StaleRedrives(t.Context(), id, 10)
+	behind, err := db.DeadLetters.StaleReplays(t.Context(), id, 10)
 	require.NoError(t, err)
 	require.Empty(t, behind)
 	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))

@@ -193,11 +193,11 @@ func secretNames(d *definition.Definition, paths []auth.Path) []string {
 	return names
 }
 
-// Redrives returns the automatic redrive settings of each provider.
-func (c *Catalogue) Redrives() map[string]Redrive {
-	all := make(map[string]Redrive, len(c.providers))
+// Replays returns the automatic replay settings of each provider.
+func (c *Catalogue) Replays() map[string]Replay {
+	all := make(map[string]Replay, len(c.providers))
 	for name, e := range c.providers {
-		all[name] = (&compiler{}).newRedrive(e.written.Redrive)
+		all[name] = (&compiler{}).newReplay(e.written.Replay)
 	}
 	return all
 }

@@ -75,7 +75,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}
-	p.redrive = c.newRedrive(d.Redrive)
+	p.replay = c.newReplay(d.Replay)
 	p.mapping = c.Compile(d)
 	p.decoders.Identity = identityOf(p)
 	p.decoders.Projection = projectionOf(p)

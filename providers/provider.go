@@ -33,7 +33,7 @@ type Provider struct {
 	bodiless         map[string]bodiless
 	mapping          mapping.Set
 	redelivery       Redelivery
-	redrive          Redrive
+	replay          Replay
 	typeLabels       typeLabels
 	rate             *Rate
 	sourceRate       *Rate
@@ -168,8 +168,8 @@ func (p *Provider) Replies() Replies { return p.replies }
 // AckStatus returns the status of the reply to an accepted event.
 func (p *Provider) AckStatus() int { return p.replies.Accepted }
 
-// Redrive returns the provider's automatic redrive settings.
-func (p *Provider) Redrive() Redrive { return p.redrive }
+// Replay returns the provider's automatic replay settings.
+func (p *Provider) Replay() Replay { return p.replay }
 
 // Rate limits the requests to this provider; nil for no limit.
 func (p *Provider) Rate() *Rate { return p.rate }

@@ -18,11 +18,11 @@ const (
 	TypeNotify = "Notify"
 	// TypeReportHealth sends the daily or weekly report; started by a schedule.
 	TypeReportHealth = "ReportHealth"
-	// TypeRedriveDeadLetters runs a bulk redrive.
-	TypeRedriveDeadLetters = "RedriveDeadLetters"
-	TypeRebuildEntities    = "RebuildEntities"
-	TypeResendDeliveries   = "ResendDeliveries"
-	TypeImportPages        = "ImportPages"
+	// TypeReplayDeadLetters runs a bulk replay.
+	TypeReplayDeadLetters = "ReplayDeadLetters"
+	TypeRebuildEntities   = "RebuildEntities"
+	TypeResendDeliveries  = "ResendDeliveries"
+	TypeImportPages       = "ImportPages"
 	// TypeRecoverEvents reads a provider's list of events, and starts those that never arrived.
 	TypeRecoverEvents = "RecoverEvents"
 	// TypeRecoverDue starts the recoveries of all lists; started by a schedule.
@@ -32,17 +32,17 @@ const (
 	// formerDestinationFailing is its name before November 2026: older runs have it, and older processes still start it. It can go
 	// once no such run is open or kept as a recorded history.
 	formerDestinationFailing = "ReceiverInTrouble"
-	// TypeRedriveDue runs due automatic redrives; started by a schedule.
-	TypeRedriveDue = "RedriveDue"
+	// TypeReplayDue runs due automatic replays; started by a schedule.
+	TypeReplayDue = "ReplayDue"
 	// TypeSweepRuns handles runs that couldn't record their own state, such as terminated ones; started by a schedule.
 	TypeSweepRuns = "SweepRuns"
 
 	// QueueDeadLetter is a queue of its own, so that events can't delay the recording of failures.
 	QueueDeadLetter = "events-dead-letter"
 
-	// QueueRedrive runs redriven events. It has a few slots of its own, so that a large redrive doesn't slow down live traffic.
+	// QueueReplay runs replayed events. It has a few slots of its own, so that a large replay doesn't slow down live traffic.
 	// A single replay by hand uses the event's queue.
-	QueueRedrive = "events-redrive"
+	QueueReplay = "events-replay"
 
 	// QueueFetch gets states from providers' APIs. It is a queue of its own, so that a slow API doesn't hold slots of events.
 	QueueFetch = "events-fetch"
@@ -61,7 +61,7 @@ const (
 	SchedulePurge   = "holdfast-purge-expired"
 	ScheduleNotify  = "holdfast-notify"
 	ScheduleReport  = "holdfast-report-health"
-	ScheduleRedrive = "holdfast-redrive-due"
+	ScheduleReplay  = "holdfast-replay-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
 	ScheduleRecover = "holdfast-recover"
 
@@ -104,7 +104,7 @@ func Queue(p event.Priority) string {
 }
 
 var operationTypes = map[operation.Kind]string{
-	operation.KindRedrive: TypeRedriveDeadLetters, operation.KindRebuild: TypeRebuildEntities,
+	operation.KindReplay: TypeReplayDeadLetters, operation.KindRebuild: TypeRebuildEntities,
 	operation.KindResend: TypeResendDeliveries, operation.KindImport: TypeImportPages,
 	operation.KindRecovery: TypeRecoverEvents,
 }
@@ -126,7 +126,7 @@ func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} 
 
 // AllQueues lists all task queues, those of events first.
 func AllQueues() []string {
-	return append(Queues(), QueueLarge, QueueBulk, QueueRedrive, QueueFetch, QueueDeadLetter, QueueOperations)
+	return append(Queues(), QueueLarge, QueueBulk, QueueReplay, QueueFetch, QueueDeadLetter, QueueOperations)
 }
 
 // destinationPrefix has no colon, so that it can't be mistaken for an event's workflow ID.
@@ -136,7 +136,7 @@ const destinationPrefix = "destination/"
 // schedule and a time.
 func IDPrefixes() []string {
 	all := []string{
-		destinationPrefix, event.BatchWorkflowID(""), SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleRedrive, ScheduleSweep,
+		destinationPrefix, event.BatchWorkflowID(""), SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleReplay, ScheduleSweep,
 		ScheduleRecover,
 	}
 	for _, kind := range operation.Kinds() {

@@ -40,7 +40,7 @@ type SweepResult struct {
 	UnfinishedAfter string `json:"unfinished_after,omitempty"`
 	// Stuck counts stuck open runs by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
-	// Released counts dead letters whose redrive had no run, Signaled open redrives whose workflows were signaled.
+	// Released counts dead letters whose replay had no run, Signaled open replays whose workflows were signaled.
 	Released int `json:"released"`
 	Signaled int `json:"woken"`
 
@@ -98,18 +98,18 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	return state.Result, err
 }
 
-// sweepRest checks open runs, dead letters that are being redriven, and operations.
+// sweepRest checks open runs, dead letters that are being replayed, and operations.
 func (s *SweepState) sweepRest(ctx workflow.Context) error {
 	result, before := &s.Result, s.Result.Until.Add(-sweepOpenAfter)
 	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
 		return err
 	}
-	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale redrives"), operate.ReleaseRedrives).
+	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale replays"), operate.ReleaseReplays).
 		Get(ctx, &result.Released); err != nil {
 		return err
 	}
-	return workflow.ExecuteActivity(withOperationOptions(ctx, "redrives"), named(ctx, operate.SignalRedrives, former.WakeRedrives)).
+	return workflow.ExecuteActivity(withOperationOptions(ctx, "replays"), named(ctx, operate.SignalReplays, former.WakeReplays)).
 		Get(ctx, &result.Signaled)
 }
 

@@ -63,8 +63,8 @@ func TestSweepRuns_healsASetback(t *testing.T) {
 			}
 			env.OnActivity("SweepAccepted", mock.Anything).Return(0, nil)
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{}, nil)
-			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil)
-			env.OnActivity("SignalRedrives", mock.Anything).Return(1, nil)
+			env.OnActivity("ReleaseReplays", mock.Anything).Return(0, nil)
+			env.OnActivity("SignalReplays", mock.Anything).Return(1, nil)
 			env.OnActivity("LeaveMark", mock.Anything, compared.Seen, last.Mark).
 				Return(operation.Mark{Counter: 7, Identity: "new"}, nil).Once()
 			env.ExecuteWorkflow(workflows.TypeSweepRuns)

@@ -1,4 +1,4 @@
-// Package operations holds the activities that belong to no single event, one noun per file: redrives, rebuilds, sweeps,
+// Package operations holds the activities that belong to no single event, one noun per file: replays, rebuilds, sweeps,
 // retention and messages to operators. Their workflows use a task queue without events.
 //
 // It must not depend on SQL, HTTP or how a step of an event is done: events are processed again by runs of their own.
@@ -10,13 +10,13 @@ import (
 	"holdfast/event/operation"
 )
 
-// Activities has the activities of redrives, rebuilds and sweeps. Histories contain the names of its methods.
+// Activities has the activities of replays, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
 	Starter      RunStarter
 	Runs         RunReader
 	DeadLetters  activities.DeadLetterStore
+	Claims       ClaimStore
 	Replays      ReplayStore
-	Redrives     RedriveStore
 	Rebuilds     RebuildStore
 	States       StateStore
 	Fetcher      activities.Fetcher
@@ -33,8 +33,8 @@ type Activities struct {
 	Audit        AuditLog
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
-	// Automatic returns the current policy of automatic redrive, which a reload of the definitions can change.
-	Automatic func() operation.AutomaticRedrive
+	// Automatic returns the current policy of automatic replay, which a reload of the definitions can change.
+	Automatic func() operation.AutomaticReplay
 	// RestoreRate is the max number of restored events that are started again per second.
 	RestoreRate float64
 	// Errors receives what operators should see and no step reports; nil without an error log.

@@ -50,9 +50,9 @@ func (f *FormerNames) TellOfReceiver(ctx context.Context, n DestinationNotificat
 	return f.Activities.NotifyAboutDestination(ctx, n)
 }
 
-// WakeRedrives is SignalRedrives.
-func (f *FormerNames) WakeRedrives(ctx context.Context) (int, error) {
-	return f.Activities.SignalRedrives(ctx)
+// WakeReplays is SignalReplays.
+func (f *FormerNames) WakeReplays(ctx context.Context) (int, error) {
+	return f.Activities.SignalReplays(ctx)
 }
 
 // TellReport is SendReport.

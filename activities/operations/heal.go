@@ -24,8 +24,8 @@ type HealStore interface {
 	SweepMark(ctx context.Context) (operation.Mark, error)
 	// LeaveSweepMark replaces the mark seen. ok is false, and nothing changes, if it isn't the database's mark any more.
 	LeaveSweepMark(ctx context.Context, seen operation.Mark, counter int64) (left operation.Mark, ok bool, err error)
-	// HoldOpen leaves dead letters to operators that the policy would redrive, and whose last failure is before a time.
-	HoldOpen(ctx context.Context, p operation.AutomaticRedrive, before time.Time) (held int64, err error)
+	// HoldOpen leaves dead letters to operators that the policy would replay, and whose last failure is before a time.
+	HoldOpen(ctx context.Context, p operation.AutomaticReplay, before time.Time) (held int64, err error)
 	// Gone returns the events that the database doesn't have in any form.
 	Gone(ctx context.Context, eventIDs []string) (gone map[string]bool, err error)
 }
@@ -88,7 +88,7 @@ func (a *Activities) Heal(ctx context.Context, o HealOrder) (operation.Healed, e
 	}
 	by := oversight.Actor{Name: healer, Reason: o.Setback.Text(h)}
 	if o.First || h.Again > 0 {
-		again, err := a.redriveRestored(ctx, o, by)
+		again, err := a.replayRestored(ctx, o, by)
 		if err != nil {
 			return h, err
 		}
@@ -109,24 +109,24 @@ func (a *Activities) Heal(ctx context.Context, o HealOrder) (operation.Healed, e
 	return h, a.reportHealed(ctx, o.Setback, h)
 }
 
-// redriveRestored starts a redrive of the dead letters of restored events, and returns their number. A bulk redrive works
-// whether or not the automatic redrive is on, at its rate, and operators can watch and pause it.
-func (a *Activities) redriveRestored(ctx context.Context, o HealOrder, by oversight.Actor) (total int, err error) {
-	filters := []operation.RedriveFilter{{Step: event.StepRun, Code: operation.CodeLost, Since: o.From}}
+// replayRestored starts a replay of the dead letters of restored events, and returns their number. A bulk replay works
+// whether or not the automatic replay is on, at its rate, and operators can watch and pause it.
+func (a *Activities) replayRestored(ctx context.Context, o HealOrder, by oversight.Actor) (total int, err error) {
+	filters := []operation.ReplayFilter{{Step: event.StepRun, Code: operation.CodeLost, Since: o.From}}
 	if o.Setback.Store == operation.StoreTemporal {
-		filters = append(filters, operation.RedriveFilter{
+		filters = append(filters, operation.ReplayFilter{
 			Step: event.StepRun, Code: operation.CodeNoRun, State: event.DeadLetterOpen, Since: o.From,
 		})
 	}
 	for _, f := range filters {
-		plan, err := a.Redrives.Plan(ctx, f)
+		plan, err := a.Replays.Plan(ctx, f)
 		if err != nil {
 			return total, err
 		}
 		if plan.Count == 0 {
 			continue
 		}
-		if _, err := a.Redrives.Create(ctx, operation.Redrive{Base: operation.New(a.RestoreRate), Filter: f}, by); err != nil {
+		if _, err := a.Replays.Create(ctx, operation.Replay{Base: operation.New(a.RestoreRate), Filter: f}, by); err != nil {
 			return total, err
 		}
 		total += int(plan.Count)

@@ -16,7 +16,7 @@ import (
 // healing fakes stores that differ: real ones would need a failover.
 type healing struct {
 	RunReader
-	RedriveStore
+	ReplayStore
 	HealStore
 
 	restored map[string]int64 // by code
@@ -24,7 +24,7 @@ type healing struct {
 	gone     map[string]bool
 	open     int64
 
-	created []operation.RedriveFilter
+	created []operation.ReplayFilter
 	audited []oversight.AuditEntry
 }
 
@@ -34,15 +34,15 @@ func (h *healing) BatchedEvents(context.Context, operation.SweepPage) ([]operati
 
 func (h *healing) Gone(context.Context, []string) (map[string]bool, error) { return h.gone, nil }
 
-func (h *healing) HoldOpen(context.Context, operation.AutomaticRedrive, time.Time) (int64, error) {
+func (h *healing) HoldOpen(context.Context, operation.AutomaticReplay, time.Time) (int64, error) {
 	return h.open, nil
 }
 
-func (h *healing) Plan(_ context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
-	return operation.RedrivePlan{Count: h.restored[f.Code]}, nil
+func (h *healing) Plan(_ context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+	return operation.ReplayPlan{Count: h.restored[f.Code]}, nil
 }
 
-func (h *healing) Create(_ context.Context, r operation.Redrive, _ oversight.Actor) (operation.Redrive, error) {
+func (h *healing) Create(_ context.Context, r operation.Replay, _ oversight.Actor) (operation.Replay, error) {
 	h.created = append(h.created, r.Filter)
 	return r, nil
 }
@@ -57,15 +57,15 @@ func (h *healing) heal(t *testing.T, o HealOrder) (operation.Healed, *sink) {
 	log := &sink{}
 	o.Setback.NoticedAt = time.Now()
 	healed, err := (&Activities{
-		Runs: h, Redrives: h, Healing: h, Audit: h, Errors: log, RestoreRate: 1,
-		Automatic: func() operation.AutomaticRedrive { return operation.AutomaticRedrive{} },
+		Runs: h, Replays: h, Healing: h, Audit: h, Errors: log, RestoreRate: 1,
+		Automatic: func() operation.AutomaticReplay { return operation.AutomaticReplay{} },
 	}).Heal(t.Context(), o)
 	require.NoError(t, err)
 	return healed, log
 }
 
 // Another server has taken over, and nothing is missing:
-//   - nothing is redriven or held, there is no alert, and the audit log has no entry
+//   - nothing is replayed or held, there is no alert, and the audit log has no entry
 func TestAPlannedSwitchoverIsSilent(t *testing.T) {
 	t.Parallel()
 	h := &healing{open: 5}
@@ -77,7 +77,7 @@ func TestAPlannedSwitchoverIsSilent(t *testing.T) {
 }
 
 // No sweep has left a mark, and events are missing:
-//   - they are redriven and reported; no dead letter is held, since nothing says that a decision is lost
+//   - they are replayed and reported; no dead letter is held, since nothing says that a decision is lost
 func TestTheFirstSweepOnlyRestores(t *testing.T) {
 	t.Parallel()
 	h := &healing{restored: map[string]int64{operation.CodeLost: 20}, open: 5}
@@ -89,7 +89,7 @@ func TestTheFirstSweepOnlyRestores(t *testing.T) {
 }
 
 // The database was set back:
-//   - what was lost is redriven, open dead letters are held, lost events of the bulk lane are named
+//   - what was lost is replayed, open dead letters are held, lost events of the bulk lane are named
 //   - one audit entry and one alert report it
 func TestAFailoverIsReported(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestAFailoverIsReported(t *testing.T) {
 	})
 	want := operation.Healed{Again: 20, Waiting: 2, Held: 5, Bulk: 1, BulkKeys: []string{"acme:2"}}
 	require.Equal(t, want, healed)
-	require.Equal(t, []operation.RedriveFilter{{Step: event.StepRun, Code: operation.CodeLost}}, h.created)
+	require.Equal(t, []operation.ReplayFilter{{Step: event.StepRun, Code: operation.CodeLost}}, h.created)
 	require.Len(t, h.audited, 1)
 	require.Equal(t, oversight.AuditReconcile, h.audited[0].Action)
 	var detail struct {

@@ -35,16 +35,16 @@ func (p *pace) waitFor(ctx context.Context, n int) error {
 }
 
 const (
-	// timeSliceLength is how long one time slice of a redrive starts runs before it returns to its workflow.
+	// timeSliceLength is how long one time slice of a replay starts runs before it returns to its workflow.
 	timeSliceLength = 10 * time.Second
-	// chunk is how many dead letters are claimed at a time. Claimed ones are started even if the redrive is paused meanwhile, and
+	// chunk is how many dead letters are claimed at a time. Claimed ones are started even if the replay is paused meanwhile, and
 	// they are held in memory with their bodies.
 	chunk = 20
-	// fullPause is the pause of a redrive at its limit of open runs.
+	// fullPause is the pause of a replay at its limit of open runs.
 	fullPause = 250 * time.Millisecond
 )
 
-// inFlight limits the open runs of a redrive to what it starts in four seconds, so that it can't flood the queue if
+// inFlight limits the open runs of a replay to what it starts in four seconds, so that it can't flood the queue if
 // workers or Temporal are slower than its rate, or the cause isn't fixed.
 func inFlight(rate float64) int { return min(max(int(4*rate), 20), 500) }
 

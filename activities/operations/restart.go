@@ -14,7 +14,7 @@ import (
 // claimed for the next attempt.
 type restart struct {
 	starter RunStarter
-	store   ReplayStore
+	store   ClaimStore
 	owner   string
 	pace    *pace
 
@@ -25,7 +25,7 @@ type restart struct {
 }
 
 func (a *Activities) newRestart(owner string, rate float64) *restart {
-	return &restart{starter: a.Starter, store: a.Replays, owner: owner, pace: newPace(rate)}
+	return &restart{starter: a.Starter, store: a.Claims, owner: owner, pace: newPace(rate)}
 }
 
 // all starts the runs of a chunk and stores the results.
@@ -83,7 +83,7 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 		r.redeliver(ctx, d)
 		return
 	}
-	started, err := r.starter.Redrive(ctx, d)
+	started, err := r.starter.ReplayInBulk(ctx, d)
 	run, ok := operation.RunAfter(started, err)
 	var exists *operation.RunExistsError
 	switch {
@@ -109,7 +109,7 @@ func (r *restart) redeliver(ctx context.Context, d event.DeadLetter) {
 }
 
 func (r *restart) skip(ctx context.Context, d event.DeadLetter, why error) {
-	slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,
+	slog.WarnContext(ctx, "replay.skipped", "replay_id", r.owner, "event_id", d.Receipt.ID,
 		"provider", d.Receipt.Provider, "error", why.Error())
 	r.keep(func() { r.skipped = append(r.skipped, d.ID) })
 }

@@ -16,7 +16,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// world stands in for Temporal and the store, so that a redrive can be killed between any two steps.
+// world stands in for Temporal and the store, so that a replay can be killed between any two steps.
 type world struct {
 	RunStarter
 
@@ -32,7 +32,7 @@ type world struct {
 	redelivered []string
 }
 
-func (w *world) Redrive(_ context.Context, d event.DeadLetter) (event.Run, error) {
+func (w *world) ReplayInBulk(_ context.Context, d event.DeadLetter) (event.Run, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := d.Receipt.WorkflowID()
@@ -89,7 +89,7 @@ func buried(id int64, key string) event.DeadLetter {
 }
 
 func (w *world) restart(rate float64) *restart {
-	return (&Activities{Starter: w, Replays: w}).newRestart("one", rate)
+	return (&Activities{Starter: w, Claims: w}).newRestart("one", rate)
 }
 
 // An attempt has claimed five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the

@@ -36,8 +36,8 @@ type SweepStore interface {
 	Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error)
 	// StoredEvents returns the event IDs that have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
-	// StaleRedrives returns the first n dead letters with an ID above after that have long been redriving.
-	StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error)
+	// StaleReplays returns the first n dead letters with an ID above after that have long been replaying.
+	StaleReplays(ctx context.Context, after int64, n int) ([]event.DeadLetter, error)
 	// ReleaseStale returns one of them to the waiting state.
 	ReleaseStale(ctx context.Context, id int64) error
 }
@@ -178,16 +178,16 @@ var sweepCounters = sync.OnceValue(func() (m struct{ deadLetters, stuck metric.I
 // releasePage is the page size of a sweep, in dead letters.
 const releasePage = 500
 
-// ReleaseRedrives returns dead letters to the waiting state that have long been redriving without a run, because their owner
+// ReleaseReplays returns dead letters to the waiting state that have long been replaying without a run, because their owner
 // was killed before the start. Those with an open run stay as they are, so each page begins after the last one.
-func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
+func (a *Activities) ReleaseReplays(ctx context.Context) (n int, err error) {
 	for after := int64(0); ; {
-		stale, err := a.Sweeps.StaleRedrives(ctx, after, releasePage)
+		stale, err := a.Sweeps.StaleReplays(ctx, after, releasePage)
 		if err != nil {
 			return n, err
 		}
 		for _, d := range stale {
-			isReleased, err := a.releaseRedrive(ctx, d)
+			isReleased, err := a.releaseReplay(ctx, d)
 			if err != nil {
 				return n, err
 			}
@@ -202,7 +202,7 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	}
 }
 
-func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (isReleased bool, err error) {
+func (a *Activities) releaseReplay(ctx context.Context, d event.DeadLetter) (isReleased bool, err error) {
 	latest, err := a.Starter.LatestRun(ctx, d.Receipt.WorkflowID())
 	if err != nil {
 		return false, err
@@ -213,14 +213,14 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
-// SignalRedrives makes sure that each unfinished bulk redrive, rebuild, resend, import and recovery has a workflow: it may have
+// SignalReplays makes sure that each unfinished bulk replay, rebuild, resend, import and recovery has a workflow: it may have
 // been terminated, or its start may have failed.
-func (a *Activities) SignalRedrives(ctx context.Context) (n int, err error) {
+func (a *Activities) SignalReplays(ctx context.Context) (n int, err error) {
 	for _, of := range []struct {
 		kind   operation.Kind
 		active func(context.Context) ([]string, error)
 	}{
-		{operation.KindRedrive, a.Redrives.Active},
+		{operation.KindReplay, a.Replays.Active},
 		{operation.KindRebuild, a.Rebuilds.Active},
 		{operation.KindResend, a.Resends.Active},
 		{operation.KindImport, a.Imports.Active},

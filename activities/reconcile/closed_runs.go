@@ -70,7 +70,7 @@ func (s *Service) closedRun(ctx context.Context, run operation.ClosedRun, page o
 	return s.record(ctx, d, page.DryRun)
 }
 
-// awaitOperator leaves a dead letter to operators: no schedule redrives it.
+// awaitOperator leaves a dead letter to operators: no schedule replays it.
 func awaitOperator(d *event.DeadLetter) {
 	d.State = event.DeadLetterExhausted
 	d.Failure.Message += event.MayBeDecided

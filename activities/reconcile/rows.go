@@ -59,7 +59,7 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page oper
 		FirstFailed: r.PersistedAt, LastFailed: r.PersistedAt,
 		Failure: event.Failure{
 			Step: event.StepRun, Class: event.ClassFailed, Code: operation.CodeNoRun, Attempts: 1, At: r.PersistedAt,
-			Message: "the event is stored but not processed, and Temporal has no run of it: replay it, or wait for the automatic redrive",
+			Message: "the event is stored but not processed, and Temporal has no run of it: replay it, or wait for the automatic replay",
 		},
 	}
 	if page.MayBeDecided {

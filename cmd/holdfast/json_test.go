@@ -69,7 +69,7 @@ func install(t *testing.T) (in installed) {
 		},
 	}))
 	require.NoError(t, store.Writer.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
-	_, err = store.Redrives.Create(ctx, operation.Redrive{Base: operation.Base{ID: "one", Rate: 5}}, oversight.Actor{Name: "ada"})
+	_, err = store.Replays.Create(ctx, operation.Replay{Base: operation.Base{ID: "one", Rate: 5}}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	return in
 }
@@ -101,8 +101,8 @@ func TestJSONIsThatOfTheAPI(t *testing.T) {
 		"error list":                          "/errors",
 		"conflict list":                       "/conflicts",
 		"audit list":                          "/audit",
-		"redrive list":                        "/redrives",
-		"redrive show one":                    "/redrives/{id}",
+		"replay list":                         "/replays",
+		"replay show one":                     "/replays/{id}",
 		"rebuild list":                        "/rebuilds",
 		"resend list":                         "/resends",
 		"delivery list":                       "/deliveries",
@@ -116,7 +116,7 @@ func TestJSONIsThatOfTheAPI(t *testing.T) {
 		"destination rotate-secret crm":       "/destinations/{name}",
 		"dlq discard 1 --reason test":         "/dead-letters/{id}/discard",
 		"dlq list --state all --event evt_1 ": "/dead-letters",
-		"dlq redrive --all --dry-run":         "/redrives/plan",
+		"dlq replay --all --dry-run":          "/replays/plan",
 		"resend plan crm --since 1h":          "/resends/plan",
 		"stats":                               "/stats",
 	} {
@@ -154,8 +154,8 @@ func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 		"event show nothing":                "no event matches \"nothing\": use its ID",
 		"event show " + uuid.NewString():    "It may have been a dropped duplicate",
 		"dlq show evt_1":                    "has no dead letter",
-		"redrive pause none":                "no redrive \"none\": see `holdfast redrive list`",
-		"redrive show none":                 "no redrive \"none\"",
+		"replay pause none":                 "no replay \"none\": see `holdfast replay list`",
+		"replay show none":                  "no replay \"none\"",
 		"rebuild pause none":                "no rebuild \"none\"",
 		"resend pause none":                 "no resend \"none\"",
 		"resend watch none":                 "no resend \"none\"",
@@ -193,7 +193,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	require.Equal(t, wide, must(t, "event list --wide"))
 	for _, line := range []string{
-		"event list", "dlq list", "dlq causes", "error list", "entity list", "audit list", "conflict list", "redrive list",
+		"event list", "dlq list", "dlq causes", "error list", "entity list", "audit list", "conflict list", "replay list",
 		"delivery list", "destination list", "subscription list", "provider list", "event show evt_1", "inbox list",
 	} {
 		for shown := range strings.Lines(must(t, line)) {

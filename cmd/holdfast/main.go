@@ -38,7 +38,7 @@ func rootCommand() *cobra.Command {
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		listen.Command(),
 		events.EventCommand(), events.InboxCommand(), events.EntityCommand(),
-		deadletter.Command(), deadletter.RedriveCommand(), events.RebuildCommand(), events.RecoverCommand(),
+		deadletter.Command(), deadletter.ReplayCommand(), events.RebuildCommand(), events.RecoverCommand(),
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
 		definition.Command(), importer.ImportCommand(), importer.CompareCommand(),
 		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),

@@ -127,7 +127,7 @@ func TestWhateverAnswersAnswersInJSON(t *testing.T) {
 func TestNounsAreListedAndShown(t *testing.T) {
 	t.Parallel()
 	for _, noun := range []string{
-		"event", "entity", "error", "dlq", "redrive", "rebuild", "resend", "inbox", "delivery", "destination", "subscription",
+		"event", "entity", "error", "dlq", "replay", "rebuild", "resend", "inbox", "delivery", "destination", "subscription",
 		"provider",
 	} {
 		for _, verb := range []string{"list", "show"} {

@@ -18,7 +18,7 @@ import (
 
 var reserved = Reserved{
 	TaskQueues: []string{"events", "operations"}, WorkflowTypes: []string{"ProcessEvent", "PurgeExpired"},
-	IDPrefixes: []string{"redrive/", "holdfast-purge-expired"}, Providers: func() []string { return []string{"stripe"} },
+	IDPrefixes: []string{"replay/", "holdfast-purge-expired"}, Providers: func() []string { return []string{"stripe"} },
 }
 
 // newGuarded makes a sender with profiles that lead to Holdfast's own namespace by another address, to another namespace of the same
@@ -65,7 +65,7 @@ func forged(t *testing.T) map[string]delivery.Target {
 	put(`workflow type "ProcessEvent"`, "orders", "ProcessEvent", ".body.order")
 	put(`workflow type "PurgeExpired"`, "orders", "PurgeExpired", ".body.order")
 	put(`begin with "stripe:"`, "orders", "Settle", `"stripe:" + .body.order`)
-	put(`begin with "redrive/"`, "orders", "Settle", `"redrive/" + .body.order`)
+	put(`begin with "replay/"`, "orders", "Settle", `"replay/" + .body.order`)
 	put(`begin with "holdfast-purge-expired"`, "orders", "Settle", `"holdfast-purge-expired-2026" + .body.order`)
 	put(`begin with "temporal-sys-"`, "orders", "Settle", `"temporal-sys-scheduler:holdfast-purge-expired" + .body.order`)
 	return all

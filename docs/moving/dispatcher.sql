@@ -1,5 +1,5 @@
 -- The outbound dispatcher: its subscriptions with their secrets, the events that it has delivered, so that whoever publishes one once
--- more meets a duplicate, and those that it has given up, which an operator redrives to the receivers.
+-- more meets a duplicate, and those that it has given up, which an operator replays to the receivers.
 --   psql -AtX -f docs/moving/dispatcher.sql > dispatcher.ndjson     # it holds secrets: keep it as you keep those
 -- While both systems run, subscriptions are inactive here and nothing is delivered twice, and events that the dispatcher may still
 -- deliver (pending, processing, retrying) are left out. Once the dispatcher is stopped for good, say so:

@@ -5,7 +5,7 @@
 -- key, and these tables don't have them. Then say since when it also sends to Holdfast, with -v shadow=2026-11-25T10:00:00Z, and the query
 -- leaves later events out. If in doubt, take a later time: events in between are then there twice but aren't delivered, while too early a
 -- time loses events. Failures without a row in the table of events have only the time of the failure, so they are exported for another
--- hour: before the redrive, discard those whose event Holdfast received itself.
+-- hour: before the replay, discard those whose event Holdfast received itself.
 -- What each row becomes:
 --   rentprog_webhook_events       a processed event, unless one of its dead letters is unfinished
 --   dead letter worker_fail       an open dead letter, received when its event was; also every other status, and none

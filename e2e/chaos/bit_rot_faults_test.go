@@ -128,7 +128,7 @@ func rotLog(w *world) {
 	restored, err := w.run("reconcile", "--since", began.UTC().Format(time.RFC3339), "--yes", "--reason", "a damaged log")
 	require.NoError(w.t, err, restored)
 	w.t.Log(restored)
-	out, err := w.run("dlq", "redrive", "--step", "run", "--code", "lost", "--yes")
+	out, err := w.run("dlq", "replay", "--step", "run", "--code", "lost", "--yes")
 	require.NoError(w.t, err, out)
 	w.t.Log(out)
 }

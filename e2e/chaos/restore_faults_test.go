@@ -26,7 +26,7 @@ func restoredToAMoment() scenario {
 		id: "F84", name: "database_restored_to_a_moment", buries: true,
 		environ: []string{
 			"HOLDFAST_INGRESS_ACK=stored", "HOLDFAST_PAYLOAD_KEYS=" + payloadKey,
-			"HOLDFAST_REDRIVE_AUTOMATIC=true", "HOLDFAST_REDRIVE_REJECTED=true",
+			"HOLDFAST_REPLAY_AUTOMATIC=true", "HOLDFAST_REPLAY_REJECTED=true",
 		},
 		prepare: func(w *world) { database = archivedDatabase(w) },
 		fault: func(w *world) {

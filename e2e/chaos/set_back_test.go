@@ -26,7 +26,7 @@ type decided struct {
 //   - one audit entry and one alert report it
 var asynchronousFailover = scenario{
 	id: "F73", name: "asynchronous_standby_promoted", replicated: true, asynchronous: true, buries: true,
-	environ: []string{"HOLDFAST_REDRIVE_AUTOMATIC=true", "HOLDFAST_REDRIVE_REJECTED=true"},
+	environ: []string{"HOLDFAST_REPLAY_AUTOMATIC=true", "HOLDFAST_REPLAY_REJECTED=true"},
 	fault: func(w *world) {
 		w.prepareDecisions()
 		w.awaitOnStandby(1, marked)
@@ -73,7 +73,7 @@ func (w *world) prepareDecisions() {
 func (w *world) awaitHealed() {
 	w.t.Helper()
 	w.awaitCount(settle, 1, healedBySweep)
-	w.awaitCount(settle, 1, "SELECT count(*) FROM redrives WHERE started_by = 'holdfast sweep' AND settled_at IS NOT NULL")
+	w.awaitCount(settle, 1, "SELECT count(*) FROM replays WHERE started_by = 'holdfast sweep' AND settled_at IS NOT NULL")
 }
 
 // accept sends a message that isn't in the ledger.

@@ -73,7 +73,7 @@ var temporalFaults = []scenario{
 		w.sleep(2 * time.Second)
 		w.temporal.awaitReady(w.t)
 	}},
-	{id: "F25, F43", name: "runs_terminated_swept_and_redriven", buries: true, fault: terminateAndRedrive},
+	{id: "F25, F43", name: "runs_terminated_swept_and_replayed", buries: true, fault: terminateAndReplay},
 	{id: "F26", name: "processed_runs_reset", fault: resetProcessed},
 	{id: "F27", name: "workflow_cache_lost", environ: []string{"HOLDFAST_WORKER_STICKY_CACHE=1"}, fault: func(w *world) {
 		release := w.lock("entities", "EXCLUSIVE")
@@ -111,9 +111,9 @@ func measureInbox(w *world) {
 	}
 }
 
-// terminateAndRedrive ends runs as an operator might by mistake, waits for the sweep to record their dead letters, and redrives
+// terminateAndReplay ends runs as an operator might by mistake, waits for the sweep to record their dead letters, and replays
 // them all twice at the same time, killing all workers in the middle.
-func terminateAndRedrive(w *world) {
+func terminateAndReplay(w *world) {
 	c := w.client()
 	release := w.lock("entities", "EXCLUSIVE")
 	w.sleep(outage / 2)
@@ -145,7 +145,7 @@ func terminateAndRedrive(w *world) {
 		return nil
 	})
 	for range 2 {
-		out, err := w.run("dlq", "redrive", "--all", "--yes", "--detach", "--rate", "20/s")
+		out, err := w.run("dlq", "replay", "--all", "--yes", "--detach", "--rate", "20/s")
 		require.NoError(w.t, err, out)
 	}
 	w.sleep(w.some(500*time.Millisecond, 2*time.Second))

@@ -12,14 +12,14 @@ import (
 )
 
 // broken is a provider whose entity IDs fail in two ways: for a body with the ID "rule" the expression fails, which is retried
-// for half a minute, and an ID with a line end violates the contract, which isn't retried. Neither is redriven automatically.
+// for half a minute, and an ID with a line end violates the contract, which isn't retried. Neither is replayed automatically.
 const broken = `
 name: broken
 extends: standard-webhooks
 type: .body.type // "note"
 occurred_at: []
 redact: [.body.secret]
-redrive: {base: 24h}
+replay: {base: 24h}
 entities:
   - kind: note
     id: if .body.id == "rule" then (.body.id | tonumber | tostring) else .body.id end
@@ -141,7 +141,7 @@ func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
 	list := "/console/dead-letters/list?state=open&type=" + kind
 	b := newBrowser(t).withoutScripts().as(access.RoleOperator)
 	b.open(list)
-	require.Equal(t, "Redrive all 3 that match", b.text("#all"))
+	require.Equal(t, "Replay all 3 that match", b.text("#all"))
 	b.submit(`button[value=discard]`)
 	require.Contains(t, b.page(), "Nothing was selected.")
 	b.click(`input[value="` + ids[0] + `"]`)
@@ -162,10 +162,10 @@ func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
 	require.Contains(t, b.page(), ids[0]+": ", "it says which one was refused")
 }
 
-// A redrive of all matches: plan, run, watch. If something has changed since the plan was shown, it is shown again.
-func TestARedriveFromItsPlanToItsEnd(t *testing.T) {
+// A replay of all matches: plan, run, watch. If something has changed since the plan was shown, it is shown again.
+func TestAReplayFromItsPlanToItsEnd(t *testing.T) {
 	t.Parallel()
-	kind := uniqueID("redriven")
+	kind := uniqueID("replayed")
 	bury(t, kind, 2)
 	b := newBrowser(t).as(access.RoleOperator)
 	b.open("/console/dead-letters/list?state=open&type=" + kind)
@@ -177,7 +177,7 @@ func TestARedriveFromItsPlanToItsEnd(t *testing.T) {
 	require.Contains(t, b.page(), "It was 2 when you looked")
 	b.fill("#reason", "the definition is mended")
 	b.submit(".confirm button")
-	require.True(t, strings.HasPrefix(b.path(), "/console/operations/redrives/"), b.path())
+	require.True(t, strings.HasPrefix(b.path(), "/console/operations/replays/"), b.path())
 	require.Contains(t, b.page(), "3 dead letters are run again.")
 	b.requireAccessible()
 	b.await("#progress", "completed")
@@ -189,12 +189,12 @@ func TestARedriveFromItsPlanToItsEnd(t *testing.T) {
 	b.requireAccessible()
 }
 
-func TestARedriveIsPausedAndCanceled(t *testing.T) {
+func TestAReplayIsPausedAndCanceled(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("paused")
 	bury(t, kind, 3)
 	b := newBrowser(t).withoutScripts().as(access.RoleOperator)
-	b.open("/console/dead-letters/redrive?type=" + kind)
+	b.open("/console/dead-letters/replay?type=" + kind)
 	b.fill("#rate", "0.01")
 	b.submit(".confirm button")
 	at := b.path()
@@ -208,7 +208,7 @@ func TestARedriveIsPausedAndCanceled(t *testing.T) {
 	b.submit(".confirm button")
 	require.Equal(t, at, b.path())
 	require.Equal(t, "canceled", b.text("#state"))
-	require.Equal(t, 404, b.open("/console/operations/redrives/nothing"))
+	require.Equal(t, 404, b.open("/console/operations/replays/nothing"))
 	require.Equal(t, 404, b.open("/console/operations/nothing/1"))
 	viewer := newBrowser(t).as(access.RoleViewer)
 	viewer.open(at)

@@ -36,7 +36,7 @@ func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, subscription)
-	_, plan := holdfast.look(t, access.RoleAdmin, "/console/dead-letters/redrive?state=open&type="+kind)
+	_, plan := holdfast.look(t, access.RoleAdmin, "/console/dead-letters/replay?state=open&type="+kind)
 	require.Contains(t, plan, `name="count" value="4"`)
 	const done, refused = 303, 409
 	for _, one := range []struct {
@@ -50,7 +50,7 @@ func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
 		{"discard the selected", "/console/dead-letters/selected", url.Values{"do": {"discard"}, "id": {ids[1]}, "reason": {"x"}}, done, []int{done}},
 		{"remove", letter(1) + "/delete", url.Values{}, done, []int{404}},
 		{"clean up", "/console/dead-letters/cleanup", url.Values{"older_than": {"1h"}, "provider": {"nobody"}}, done, []int{done}},
-		{"redrive", "/console/dead-letters/redrive?state=open&type=" + kind, url.Values{"count": {"3"}, "rate": {"1000"}}, done, []int{done, 200}},
+		{"replay", "/console/dead-letters/replay?state=open&type=" + kind, url.Values{"count": {"3"}, "rate": {"1000"}}, done, []int{done, 200}},
 		{"send again", event + "/send", url.Values{"subscription": {subscription}}, done, []int{done, refused}},
 		{"pause", receiver + "/pause", url.Values{}, done, []int{done}},
 		{"disable", receiver + "/disable", url.Values{}, done, []int{done}},

@@ -85,7 +85,7 @@ subscriptions: {%[1]s: {events: {types: [%[3]q]}, to: %[1]s}}
 		"/console/entities", "/console/entities/homemade/note/" + entity, "/console/destinations/" + name, "/console/operations",
 		"/console/deliveries?subscription=" + name, "/console/events?delivery_status=failed",
 		"/console/providers/homemade", "/console/providers/broken/try", "/console/audit", "/console/find?q=" + id,
-		"/console/events?text=" + "m", "/console/dead-letters/redrive?type=" + kind,
+		"/console/events?text=" + "m", "/console/dead-letters/replay?type=" + kind,
 	}, letters...)
 	about := append([]string{id, dead, broken, kind, entity, name, "/console/providers/homemade", "/console/operations"}, letters...)
 	for _, role := range []access.Role{access.RoleViewer, access.RoleOperator} {

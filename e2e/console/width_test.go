@@ -42,7 +42,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 	paths := []string{
 		"", "/events", "/events?provider=" + long, "/events/" + sent, "/events/" + wide, "/events/" + dead,
 		fmt.Sprintf("/events/%s/edit", dead), "/dead-letters", "/dead-letters/list", fmt.Sprintf("/dead-letters/%d", letter),
-		fmt.Sprintf("/dead-letters/%d/discard", letter), "/dead-letters/redrive?provider=homemade", "/entities",
+		fmt.Sprintf("/dead-letters/%d/discard", letter), "/dead-letters/replay?provider=homemade", "/entities",
 		"/deliveries", "/deliveries?status=retrying", "/receivers", strings.TrimPrefix(r.path(), "/console"),
 		strings.TrimPrefix(r.path(), "/console") + "/pause", strings.TrimPrefix(r.path(), "/console") + "/check?subscription=" + r.name,
 		"/providers", "/providers/homemade", "/providers/homemade/try", "/operations", "/operations/rebuild",

@@ -116,7 +116,7 @@ func (i *installation) publish(t *testing.T, id, source string) {
 //     the cut-over
 //   - events that it may still deliver are left out until it is stopped permanently
 //   - an event published again is a duplicate, and not delivered again; a failed one is delivered then
-//   - an operator redrives failed and waiting events: each is delivered once, with the old signature
+//   - an operator replays failed and waiting events: each is delivered once, with the old signature
 //   - events that it didn't deliver while Holdfast had a copy, and events published while neither delivered, are sent by name
 //     and time
 //   - its clients find events and subscriptions by their own IDs; the same file changes nothing
@@ -137,7 +137,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	old.event(t, "under way", "'erp'", "processing", 1)
 	old.event(t, "again", "'erp'", "retrying", 3)
 
-	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REDRIVE_INTERVAL=1s")
+	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REPLAY_INTERVAL=1s")
 	// The shadow phase: both get these. The dispatcher delivers one, gives up on one, and is still retrying two when the first
 	// file is exported.
 	for _, id := range []string{"both", "lost", "later", "stays", strange} {
@@ -157,7 +157,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	require.Equal(t, before, i.contents(t))
 	require.Equal(t, "event 3 new, 1 there; dead_letter 2 new, 2 there", counted(i.importFile(t, file)))
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM subscriptions WHERE NOT active"))
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 2, i.count(t, openDeadLetters))
 	require.Equal(t, 8, i.count(t, processedEvents))
 	differences, _ := i.compare(t, file)
@@ -183,7 +183,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 		i.publish(t, id, source)
 	}
 	i.settle(t)
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 10, i.count(t, processedEvents), "they were duplicates")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
 	require.Empty(t, crm.all())
@@ -191,7 +191,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.publish(t, "rescued", "shop")
 	i.settle(t)
 	i.awaitCount(t, 3, openDeadLetters)
-	i.redrive(t, "events", 0)
+	i.replay(t, "events", 0)
 	i.send(t, onlyProcessedHere, "sub_1")
 	i.send(t, onlyProcessedHere, "sub_1") // what it has isn't sent again
 	i.send(t, onlyProcessedHere, "sub_3") // nor what it doesn't select

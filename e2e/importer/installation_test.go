@@ -36,7 +36,7 @@ type installation struct {
 	dir      string
 }
 
-// start starts a Holdfast with these variables, and waits until it is ready. Automatic redrives happen within seconds, if they
+// start starts a Holdfast with these variables, and waits until it is ready. Automatic replays happen within seconds, if they
 // are allowed.
 func start(t *testing.T, env ...string) *installation {
 	t.Helper()
@@ -280,7 +280,7 @@ func (i *installation) awaitCount(t *testing.T, want int, sql string, args ...an
 const (
 	processedEvents = "SELECT count(*) FROM events WHERE status = 'processed'"
 	allEvents       = "SELECT count(*) FROM events"
-	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted')"
+	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')"
 	openRuns        = "SELECT count(*) FROM inbox"
 )
 

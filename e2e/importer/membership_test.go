@@ -138,7 +138,7 @@ func TestTheMembershipMovesIn(t *testing.T) {
 	last[5].status, last[10].status, last[11].status = "pending", noStatus, ""
 	old.exec(t, "SET sql_mode = 'NO_BACKSLASH_ESCAPES';\n"+c.insert()) // not strict: an invalid status is ''
 
-	i := start(t, "GOCARDLESS_WEBHOOK_SECRET="+secret, "HOLDFAST_REDRIVE_INTERVAL=1s")
+	i := start(t, "GOCARDLESS_WEBHOOK_SECRET="+secret, "HOLDFAST_REPLAY_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "gocardless", false)
 	i.sendSigned(t, "gocardless", envelope(last[4], last[5]))
@@ -156,7 +156,7 @@ func TestTheMembershipMovesIn(t *testing.T) {
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND state = 'exhausted' AND attempts = 3 AND error_message LIKE 'no member: O''Brien%'"))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events WHERE occurred_at_missing <> (key = $1)", c.events[len(c.events)-1].ID))
 	i.requireBody(t, "gocardless", c.events[0].ID, c.events[0].raw())
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 6, i.count(t, openDeadLetters))
 	differences, _ := i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status payments.failed status "waits" "processed"`}, differences)
@@ -170,7 +170,7 @@ func TestTheMembershipMovesIn(t *testing.T) {
 	rescued := i.idOf(t, "gocardless", last[2].ID)
 	i.requireDelivered(t, crm, rescued)
 	i.send(t, onlyProcessedHere, "all")
-	i.mustRun(t, "dlq", "redrive", "--provider", "gocardless", "--yes", "--reason", "moving in")
+	i.mustRun(t, "dlq", "replay", "--provider", "gocardless", "--yes", "--reason", "moving in")
 	i.settle(t)
 	i.awaitCount(t, 0, openDeadLetters)
 	i.requireDelivered(t, crm, rescued, i.idOf(t, "gocardless", last[0].ID), i.idOf(t, "gocardless", last[1].ID),

@@ -90,7 +90,7 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &fleet{oldSystem: newOldPostgres(t, "messaging"), now: time.Now().UTC()}
 	old.fill(t)
-	i := start(t, "EVOLUTION_QUERY_TOKEN=token-of-the-test", "HOLDFAST_REDRIVE_INTERVAL=1s")
+	i := start(t, "EVOLUTION_QUERY_TOKEN=token-of-the-test", "HOLDFAST_REPLAY_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "evolution", false)
 	// The shadow phase: the old system fails at the first of these, and keeps nothing of the second.
@@ -111,7 +111,7 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	require.Equal(t, 7, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open' AND error_message = 'banco fora'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'connection.update'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'unknown'"))
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 11, i.count(t, openDeadLetters))
 	i.requireDelivered(t, crm)
 	differences, _ := i.compare(t, file)
@@ -125,7 +125,7 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 
 	i.subscribe(t, crm, "evolution", true)
 	delivered := i.redeliversChats(t, crm)
-	i.redrive(t, "evolution", 1)
+	i.replay(t, "evolution", 1)
 	i.send(t, onlyProcessedHere, "all")
 	delivered = append(delivered, failed, failedAgain)
 	for _, one := range [][3]string{

@@ -11,15 +11,15 @@ import (
 	sdk "go.temporal.io/sdk/client"
 )
 
-// awaitRedriveLooks waits until the automatic redrive has run twice.
-func (i *installation) awaitRedriveLooks(t *testing.T) {
+// awaitReplayLooks waits until the automatic replay has run twice.
+func (i *installation) awaitReplayLooks(t *testing.T) {
 	t.Helper()
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace()})
 	require.NoError(t, err)
 	defer c.Close()
 	looks := func() int64 {
 		n, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
-			Namespace: i.namespace(), Query: "WorkflowType = 'RedriveDue' AND ExecutionStatus = 'Completed'",
+			Namespace: i.namespace(), Query: "WorkflowType = 'ReplayDue' AND ExecutionStatus = 'Completed'",
 		})
 		require.NoError(t, err)
 		return n.GetCount()
@@ -33,12 +33,12 @@ func (i *installation) awaitRedriveLooks(t *testing.T) {
 	})
 }
 
-// redrive redrives the dead letters of a provider, open and exhausted, until this many are left. Of several with one key, one
-// redrive runs only one.
-func (i *installation) redrive(t *testing.T, provider string, left int) {
+// replay replays the dead letters of a provider, open and exhausted, until this many are left. Of several with one key, one
+// replay runs only one.
+func (i *installation) replay(t *testing.T, provider string, left int) {
 	t.Helper()
-	eventually(t, "all dead letters have been redriven", func() error {
-		out, _ := i.run("dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in") // a repeated failure is an error
+	eventually(t, "all dead letters have been replayed", func() error {
+		out, _ := i.run("dlq", "replay", "--provider", provider, "--yes", "--reason", "moving in") // a repeated failure is an error
 		require.Contains(t, out, "(completed)")
 		i.settle(t)
 		if n := i.count(t, openDeadLetters); n != left {

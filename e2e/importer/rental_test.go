@@ -148,7 +148,7 @@ func TestTheRentalBackendMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &rental{oldSystem: newOldPostgres(t, "rental"), now: time.Now().UTC()}
 	old.fill(t)
-	i := start(t, "RENTPROG_WEBHOOK_TOKEN=token-of-the-test", "UMNICO_WEBHOOK_TOKEN=token-of-the-test", "HOLDFAST_REDRIVE_INTERVAL=1s")
+	i := start(t, "RENTPROG_WEBHOOK_TOKEN=token-of-the-test", "UMNICO_WEBHOOK_TOKEN=token-of-the-test", "HOLDFAST_REPLAY_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "rentprog", false)
 	alive := i.sendCar(t, both)
@@ -161,7 +161,7 @@ func TestTheRentalBackendMovesIn(t *testing.T) {
 
 	file := i.write(t, "rental.ndjson", old.export(t, filepath.Join(root, "docs", "moving", "rental.sql")))
 	i.bringsTheRentalBackend(t, file)
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 15, i.count(t, openDeadLetters))
 	i.requireDelivered(t, crm)
 	differences, isSame := i.compare(t, file)
@@ -171,7 +171,7 @@ func TestTheRentalBackendMovesIn(t *testing.T) {
 
 	i.subscribe(t, crm, "rentprog", true)
 	delivered := i.redeliversCars(t, crm)
-	i.redrive(t, "rentprog", 1)
+	i.replay(t, "rentprog", 1)
 	i.send(t, onlyProcessedHere, "all")
 	delivered = append(delivered, i.eventOf(t, "car", "65004"), i.eventOf(t, "car", "65011"), i.eventOf(t, "car", "65021"),
 		i.eventOf(t, "car", "65022"), i.eventOf(t, "car", "65025"))

@@ -131,7 +131,7 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	v := &voice{now: time.Now().UTC()}
 	v.fill()
 	old.exec(t, v.sql.String())
-	i := start(t, "STRIPE_WEBHOOK_SECRET="+secret, "RETELL_API_KEY="+secret, "CALCOM_WEBHOOK_SECRET="+secret, "HOLDFAST_REDRIVE_INTERVAL=1s")
+	i := start(t, "STRIPE_WEBHOOK_SECRET="+secret, "RETELL_API_KEY="+secret, "CALCOM_WEBHOOK_SECRET="+secret, "HOLDFAST_REPLAY_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "stripe, retell, calcom", false)
 	i.sendSigned(t, "stripe", []byte(stripeEvent("evt_live")))
@@ -149,7 +149,7 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events WHERE key = 'evt_old' AND correlation_id = 'c-k1' AND"+
 		" received_at = $1::timestamptz", fmt.Sprint(v.at(3000), "Z")))
 	require.Equal(t, 2, i.count(t, openDeadLetters+" AND error_message LIKE 'retried after it was processed: refused%'"))
-	i.awaitRedriveLooks(t)
+	i.awaitReplayLooks(t)
 	require.Equal(t, 11, i.count(t, openDeadLetters))
 	differences, _ := i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status BOOKING_CREATED status "waits" "processed"`}, differences)
@@ -179,7 +179,7 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 
 	i.send(t, onlyProcessedHere, "all")
 	for _, provider := range []string{"retell", "calcom", "stripe"} {
-		i.mustRun(t, "dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in")
+		i.mustRun(t, "dlq", "replay", "--provider", provider, "--yes", "--reason", "moving in")
 	}
 	i.settle(t)
 	i.awaitCount(t, 0, openDeadLetters)

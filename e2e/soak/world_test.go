@@ -144,7 +144,7 @@ func (w *world) environment() []string {
 	return append(child.EnvironWithout("DATABASE_URL", "TEMPORAL_", "HOLDFAST_", "OTEL_"),
 		"DATABASE_URL="+w.database, "TEMPORAL_ADDRESS="+w.temporal.Address(), "TEMPORAL_NAMESPACE="+w.temporal.Namespace(),
 		"HOLDFAST_PROVIDERS_DIR="+filepath.Join(w.dir, "providers"), "SOAK_TOKEN="+token, "ENDPOINT_SECRET="+secret,
-		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8", "HOLDFAST_WORKER_GRACE=5s", "HOLDFAST_REDRIVE_AUTOMATIC=false",
+		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8", "HOLDFAST_WORKER_GRACE=5s", "HOLDFAST_REPLAY_AUTOMATIC=false",
 	)
 }
 
@@ -235,7 +235,7 @@ SELECT coalesce(i.event_id::text, ''),
        (SELECT count(*) FROM events WHERE workflow_id = 'soak:' || k.key),
        coalesce((SELECT status FROM events WHERE id = i.event_id), ''),
        EXISTS (SELECT FROM dead_letters WHERE workflow_id = 'soak:' || k.key AND subscription_id = 0
-                  AND state IN ('open', 'redriving', 'exhausted')),
+                  AND state IN ('open', 'replaying', 'exhausted')),
        coalesce((SELECT verdict FROM verdicts WHERE event_id = i.event_id), ''),
        EXISTS (SELECT FROM entities WHERE provider = 'soak' AND kind = 'note' AND external_id = k.note AND state ? k.key)
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (key, note, n)

@@ -23,7 +23,7 @@ var chosen = []struct{ name, shows string }{
 	{"TestATerminatedRunAppearsAfterTheSweep", "the sweep finds a terminated run by Temporal's search"},
 	{"TestBulkLane", "events of the bulk lane are processed in batches"},
 	{"TestDeliveriesAreOperated", "deliveries are sent, retried and stopped"},
-	{"TestThePreviousReleaseIsUpgraded", "tables of the previous release are upgraded, a dead letter is redriven, `doctor` passes"},
+	{"TestThePreviousReleaseIsUpgraded", "tables of the previous release are upgraded, a dead letter is replayed, `doctor` passes"},
 	{"TestThePreviousReleaseWorksBesideTheNewSchema", "processes of both releases work on the new tables"},
 	{"TestTheDoctorFindsWhatIsWrong", "`doctor` passes, and finds faults"},
 	{"TestAChangedWorkflowRollsOutUnderLoad", "worker versioning: canary, rollout, rollback"},

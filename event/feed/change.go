@@ -47,8 +47,8 @@ const (
 	Opened Action = "opened"
 	// FailedAgain: an open dead letter failed again.
 	FailedAgain Action = "failed"
-	Redriving   Action = "redriving"
-	// Released: it is open again, because its run or redrive stopped.
+	Replaying   Action = "replaying"
+	// Released: it is open again, because its run or replay stopped.
 	Released  Action = "released"
 	Resolved  Action = "resolved"
 	Exhausted Action = "exhausted"

@@ -1,5 +1,5 @@
-// Package operation defines the operations that operators start: redrives, rebuilds, resends, imports, comparisons and sweeps,
+// Package operation defines the operations that operators start: replays, rebuilds, resends, imports, comparisons and sweeps,
 // with their filters, plans, progress and states.
 //
-// It must not depend on how an operation is run (workflows, redrive), stored (persistence) or shown (operator).
+// It must not depend on how an operation is run (workflows, replay), stored (persistence) or shown (operator).
 package operation

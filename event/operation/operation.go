@@ -15,7 +15,7 @@ type Kind string
 
 // The kinds of operations.
 const (
-	KindRedrive  Kind = "redrive"
+	KindReplay   Kind = "replay"
 	KindRebuild  Kind = "rebuild"
 	KindResend   Kind = "resend"
 	KindImport   Kind = "import"
@@ -23,20 +23,20 @@ const (
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{KindRedrive, KindRebuild, KindResend, KindImport, KindRecovery} }
+func Kinds() []Kind { return []Kind{KindReplay, KindRebuild, KindResend, KindImport, KindRecovery} }
 
-// Plural returns the plural: "redrives", or "recoveries".
+// Plural returns the plural: "replays", or "recoveries".
 func (k Kind) Plural() string {
-	if stem, ok := strings.CutSuffix(string(k), "y"); ok {
-		return stem + "ies"
+	if stem, ok := strings.CutSuffix(string(k), "ry"); ok {
+		return stem + "ries"
 	}
 	return string(k) + "s"
 }
 
-// Title returns the kind with a capital letter: "Redrive".
+// Title returns the kind with a capital letter: "Replay".
 func (k Kind) Title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
 
-// WithArticle returns "a redrive", or "an import".
+// WithArticle returns "a replay", or "an import".
 func (k Kind) WithArticle() string {
 	if strings.ContainsRune("aeiou", rune(k[0])) {
 		return "an " + string(k)
@@ -95,7 +95,7 @@ type Rates struct {
 }
 
 var rates = map[Kind]Rates{
-	KindRedrive:  {0.01, 1000, 50, "runs"},
+	KindReplay:   {0.01, 1000, 50, "runs"},
 	KindRebuild:  {0.01, 10_000, 200, "events"},
 	KindResend:   {0.1, 10_000, 100, "deliveries"},
 	KindImport:   {0.01, 10_000, 500, "lines"},

@@ -64,5 +64,5 @@ func TestARecoveryIsWholeOnceADay(t *testing.T) {
 func TestPluralsOfKinds(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "recoveries", operation.KindRecovery.Plural())
-	require.Equal(t, "redrives", operation.KindRedrive.Plural())
+	require.Equal(t, "replays", operation.KindReplay.Plural())
 }

@@ -94,10 +94,10 @@ const (
 	AuditReconcile AuditAction = "reconcile"
 )
 
-// AuditActions lists all actions, including those of operations, such as "redrive.pause".
+// AuditActions lists all actions, including those of operations, such as "replay.pause".
 func AuditActions() []AuditAction {
 	all := []AuditAction{AuditReplay, AuditRefetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
-	for _, kind := range []AuditAction{"redrive", "rebuild", "import", "resend", "recovery"} {
+	for _, kind := range []AuditAction{"replay", "rebuild", "import", "resend", "recovery"} {
 		all = append(all, kind+".start", kind+".pause", kind+".resume", kind+".cancel")
 	}
 	return append(all,

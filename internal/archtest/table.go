@@ -161,7 +161,7 @@ var Table = []Rule{
 		Ours:      list("activities event providers providers/recovery providers/recovery/client"),
 		Libraries: list("go.temporal.io/sdk/activity"),
 		Never:     neverStore},
-	{Package: "operator/redrive", Why: whyAction,
+	{Package: "operator/launch", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
 		Ours:      list("event event/operation"),
@@ -408,7 +408,7 @@ var Table = []Rule{
 		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/installation " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
-			"providers/definition operator/redrive workflows/runs"),
+			"providers/definition operator/launch workflows/runs"),
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
@@ -435,7 +435,7 @@ var Table = []Rule{
 	{Package: "internal/cli", Why: "all commands have the same form",
 		// --json prints the operator API's views.
 		Ours: list("delivery event event/operation event/oversight internal/printable internal/word internal/config " +
-			"internal/installation operator/httpapi persistence providers providers/auth operator/redrive workflows/runs"),
+			"internal/installation operator/httpapi persistence providers providers/auth operator/launch workflows/runs"),
 		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/api " +
 			"go.temporal.io/sdk/client golang.org/x/term"),
 		Never: never(whyNoProcess, "holdfast/internal/process")},
@@ -448,16 +448,16 @@ var Table = []Rule{
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,
 		Ours: list("event event/fold event/operation internal/cli internal/cli/deadletter internal/cli/destination operator/api " +
-			"operator/api/deliveryapi operator/httpapi providers providers/recovery operator/redrive"),
+			"operator/api/deliveryapi operator/httpapi providers providers/recovery operator/launch"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/deadletter", Why: whyCommand,
-		Ours:      list("event event/operation event/oversight internal/cli operator/api operator/redrive"),
+		Ours:      list("event event/operation event/oversight internal/cli operator/api operator/launch"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
 	{Package: "internal/cli/destination", Why: whyCommand,
 		Ours: list("delivery delivery/admin delivery/webhook event event/operation event/oversight internal/cli " +
 			"internal/installation operator/importer operator/api/deliveryapi operator/httpapi providers " +
-			"providers/definition operator/redrive"),
+			"providers/definition operator/launch"),
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/importer", Why: whyCommand,

@@ -29,8 +29,8 @@ var argumentCompleters = map[string]completer{
 	"event ID": fromStore(recentEvents),
 	"inbox ID": fromStore(waitingEvents),
 	"dlq ID":   fromStore(waitingDeadLetters),
-	"redrive ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
-		return idsOf(s.Redrives.Latest(ctx, completions))
+	"replay ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
+		return idsOf(s.Replays.Latest(ctx, completions))
 	}),
 	"rebuild ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
 		return idsOf(s.Rebuilds.Latest(ctx, completions))

@@ -14,7 +14,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 )
 
 // Operations builds the commands for one kind of operations. All kinds are listed, shown, watched, paused, resumed and canceled
@@ -23,7 +23,7 @@ type Operations[T operation.Any] struct {
 	Kind operation.Kind
 	// Command is the command; "" for the name of the kind.
 	Command string
-	Of      func(*Tools) *redrive.Operations[T]
+	Of      func(*Tools) *launch.Operations[T]
 	// Heading and Cells are the list's columns that are specific to the kind.
 	Heading []string
 	Cells   func(T) []string

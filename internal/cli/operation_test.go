@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 )
 
 // step is an operation that counts reads.
@@ -26,17 +26,17 @@ func (s step) MarshalJSON() ([]byte, error) { return []byte(Number(s.n)), nil }
 
 // counter has one operation and counts its reads.
 type counter struct {
-	redrive.Store[step]
+	launch.Store[step]
 	read int64
 }
 
 func (c *counter) Read(context.Context, string) (step, error) { c.read++; return step{n: c.read}, nil }
 
 func counting(ends error) Operations[step] {
-	all := &redrive.Operations[step]{Store: &counter{}}
+	all := &launch.Operations[step]{Store: &counter{}}
 	return Operations[step]{
 		Kind: "count",
-		Of:   func(*Tools) *redrive.Operations[step] { return all },
+		Of:   func(*Tools) *launch.Operations[step] { return all },
 		Line: func(s step) string { return "at " + Number(s.n) },
 		End:  func(s step) (bool, error) { return s.n == 2, ends },
 	}

@@ -59,7 +59,7 @@ func widthOf(stream any) int {
 // tints maps words for a state to colours: green, yellow, red.
 var tints = map[string]string{
 	"processed": "32", "delivered": "32", "resolved": "32", "completed": "32", "ready": "32", "ok": "32", "configured": "32",
-	"open": "33", "retrying": "33", "paused": "33", "redriving": "33", "persisted": "33", "half_open": "33", "warn": "33",
+	"open": "33", "retrying": "33", "paused": "33", "replaying": "33", "persisted": "33", "half_open": "33", "warn": "33",
 	"dead": "31", "failed": "31", "exhausted": "31", "rejected": "31", "disabled": "31", "missing": "31", "unusable": "31",
 	"FAIL": "31",
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/workflows/runs"
@@ -62,13 +62,13 @@ func (t *Tools) Parser() event.Parser {
 }
 
 // Rebuilds returns the service for rebuilds.
-func (t *Tools) Rebuilds() *redrive.Rebuilds {
-	return redrive.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
+func (t *Tools) Rebuilds() *launch.Rebuilds {
+	return launch.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
 }
 
 // Recoveries returns the service for recoveries.
-func (t *Tools) Recoveries() *redrive.Recoveries {
-	return redrive.NewRecoveries(t.Store.Recoveries, t.starter(), func(provider string) error {
+func (t *Tools) Recoveries() *launch.Recoveries {
+	return launch.NewRecoveries(t.Store.Recoveries, t.starter(), func(provider string) error {
 		catalogue, err := providers.Load(t.Cfg.Providers.Dir)
 		if err != nil {
 			return err
@@ -79,19 +79,19 @@ func (t *Tools) Recoveries() *redrive.Recoveries {
 }
 
 // Imports returns the service for imports.
-func (t *Tools) Imports() *redrive.Imports { return redrive.NewImports(t.Store.Imports, t.starter()) }
+func (t *Tools) Imports() *launch.Imports { return launch.NewImports(t.Store.Imports, t.starter()) }
 
 // Resends returns the service for resends.
-func (t *Tools) Resends() *redrive.Resends { return redrive.NewResends(t.Store.Resends, t.starter()) }
-
-// Redrives returns the service for redrives.
-func (t *Tools) Redrives() *redrive.Redrives {
-	return redrive.NewRedrives(t.Store.Redrives, t.starter())
-}
+func (t *Tools) Resends() *launch.Resends { return launch.NewResends(t.Store.Resends, t.starter()) }
 
 // Replays returns the service for replays.
-func (t *Tools) Replays() *redrive.Replays {
-	return &redrive.Replays{DeadLetters: t.Store.ReplayView(), Runs: t.starter()}
+func (t *Tools) Replays() *launch.Replays {
+	return launch.NewReplays(t.Store.Replays, t.starter())
+}
+
+// SingleReplays returns the service that replays single dead letters.
+func (t *Tools) SingleReplays() *launch.SingleReplays {
+	return &launch.SingleReplays{DeadLetters: t.Store.ReplayView(), Runs: t.starter()}
 }
 
 func (t *Tools) starter() *runs.Starter {

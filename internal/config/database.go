@@ -8,7 +8,7 @@ import (
 
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
-// spareConns are the connections in addition to those of the steps: health checks, the state of dead letters, redrives and
+// spareConns are the connections in addition to those of the steps: health checks, the state of dead letters, replays and
 // sweeps, purges and notifications, the error log, and one for queries.
 const spareConns = 8
 
@@ -25,7 +25,7 @@ func (c Config) PoolSize() int {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive+w.SlotsBulk) + w.SlotsDeadLetter + spareConns +
+	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsReplay+w.SlotsBulk) + w.SlotsDeadLetter + spareConns +
 		deliveryConns
 }
 

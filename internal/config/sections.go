@@ -17,7 +17,7 @@ type Config struct {
 	Payloads   Payloads
 	Worker     Worker
 	Deliveries Deliveries
-	Redrive    Redrive
+	Replay     Replay
 	Recovery   Recovery
 	Providers  Providers
 	Retention  Retention
@@ -169,9 +169,9 @@ type Worker struct {
 	// SlotsDeadLetter is the max number of dead letters recorded concurrently. Separate slots keep a flood of events from
 	// delaying them.
 	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"2"`
-	// SlotsRedrive is the max number of concurrent steps of redriven events. Separate slots keep a redrive from slowing live
+	// SlotsReplay is the max number of concurrent steps of replayed events. Separate slots keep a replay from slowing live
 	// events down.
-	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"2"`
+	SlotsReplay int `env:"HOLDFAST_WORKER_SLOTS_REPLAY" envDefault:"2"`
 	// SlotsBulk is the max number of concurrent batches of the bulk lane.
 	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2"`
 	// Pollers is how many polls for tasks each queue has open, at least 2. With 0, each queue has 2 to 20, depending on the load;
@@ -201,24 +201,24 @@ type Deliveries struct {
 	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s"`
 }
 
-// Redrive configures automatic redrives of dead letters and sweeps. The intervals are those of Temporal schedules, which
+// Replay configures automatic replays of dead letters and sweeps. The intervals are those of Temporal schedules, which
 // `holdfast migrate` creates and updates.
-type Redrive struct {
-	// Automatic enables automatic redrives. A definition can disable them for its provider (redrive: off), or set base, attempts
+type Replay struct {
+	// Automatic enables automatic replays. A definition can disable them for its provider (replay: off), or set base, attempts
 	// and classes.
-	Automatic bool `env:"HOLDFAST_REDRIVE_AUTOMATIC" envDefault:"true"`
-	// Base is the delay between the failure and the first automatic redrive. It doubles each time, ± 20 %.
-	Base time.Duration `env:"HOLDFAST_REDRIVE_BASE" envDefault:"1h"`
-	// Attempts is the number of automatic redrives per dead letter. After that it is exhausted and needs an operator.
-	Attempts int `env:"HOLDFAST_REDRIVE_ATTEMPTS" envDefault:"3"`
-	// Rejected also redrives rejected events. They fail again unless the definition has changed.
-	Rejected bool `env:"HOLDFAST_REDRIVE_REJECTED" envDefault:"false"`
-	// Rate is the max number of automatic redrives started per second.
-	Rate float64 `env:"HOLDFAST_REDRIVE_RATE" envDefault:"10"`
-	// Interval is how often due dead letters are redriven.
-	Interval time.Duration `env:"HOLDFAST_REDRIVE_INTERVAL" envDefault:"1m"`
+	Automatic bool `env:"HOLDFAST_REPLAY_AUTOMATIC" envDefault:"true"`
+	// Base is the delay between the failure and the first automatic replay. It doubles each time, ± 20 %.
+	Base time.Duration `env:"HOLDFAST_REPLAY_BASE" envDefault:"1h"`
+	// Attempts is the number of automatic replays per dead letter. After that it is exhausted and needs an operator.
+	Attempts int `env:"HOLDFAST_REPLAY_ATTEMPTS" envDefault:"3"`
+	// Rejected also replays rejected events. They fail again unless the definition has changed.
+	Rejected bool `env:"HOLDFAST_REPLAY_REJECTED" envDefault:"false"`
+	// Rate is the max number of automatic replays started per second.
+	Rate float64 `env:"HOLDFAST_REPLAY_RATE" envDefault:"10"`
+	// Interval is how often due dead letters are replayed.
+	Interval time.Duration `env:"HOLDFAST_REPLAY_INTERVAL" envDefault:"1m"`
 	// SweepInterval is how often a sweep looks for terminated and stuck runs.
-	SweepInterval time.Duration `env:"HOLDFAST_REDRIVE_SWEEP_INTERVAL" envDefault:"5m"`
+	SweepInterval time.Duration `env:"HOLDFAST_REPLAY_SWEEP_INTERVAL" envDefault:"5m"`
 }
 
 // Recovery configures the recovery of events that never arrived, from the providers for which a credential is configured. The

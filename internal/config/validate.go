@@ -41,7 +41,7 @@ func (m *problems) validate(c Config) {
 	if folder := c.Deliveries.Certificates; folder != "" && !filepath.IsAbs(folder) {
 		m.add("HOLDFAST_DELIVERIES_CERTIFICATES", "isn't an absolute path", "/etc/holdfast/certificates")
 	}
-	m.validateRedrive(c.Redrive)
+	m.validateReplay(c.Replay)
 	m.interval("HOLDFAST_RECOVERY_INTERVAL", c.Recovery.Interval, "15m")
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
@@ -158,7 +158,7 @@ func (m *problems) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_REDRIVE", w.SlotsRedrive, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_REPLAY", w.SlotsReplay, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_BULK", w.SlotsBulk, 1)
 	if w.Pollers != 0 { // one for tasks of cached workflows, one for others
 		m.atLeast("HOLDFAST_WORKER_POLLERS", w.Pollers, minPollers)
@@ -170,14 +170,14 @@ func (m *problems) validateWorker(w Worker) {
 // minInterval is the shortest interval of a schedule.
 const minInterval = time.Second
 
-func (m *problems) validateRedrive(r Redrive) {
-	m.positive("HOLDFAST_REDRIVE_BASE", r.Base)
-	m.atLeast("HOLDFAST_REDRIVE_ATTEMPTS", r.Attempts, 1)
+func (m *problems) validateReplay(r Replay) {
+	m.positive("HOLDFAST_REPLAY_BASE", r.Base)
+	m.atLeast("HOLDFAST_REPLAY_ATTEMPTS", r.Attempts, 1)
 	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
-		m.add("HOLDFAST_REDRIVE_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
+		m.add("HOLDFAST_REPLAY_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
 	}
-	m.interval("HOLDFAST_REDRIVE_INTERVAL", r.Interval, "1m")
-	m.interval("HOLDFAST_REDRIVE_SWEEP_INTERVAL", r.SweepInterval, "5m")
+	m.interval("HOLDFAST_REPLAY_INTERVAL", r.Interval, "1m")
+	m.interval("HOLDFAST_REPLAY_SWEEP_INTERVAL", r.SweepInterval, "5m")
 }
 
 func (m *problems) interval(name string, d time.Duration, example string) {

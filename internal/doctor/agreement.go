@@ -80,5 +80,5 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 		detail = fmt.Sprintf("%d of the oldest %d have no open run, such as %s", len(lost), compared, lost[0])
 	}
 	d.found(check, either(len(lost) == 0, resultFail), detail,
-		"the next sweep makes them dead letters, which are then redriven; if this stays, see the schedule "+workflows.ScheduleSweep)
+		"the next sweep makes them dead letters, which are then replayed; if this stays, see the schedule "+workflows.ScheduleSweep)
 }

@@ -36,7 +36,7 @@ func (d *doctor) examineInbox(ctx context.Context) {
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
-// unattendedFor is how long a dead letter may wait for an operator: automatic redrive has ended by then, and other dead letters
+// unattendedFor is how long a dead letter may wait for an operator: automatic replay has ended by then, and other dead letters
 // have been notified.
 const unattendedFor = 24 * time.Hour
 
@@ -50,7 +50,7 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 	waiting, oldest := map[event.DeadLetterState]int64{}, stats.At
 	for _, c := range stats.DeadLetters {
 		waiting[c.State] += c.Count
-		if c.State != event.DeadLetterRedriving && c.Oldest.Before(oldest) {
+		if c.State != event.DeadLetterReplaying && c.Oldest.Before(oldest) {
 			oldest = c.Oldest
 		}
 	}
@@ -73,7 +73,7 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 		detail = fmt.Sprintf("%s; the oldest waits for %s", strings.Join(counted, ", "), age.Round(time.Second))
 	}
 	d.found("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
-		"(`holdfast dlq redrive`), or discard them")
+		"(`holdfast dlq replay`), or discard them")
 }
 
 // unnotifiedFor is how long notifications of failures may normally wait.

@@ -22,8 +22,8 @@ const catchUp = time.Minute
 // Schedules returns an installation's schedules. A run that is due during the previous one is skipped.
 func Schedules(cfg config.Config) []client.ScheduleOptions {
 	return []client.ScheduleOptions{
-		ScheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Redrive.Interval),
-		ScheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Redrive.SweepInterval),
+		ScheduleOf(workflows.ScheduleReplay, workflows.TypeReplayDue, cfg.Replay.Interval),
+		ScheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Replay.SweepInterval),
 		ScheduleOf(workflows.ScheduleRecover, workflows.TypeRecoverDue, cfg.Recovery.Interval),
 		ScheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every),
 	}
@@ -78,7 +78,7 @@ func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOpt
 // schedulesTimeout bounds retries on a busy Temporal.
 const schedulesTimeout = 2 * time.Minute
 
-// EnsureSchedules creates or updates the schedules. One that an operator has paused stays paused. If automatic redrive is off,
+// EnsureSchedules creates or updates the schedules. One that an operator has paused stays paused. If automatic replay is off,
 // its schedule runs but starts nothing, so that a change of the configuration needs no migration. The client limits each call to
 // ten seconds; EnsureSchedules retries slow calls for up to two minutes in all.
 func EnsureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {

@@ -42,9 +42,9 @@ const largeSlots = 2
 
 // startWorkers runs one worker for each priority, each with its own slots, so that a flood of normal events can't delay a
 // critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood
-// of events can delay those; one for redriven events, so that a bulk redrive doesn't slow live ones; one for fetches; one for
+// of events can delay those; one for replayed events, so that a bulk replay doesn't slow live ones; one for fetches; one for
 // large events; and one for
-// the workflows of redrives and sweeps.
+// the workflows of replays and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		workflows.Queue(event.PriorityNormal):   p.cfg.Worker.SlotsNormal,
 		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
 		workflows.QueueBulk:                     p.cfg.Worker.SlotsBulk,
-		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
+		workflows.QueueReplay:                   p.cfg.Worker.SlotsReplay,
 		workflows.QueueFetch:                    fetchSlots,
 		workflows.QueueLarge:                    largeSlots,
 		workflows.QueueOperations:               operationSlots,
@@ -135,12 +135,12 @@ func (p *process) countMappings() activities.MappingCounter {
 func (p *process) operations() *operations.Activities {
 	return &operations.Activities{
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
-		Replays: p.store.ReplayView(), Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds,
+		Claims: p.store.ReplayView(), Replays: p.store.Replays, Rebuilds: p.store.Rebuilds,
 		States: p.store.Fetches, Fetcher: p.fetcher(), Resends: p.store.Resends, Imports: p.store.Imports,
 		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Inbox: p.store.Inbox.NewInboxWriter(),
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters, Kept: p.store.DeadLetters,
-		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Redrive.Rate,
-		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
+		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Replay.Rate,
+		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticReplay, Errors: p.errors,
 	}
 }
 
@@ -186,24 +186,24 @@ func deployment(cfg config.Temporal) worker.DeploymentOptions {
 	}
 }
 
-// automaticRedrive returns the policy of the configuration and of the current definitions; zero for none.
-func (p *process) automaticRedrive() operation.AutomaticRedrive {
-	cfg := p.cfg.Redrive
+// automaticReplay returns the policy of the configuration and of the current definitions; zero for none.
+func (p *process) automaticReplay() operation.AutomaticReplay {
+	cfg := p.cfg.Replay
 	if !cfg.Automatic {
-		return operation.AutomaticRedrive{}
+		return operation.AutomaticReplay{}
 	}
-	policy := operation.AutomaticRedrive{
-		RedrivePolicy: configuredRedrive(cfg), Own: map[string]operation.RedrivePolicy{}, Rate: cfg.Rate,
+	policy := operation.AutomaticReplay{
+		ReplayPolicy: configuredReplay(cfg), Own: map[string]operation.ReplayPolicy{}, Rate: cfg.Rate,
 	}
-	for name, own := range p.catalogue.Catalogue().Redrives() {
-		policy.Own[name] = own.Over(policy.RedrivePolicy)
+	for name, own := range p.catalogue.Catalogue().Replays() {
+		policy.Own[name] = own.Over(policy.ReplayPolicy)
 	}
 	return policy
 }
 
-// configuredRedrive returns the policy of providers whose definitions have none.
-func configuredRedrive(cfg config.Redrive) operation.RedrivePolicy {
-	policy := operation.RedrivePolicy{
+// configuredReplay returns the policy of providers whose definitions have none.
+func configuredReplay(cfg config.Replay) operation.ReplayPolicy {
+	policy := operation.ReplayPolicy{
 		Base: cfg.Base, Attempts: cfg.Attempts, Classes: []event.Class{event.ClassFailed, event.ClassTransient},
 	}
 	if cfg.Rejected {

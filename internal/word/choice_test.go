@@ -12,12 +12,12 @@ import (
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	for text, wanted := range map[string]string{
-		"opn":                          `"opn" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean open?`,
-		"Exhausted":                    `"Exhausted" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean exhausted?`,
-		"redrive":                      `"redrive" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean redriving?`,
-		"re":                           `"re" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean redriving?`,
-		"bogus":                        `"bogus" is unknown: want open, redriving, resolved, exhausted or discarded`,
-		strings.Repeat("x", 1<<20)[1:]: `"` + strings.Repeat("x", 50) + `…" is unknown: want open, redriving, resolved, exhausted or discarded`,
+		"opn":                          `"opn" is unknown: want open, replaying, resolved, exhausted or discarded; did you mean open?`,
+		"Exhausted":                    `"Exhausted" is unknown: want open, replaying, resolved, exhausted or discarded; did you mean exhausted?`,
+		"replay":                       `"replay" is unknown: want open, replaying, resolved, exhausted or discarded; did you mean replaying?`,
+		"re":                           `"re" is unknown: want open, replaying, resolved, exhausted or discarded; did you mean replaying?`,
+		"bogus":                        `"bogus" is unknown: want open, replaying, resolved, exhausted or discarded`,
+		strings.Repeat("x", 1<<20)[1:]: `"` + strings.Repeat("x", 50) + `…" is unknown: want open, replaying, resolved, exhausted or discarded`,
 	} {
 		_, err := Choose(text, event.DeadLetterStates())
 		require.EqualError(t, err, wanted)

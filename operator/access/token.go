@@ -116,7 +116,7 @@ type Role string
 const (
 	// RoleViewer reads lists, events and entities, with bodies redacted as their definitions require.
 	RoleViewer Role = "viewer"
-	// RoleOperator also reads raw bodies and the audit log, and replays, edits, discards and redrives; it pauses
+	// RoleOperator also reads raw bodies and the audit log, and replays, edits and discards; it pauses
 	// deliveries, sends them again and tries subscriptions.
 	RoleOperator Role = "operator"
 	// RoleIntegrator also creates and changes destinations and subscriptions, and rotates their secrets.

@@ -18,16 +18,16 @@ import (
 type API struct {
 	Events EventStore
 	// Accepted finds the events that wait for a worker; nil leaves them out.
-	Accepted    AcceptedStore
-	DeadLetters DeadLetterStore
-	Replays     Replayer
-	Entities    EntityStore
-	Audit       AuditLog
-	Errors      ErrorLog
-	Conflicts   ConflictList
-	Stats       Statistics
-	Redrives    Redriver
-	Rebuilds    Rebuilder
+	Accepted      AcceptedStore
+	DeadLetters   DeadLetterStore
+	SingleReplays SingleReplayer
+	Entities      EntityStore
+	Audit         AuditLog
+	Errors        ErrorLog
+	Conflicts     ConflictList
+	Stats         Statistics
+	Replays       BulkReplayer
+	Rebuilds      Rebuilder
 	// Imports are started from the command line, which reads the file.
 	Imports    httpapi.Operations[operation.Import]
 	Recoveries httpapi.Operations[operation.Recovery]
@@ -89,9 +89,9 @@ type DeadLetterStore interface {
 	CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error)
 }
 
-// Replayer runs dead-lettered events again. It refuses one that can't run with a *event.StateError, or with a
+// SingleReplayer runs dead-lettered events again. It refuses one that can't run with a *event.StateError, or with a
 // *operation.RunExistsError if Temporal has a run that the row doesn't show.
-type Replayer interface {
+type SingleReplayer interface {
 	// Replay starts a run of the unchanged event. Of several concurrent calls, one starts it and the others are refused.
 	Replay(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
 	Refetch(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
@@ -124,11 +124,11 @@ type Statistics interface {
 	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
 }
 
-// Redriver replays dead letters in bulk.
-type Redriver interface {
-	httpapi.Operations[operation.Redrive]
-	// Plan counts the dead letters that a redrive with the filter would replay.
-	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
+// BulkReplayer replays dead letters in bulk.
+type BulkReplayer interface {
+	httpapi.Operations[operation.Replay]
+	// Plan counts the dead letters that a replay with the filter would run.
+	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
 }
 
 // Rebuilder re-reads stored events.
@@ -156,14 +156,14 @@ func (a *API) Routes() []httpapi.Route {
 	}
 	add(a.Events != nil, a.eventRoutes)
 	add(a.DeadLetters != nil, a.deadLetterRoutes)
-	add(a.Replays != nil, a.replayRoutes)
+	add(a.SingleReplays != nil, a.singleReplayRoutes)
 	add(a.Entities != nil, a.entityRoutes)
 	add(a.Audit != nil, a.auditRoutes)
 	add(a.Errors != nil, a.errorRoutes)
 	add(a.Conflicts != nil, a.conflictRoutes)
 	add(a.Changes != nil && a.Live != nil, a.changeRoutes)
 	add(a.Stats != nil, a.statsRoutes)
-	add(a.Redrives != nil, a.redriveRoutes)
+	add(a.Replays != nil, a.replayRoutes)
 	add(a.Rebuilds != nil, a.rebuildRoutes)
 	add(a.Imports != nil, func() []httpapi.Route { return httpapi.OperationRoutes(operation.KindImport, a.Imports) })
 	add(a.Recoveries != nil, a.recoveryRoutes)

@@ -43,10 +43,10 @@ type DeadLetterView struct {
 	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
 	// Subscription is set if the step is deliver: the event itself is processed.
 	Subscription string `json:"subscription,omitempty"`
-	// AutoAttempts counts its automatic redrives.
+	// AutoAttempts counts its automatic replays.
 	AutoAttempts int `json:"auto_attempts,omitempty"`
-	// NextRedriveAt is when the next automatic redrive is due; absent if none is planned.
-	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
+	// NextReplayAt is when the next automatic replay is due; absent if none is planned.
+	NextReplayAt *time.Time `json:"next_replay_at,omitempty"`
 	// Rule is the definition's field that couldn't be evaluated.
 	Rule string `json:"rule,omitempty"`
 }
@@ -60,7 +60,7 @@ func ViewDeadLetter(d event.DeadLetter) DeadLetterView {
 		DuplicateOf: d.DuplicateOf,
 		DiscardedAt: d.DiscardedAt, DiscardedBy: d.DiscardedBy, DiscardReason: d.DiscardReason,
 		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces, Subscription: d.Subscription, Rule: d.Failure.Rule(),
-		AutoAttempts: d.AutoAttempts, NextRedriveAt: d.NextRedriveAt,
+		AutoAttempts: d.AutoAttempts, NextReplayAt: d.NextReplayAt,
 	}
 }
 

@@ -1,119 +1,87 @@
 package api
 
 import (
-	"encoding/base64"
+	"context"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 
+	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/internal/word"
 	"holdfast/operator/httpapi"
 )
 
+// replayRequest is the body of a replay or its plan.
+type replayRequest struct {
+	operation.ReplayFilter
+	httpapi.Reasoned
+
+	// All selects everything. It is required without a filter and invalid with one. A plan ignores it.
+	All bool `json:"all,omitempty"`
+	// Rate is the number of runs started per second. A plan ignores it.
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=1000,default=50"`
+}
+
+// waitingStates are the states of dead letters that a replay accepts.
+var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
+
 func (a *API) replayRoutes() []httpapi.Route {
-	return []httpapi.Route{
-		httpapi.Post("replayDeadLetter", "/dead-letters/:id/replay", "Run an event again: the same workflow, event and bytes",
-			a.replayDeadLetter).
-			Explain("Of several concurrent requests, one starts a run. A dead letter that is resolved, running, discarded or replaced "+
-				"is refused with 409.").
-			With(deadLetterID).MayTake(replay{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
-		httpapi.Post("editDeadLetter", "/dead-letters/:id/edit", "Run an edited event instead", a.editDeadLetter).
-			Explain("Starts the workflow {id}:r{n} with the new body as a new event. The original is kept as discarded, and each "+
-				"names the other. If the run can't be started, run_id is empty and the edited event is an open dead letter.").
-			With(deadLetterID).Takes(edit{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
-	}
+	return append(httpapi.OperationRoutes(operation.KindReplay, a.Replays),
+		httpapi.Post("startReplay", "/replays", "Replay many dead letters, at a rate", a.startReplay).
+			MayTake(replayRequest{}).Returns(fiber.StatusAccepted, operation.Replay{}),
+		httpapi.Post("planReplay", "/replays/plan", "Count what a replay would run, and change nothing", a.planReplay).
+			MayTake(replayRequest{}).Returns(fiber.StatusOK, operation.ReplayPlan{}))
 }
 
-// replay is the body of a replay.
-type replay struct {
-	httpapi.Reasoned
-
-	// Refetch asks the provider's API again for the state behind the event.
-	Refetch bool `json:"refetch,omitempty"`
-}
-
-func (a *API) replayDeadLetter(c *fiber.Ctx) error {
-	id, err := httpapi.PathNumber(c)
-	if err != nil {
-		return err
-	}
-	var body replay
+func replayOf(c *fiber.Ctx) (body replayRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
-		return err
+		return body, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	start := a.Replays.Replay
-	if body.Refetch {
-		start = a.Replays.Refetch
-	}
-	started, err := start(ctx, id, httpapi.Actor(c, body.Reason))
-	if err != nil {
-		return err
-	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
-}
-
-// edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.
-type edit struct {
-	httpapi.Reasoned
-
-	// Body is the new body as text, up to 1 MiB.
-	Body *string `json:"body,omitempty" jsonschema:"oneof_required=body"`
-	// BodyBase64 is the new body in base64, if it isn't text.
-	BodyBase64 *string `json:"body_base64,omitempty" jsonschema:"oneof_required=body_base64"`
-}
-
-func (e edit) bytes() ([]byte, error) {
-	switch {
-	case e.Body != nil && e.BodyBase64 != nil:
-		return nil, httpapi.BadField("body_base64")
-	case e.Body != nil:
-		return sized([]byte(*e.Body), "body")
-	case e.BodyBase64 != nil:
-		body, err := base64.StdEncoding.Strict().DecodeString(*e.BodyBase64)
-		if err != nil {
-			return nil, httpapi.BadField("body_base64")
+	for field, text := range map[string]string{
+		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code, "rule": body.Rule,
+		"subscription": body.Subscription,
+	} {
+		if len(text) > httpapi.MaxText || !httpapi.IsText(text) {
+			return body, httpapi.BadField(field)
 		}
-		return sized(body, "body_base64")
-	default:
-		return nil, httpapi.MissingField("body")
 	}
+	if body.Source != "" && body.Provider == "" {
+		return body, httpapi.MissingField("provider") // sources are per provider
+	}
+	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "class", err)
+	}
+	if _, err := word.Choose(string(body.Step), event.Steps()); err != nil {
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "step", err)
+	}
+	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
+		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "state", err)
+	}
+	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
+		return body, err
+	}
+	body.Rate, err = httpapi.Rate(body.Rate, operation.KindReplay)
+	return body, err
 }
 
-// maxEdited is the largest event body: the maximum that the ingress accepts.
-const maxEdited = 1 << 20
-
-func sized(body []byte, field string) ([]byte, error) {
-	if len(body) > maxEdited {
-		return nil, &httpapi.RefusalError{Code: httpapi.CodeTooLarge, Field: field}
+func (a *API) planReplay(c *fiber.Ctx) error {
+	body, err := replayOf(c)
+	if err != nil {
+		return err
 	}
-	return body, nil
+	return httpapi.RespondWith(c, func(ctx context.Context) (operation.ReplayPlan, error) {
+		return a.Replays.Plan(ctx, body.ReplayFilter)
+	})
 }
 
-func (a *API) editDeadLetter(c *fiber.Ctx) error {
-	id, err := httpapi.PathNumber(c)
+func (a *API) startReplay(c *fiber.Ctx) error {
+	body, err := replayOf(c)
 	if err != nil {
 		return err
 	}
-	var body edit
-	if err := httpapi.ReadChange(c, &body); err != nil {
+	if err := httpapi.CheckAll(body.All, body.IsAll()); err != nil {
 		return err
 	}
-	edited, err := body.bytes()
-	if err != nil {
-		return err
-	}
-	eventID, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
-	started, err := a.Replays.EditAndReplay(ctx, wanted, httpapi.Actor(c, body.Reason))
-	if err != nil {
-		return err
-	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	wanted := operation.Replay{Base: operation.New(body.Rate), Filter: body.ReplayFilter}
+	return httpapi.StartOperation(c, a.Replays, wanted, body.Reason)
 }

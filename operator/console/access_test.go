@@ -18,9 +18,9 @@ type auditLog = interface{ api.AuditLog }
 func everything() *Console {
 	return New(Options{
 		API: &api.API{
-			Events: struct{ api.EventStore }{}, DeadLetters: struct{ api.DeadLetterStore }{}, Replays: struct{ api.Replayer }{},
+			Events: struct{ api.EventStore }{}, DeadLetters: struct{ api.DeadLetterStore }{}, SingleReplays: struct{ api.SingleReplayer }{},
 			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
-			Stats: struct{ api.Statistics }{}, Redrives: struct{ api.Redriver }{}, Rebuilds: struct{ api.Rebuilder }{},
+			Stats: struct{ api.Statistics }{}, Replays: struct{ api.BulkReplayer }{}, Rebuilds: struct{ api.Rebuilder }{},
 			Imports: struct {
 				httpapi.Operations[operation.Import]
 			}{},

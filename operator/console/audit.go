@@ -49,7 +49,7 @@ func (c *Console) objectPath(object string) string {
 		return c.URL(deadLettersPath+"/%s", id)
 	case "event":
 		return c.URL("/console/events/%s", id)
-	case "redrive", "rebuild", "resend", "import":
+	case "replay", "rebuild", "resend", "import":
 		return c.URL(operationsPath+"/%s/%s", kind+"s", id)
 	case "destination":
 		return c.URL("/console/destinations/%s", id)

@@ -22,9 +22,9 @@ func everything(behind *destinations) console.Options {
 	shown := behind.shown()
 	shown.API.Events = struct{ api.EventStore }{}
 	shown.API.DeadLetters = struct{ api.DeadLetterStore }{}
-	shown.API.Replays = struct{ api.Replayer }{}
+	shown.API.SingleReplays = struct{ api.SingleReplayer }{}
 	shown.API.Entities = struct{ api.EntityStore }{}
-	shown.API.Redrives = struct{ api.Redriver }{}
+	shown.API.Replays = struct{ api.BulkReplayer }{}
 	shown.API.Rebuilds = struct{ api.Rebuilder }{}
 	shown.API.Imports = struct {
 		httpapi.Operations[operation.Import]

@@ -37,9 +37,9 @@ func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	replay := c.API.Replays.Replay
+	replay := c.API.SingleReplays.Replay
 	if ctx.FormValue("refetch") != "" {
-		replay = c.API.Replays.Refetch
+		replay = c.API.SingleReplays.Refetch
 	}
 	started, err := replay(ctx.UserContext(), id, by)
 	if err != nil {

@@ -34,10 +34,10 @@ func (c *Console) deadLetterRoutes() []route {
 		{"GET", deadLettersPath + "/cleanup", c.confirmCleanup},
 		{"POST", deadLettersPath + "/cleanup", c.cleanUp},
 	}
-	if c.API.Redrives != nil {
+	if c.API.Replays != nil {
 		all = append(all,
-			route{"GET", deadLettersPath + "/redrive", c.planRedrive},
-			route{"POST", deadLettersPath + "/redrive", c.startRedrive})
+			route{"GET", deadLettersPath + "/replay", c.planReplay},
+			route{"POST", deadLettersPath + "/replay", c.startReplay})
 	}
 	return append(all,
 		route{"GET", deadLettersPath + "/:id", c.showDeadLetter},
@@ -55,8 +55,8 @@ type causePage struct {
 	Provider string
 	Known    known
 	Causes   []causeRow
-	// Waiting and Redriving count over all causes.
-	Waiting, Redriving int64
+	// Waiting and Replaying count over all causes.
+	Waiting, Replaying int64
 }
 
 // causeRow is a cause with its links.
@@ -79,12 +79,12 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	for _, cause := range causes {
 		data.Causes = append(data.Causes, causeRow{cause, filterValues(cause.Filter()).Encode()})
 		data.Waiting += cause.Waiting()
-		data.Redriving += cause.Redriving
+		data.Replaying += cause.Replaying
 	}
 	return c.Show(ctx, "causes", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
 }
 
-func filterValues(f operation.RedriveFilter) url.Values {
+func filterValues(f operation.ReplayFilter) url.Values {
 	values := url.Values{}
 	for _, fact := range factsOf(f) {
 		values.Set(fact.Name(), fact.Value())
@@ -93,7 +93,7 @@ func filterValues(f operation.RedriveFilter) url.Values {
 }
 
 // factsOf returns the parts of a filter that are set.
-func factsOf(f operation.RedriveFilter) (facts []frame.Fact) {
+func factsOf(f operation.ReplayFilter) (facts []frame.Fact) {
 	for _, fact := range []frame.Fact{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"step", string(f.Step)}, {"class", string(f.Class)},
 		{"code", f.Code}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
@@ -116,10 +116,10 @@ type deadLetterList struct {
 	Pager   frame.Pager
 	// Query is the list's query, for the way back to it.
 	Query string
-	// All counts the dead letters that match the filter and that a redrive would replay; Redrive is its query. 0 if the list also
+	// All counts the dead letters that match the filter and that a replay would run; Replay is its query. 0 if the list also
 	// has others.
-	All     int64
-	Redrive string
+	All    int64
+	Replay string
 }
 
 func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
@@ -138,20 +138,20 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 	if data.Known, err = c.known(ctx.UserContext()); err != nil {
 		return err
 	}
-	if f, ok := redriveOf(wanted); ok && c.API.Redrives != nil {
-		plan, err := c.API.Redrives.Plan(ctx.UserContext(), f)
+	if f, ok := replayOf(wanted); ok && c.API.Replays != nil {
+		plan, err := c.API.Replays.Plan(ctx.UserContext(), f)
 		if err != nil {
 			return err
 		}
-		data.All, data.Redrive = plan.Count, filterValues(f).Encode()
+		data.All, data.Replay = plan.Count, filterValues(f).Encode()
 	}
 	return c.Show(ctx, "dead_letters", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
 }
 
-// redriveOf returns the redrive that covers exactly what a list shows, if there is one.
-func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
+// replayOf returns the replay that covers exactly what a list shows, if there is one.
+func replayOf(q event.DeadLetterQuery) (f operation.ReplayFilter, ok bool) {
 	waits := q.State == event.DeadLetterOpen || q.State == event.DeadLetterExhausted
-	return operation.RedriveFilter{
+	return operation.ReplayFilter{
 		Provider: q.Provider, Source: q.Source, Type: q.Type, Class: q.Class, Code: q.Code, Step: q.Step, Rule: q.Rule,
 		Subscription: q.Subscription, State: q.State, Since: q.Since, Until: q.Until,
 	}, waits && q.EventID == "" && q.WorkflowID == ""

@@ -50,7 +50,7 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Replays.Replay(ctx.UserContext(), deadLetter, httpapi.Actor(ctx, reason))
+	started, err := c.API.SingleReplays.Replay(ctx.UserContext(), deadLetter, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 		return err
 	}
 	edit := operation.Edit{DeadLetter: deadLetter, EventID: id.String(), Body: []byte(body)}
-	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, httpapi.Actor(ctx, reason))
+	started, err := c.API.SingleReplays.EditAndReplay(ctx.UserContext(), edit, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,11 @@ func TestACauseLeadsToItsDeadLetters(t *testing.T) {
 		`href="/console/dead-letters/list?provider=stripe&amp;class=failed&amp;code=23514&amp;state=exhausted"`)
 }
 
-// The page of a redrive names the destinations that its deliveries wait for.
-func TestARedriveNamesWhatBlocksIt(t *testing.T) {
+// The page of a replay names the destinations that its deliveries wait for.
+func TestAReplayNamesWhatBlocksIt(t *testing.T) {
 	t.Parallel()
 	view := frame.View{
-		Page:   frame.Page{Data: ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Running}, BlockedBy: []string{"crm"}})},
+		Page:   frame.Page{Data: ofReplay(operation.Replay{Base: operation.Base{State: operation.Running}, BlockedBy: []string{"crm"}})},
 		Caller: access.Caller{Role: access.RoleViewer},
 	}
 	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)

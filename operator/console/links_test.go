@@ -18,7 +18,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 )
 
 var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
@@ -63,7 +63,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 // A viewer gets no links to pages that refuse viewers, such as a rebuild's diff or a form to repeat it.
 func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &api.API{Rebuilds: &redrive.Rebuilds{}}})
+	c := New(Options{API: &api.API{Rebuilds: &launch.Rebuilds{}}})
 	c.Site()
 	of := ofRebuild(operation.Rebuild{Base: operation.Base{ID: "r1", State: operation.Completed}, DryRun: true})
 	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {

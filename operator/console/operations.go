@@ -28,7 +28,7 @@ func operationPath(kind, id string) string { return operationsPath + "/" + kind 
 type operationView struct {
 	operation.Base
 
-	// Kind is "redrives", "rebuilds", "resends", "imports" or "recoveries", and Noun its singular.
+	// Kind is "replays", "rebuilds", "resends", "imports" or "recoveries", and Noun its singular.
 	Kind, Noun, About string
 	// Percent is the progress, 0 to 100.
 	Percent  int
@@ -97,8 +97,8 @@ type operationKind struct {
 
 // operationKinds returns the kinds that the API has.
 func (c *Console) operationKinds() (all []operationKind) {
-	if c.API.Redrives != nil {
-		all = append(all, kindOf(operation.KindRedrive, c.API.Redrives, ofRedrive))
+	if c.API.Replays != nil {
+		all = append(all, kindOf(operation.KindReplay, c.API.Replays, ofReplay))
 	}
 	if c.API.Rebuilds != nil {
 		all = append(all, kindOf(operation.KindRebuild, c.API.Rebuilds, ofRebuild))
@@ -148,8 +148,8 @@ func percent(share float64) int { return int(share*100 + 1e-9) }
 
 func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Number(n)} }
 
-func ofRedrive(r operation.Redrive) operationView {
-	o := viewOf(operation.KindRedrive, r)
+func ofReplay(r operation.Replay) operationView {
+	o := viewOf(operation.KindReplay, r)
 	o.About, o.Filter, o.BlockedBy = "dead letters, run again", factsOf(r.Filter), r.BlockedBy
 	o.Counts = []frame.Fact{
 		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
@@ -282,7 +282,7 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "operation", frame.Page{Title: nameOf(o), Section: operations, Data: o})
 }
 
-// nameOf returns an operation's title: "Redrive 20261122-…".
+// nameOf returns an operation's title: "Replay 20261122-…".
 func nameOf(o operationView) string { return titleOf(o.Noun) + " " + o.ID }
 
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }

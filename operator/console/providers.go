@@ -139,7 +139,7 @@ type providerPage struct {
 	*providers.Provider
 
 	secret
-	Limits, Redrive, Definition string
+	Limits, Replay, Definition string
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
@@ -160,7 +160,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := providerPage{
-		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Redrive: lint.RedriveOf(p), Definition: string(text),
+		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p), Definition: string(text),
 		Receives: c.Refusals != nil,
 	}
 	for _, of := range c.refusalsOf(p.Name()) {

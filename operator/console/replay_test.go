@@ -50,7 +50,7 @@ func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
 
 // replays notes how dead letters are run again.
 type replays struct {
-	api.Replayer
+	api.SingleReplayer
 
 	did []string
 }
@@ -69,7 +69,7 @@ func (r *replays) Refetch(context.Context, int64, oversight.Actor) (operation.Re
 func TestAReplayMayFetchAgain(t *testing.T) {
 	t.Parallel()
 	shown, behind := newDestinations().shown(), &replays{}
-	shown.API.DeadLetters, shown.API.Replays = struct{ api.DeadLetterStore }{}, behind
+	shown.API.DeadLetters, shown.API.SingleReplays = struct{ api.DeadLetterStore }{}, behind
 	s := startShowing(t, shown, "", true)
 	for _, form := range []url.Values{{}, {"refetch": {"true"}}} {
 		status, location, _ := s.send(t, access.RoleOperator, "/console/dead-letters/7/replay", form)

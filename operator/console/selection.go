@@ -116,7 +116,7 @@ func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) error {
-	_, err := c.API.Replays.Replay(ctx, id, by)
+	_, err := c.API.SingleReplays.Replay(ctx, id, by)
 	return err
 }
 

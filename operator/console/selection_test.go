@@ -39,34 +39,34 @@ func TestASelectionIsReadStrictly(t *testing.T) {
 	}
 }
 
-// Redriving all matches is offered only if a redrive covers exactly what the list shows.
-func TestAListIsARedriveWhereBothMeanTheSame(t *testing.T) {
+// Replaying all matches is offered only if a replay covers exactly what the list shows.
+func TestAListIsAReplayWhereBothMeanTheSame(t *testing.T) {
 	t.Parallel()
 	open := event.DeadLetterQuery{Provider: "acme", Type: "t", Rule: "type", State: event.DeadLetterOpen, Since: time.Unix(1, 0)}
-	f, ok := redriveOf(open)
+	f, ok := replayOf(open)
 	require.True(t, ok)
-	require.Equal(t, operation.RedriveFilter{
+	require.Equal(t, operation.ReplayFilter{
 		Provider: "acme", Type: "t", Rule: "type", State: event.DeadLetterOpen, Since: time.Unix(1, 0),
 	}, f)
 	require.Equal(t, "provider=acme&rule=type&since=1970-01-01T00%3A00%3A01Z&state=open&type=t", filterValues(f).Encode())
 	for _, q := range []event.DeadLetterQuery{
 		{}, {State: event.DeadLetterResolved}, {State: event.DeadLetterOpen, EventID: "x"}, {State: event.DeadLetterOpen, WorkflowID: "x"},
 	} {
-		_, ok := redriveOf(q)
+		_, ok := replayOf(q)
 		require.False(t, ok, "%+v", q)
 	}
 }
 
 func TestOperationsSayHowFarTheyAre(t *testing.T) {
 	t.Parallel()
-	running := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Running}, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
+	running := ofReplay(operation.Replay{Base: operation.Base{State: operation.Running}, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
 	require.Equal(t, 20, running.Percent)
 	require.Contains(t, running.Counts, frame.Fact{"Still wait", "780"})
 	require.True(t, running.CanChange())
-	canceled := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Canceled}, Total: 10, InFlight: 1})
+	canceled := ofReplay(operation.Replay{Base: operation.Base{State: operation.Canceled}, Total: 10, InFlight: 1})
 	require.False(t, canceled.IsOpen())
 	require.True(t, canceled.CanChange(), "its runs go on")
-	ended := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Completed}, Total: 0})
+	ended := ofReplay(operation.Replay{Base: operation.Base{State: operation.Completed}, Total: 0})
 	require.Equal(t, 100, ended.Percent)
 	require.False(t, ended.CanChange())
 }

@@ -49,7 +49,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"rebuild":      shown[rebuildForm]{},
 		"destination":  shown[destinationPage]{},
 		"destinations": shown[destinationList]{},
-		"redrive":      shown[redrivePage]{},
+		"replay":       shown[replayPage]{},
 		"resend":       shown[resendPage]{},
 		"rotated":      shown[rotatedPage]{},
 		"trial":        shown[trialPage]{},

@@ -35,7 +35,7 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 	}{
 		"attempts beyond int4":    {letter, "stored.failure.attempts", 1e11, isMistake},
 		"failures beyond int4":    {letter, "stored.failures", 1e11, isMistake},
-		"redrives beyond int4":    {letter, "stored.auto_attempts", 1e11, isMistake},
+		"replays beyond int4":     {letter, "stored.auto_attempts", 1e11, isMistake},
 		"attempts below 0":        {letter, "stored.failure.attempts", -7, isMistake},
 		"received in the future":  {letter, "stored.receipt.received_at", "9999-01-01T00:00:00Z", isMistake},
 		"event of the future":     {stored, "stored.receipt.received_at", "9999-01-01T00:00:00Z", isMistake},

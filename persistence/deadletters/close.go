@@ -32,18 +32,18 @@ SELECT FROM dead_letters AS l
  WHERE l.id = $1`
 
 // lockDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile waits.
-// isFree means that it is open or exhausted, or that its owner's lease (redriveLease) has ended.
+// isFree means that it is open or exhausted, or that its owner's lease (replayLease) has ended.
 const lockDeadLetter = `
 SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
        state IN ('open', 'exhausted')
-           OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval),
+           OR (state = 'replaying' AND replaying_since < clock_timestamp() - $2::interval),
        subscription_id
   FROM dead_letters WHERE id = $1 FOR UPDATE`
 
 const (
 	discardDeadLetter = `
 UPDATE dead_letters
-   SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
+   SET state = 'discarded', replaying_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
        discard_reason = $3, replaced_by = nullif($4, '')::uuid
  WHERE id = $1`
 
@@ -122,7 +122,7 @@ func (s *Store) lock(ctx context.Context, id int64) (h lockedDeadLetter, tx *pos
 	b := &pgx.Batch{}
 	b.Queue(lockEvent, id)
 	b.Queue(lockQueued, id)
-	b.Queue(lockDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
+	b.Queue(lockDeadLetter, id, replayLease).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree, &h.subscription)
 	})
 	h.id = id
@@ -132,7 +132,7 @@ func (s *Store) lock(ctx context.Context, id int64) (h lockedDeadLetter, tx *pos
 
 // DiscardDeadLetter gives an event up permanently: no attempt will process it, and what it did to entities is undone. Its dead
 // letter is kept. If the dead letter is of a delivery, only the delivery is given up: the event stays processed. The error is a
-// *event.StateError if the dead letter is resolved, redriving or discarded.
+// *event.StateError if the dead letter is resolved, replaying or discarded.
 func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h lockedDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {

@@ -26,18 +26,18 @@ SELECT n FROM generate_series(1, 1000) AS n
    AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n OFFSET 0)
  ORDER BY n LIMIT 1`
 
-// The edited event gets the failure of its original, and has no failures of its own yet. It begins as redriving, owned by the
-// caller that edited it; if that process dies before the run is started, it is open again after a redriveLease.
+// The edited event gets the failure of its original, and has no failures of its own yet. It begins as replaying, owned by the
+// caller that edited it; if that process dies before the run is started, it is open again after a replayLease.
 const insertEdited = `
 INSERT INTO dead_letters (
-       event_id, provider, source, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
+       event_id, provider, source, key, type, receipt, raw_body, state, replaying_since, step, error_class, error_code,
        error_message, rule, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
-SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
+SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'replaying', clock_timestamp(), step, error_class, error_code,
        error_message, rule, attempts, 0, first_failed_at, last_failed_at, $6, ''
   FROM dead_letters WHERE id = $1
 RETURNING id`
 
-// EditDeadLetter makes a new event from a dead-lettered one, with another body, and returns its dead letter in state redriving:
+// EditDeadLetter makes a new event from a dead-lettered one, with another body, and returns its dead letter in state replaying:
 // the caller starts its run, or releases it (Release, without an owner). The original is kept as discarded, what it did to
 // entities is undone, and each of the two names the other. Nothing is lost if the caller dies: the edited event then has an
 // ordinary dead letter. The error is a *event.StateError if the original is not open.

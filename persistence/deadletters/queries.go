@@ -18,7 +18,7 @@ const deadLetterColumns = `
 SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
        first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
        coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, ''),
-       auto_attempts, next_redrive_at, coalesce(duplicate_of::text, ''), subscription_id,
+       auto_attempts, next_replay_at, coalesce(duplicate_of::text, ''), subscription_id,
        coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), '')`
 
 // bodyOf selects the body that a dead letter stores. For a subscription's dead letter the event stores it, and is kept as long as
@@ -40,7 +40,7 @@ const (
  WHERE event_id = $1::uuid AND subscription_id = 0 ORDER BY id DESC LIMIT 1`
 
 	countOpenDeadLetters = `
-SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
+SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted') GROUP BY provider`
 )
 
 // DeadLetter returns one dead letter, with its body.
@@ -113,7 +113,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
 		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
 		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
-		&d.AutoAttempts, &d.NextRedriveAt, &d.DuplicateOf, &d.SubscriptionID, &d.Subscription,
+		&d.AutoAttempts, &d.NextReplayAt, &d.DuplicateOf, &d.SubscriptionID, &d.Subscription,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err
@@ -123,11 +123,11 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	}
 	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
 	d.Failure.At, d.ResolvedAt = d.LastFailed, postgres.UTC(d.ResolvedAt)
-	d.DiscardedAt, d.NextRedriveAt = postgres.UTC(d.DiscardedAt), postgres.UTC(d.NextRedriveAt)
+	d.DiscardedAt, d.NextReplayAt = postgres.UTC(d.DiscardedAt), postgres.UTC(d.NextReplayAt)
 	return d, nil
 }
 
-// Store stores dead letters and redrives. It is safe for concurrent use.
+// Store stores dead letters and replays. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
 	writer *writer.Store
@@ -141,7 +141,7 @@ const groupByCause = `
 SELECT provider, step, error_class, error_code, rule,
        coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), ''),
        count(*) FILTER (WHERE state = 'open'), count(*) FILTER (WHERE state = 'exhausted'),
-       count(*) FILTER (WHERE state = 'redriving'), min(first_failed_at), max(last_failed_at), max(id)
+       count(*) FILTER (WHERE state = 'replaying'), min(first_failed_at), max(last_failed_at), max(id)
   FROM dead_letters`
 
 const (
@@ -149,16 +149,16 @@ const (
 	worstCauses = ` ORDER BY count(*) DESC, provider, step, error_class, error_code, rule, subscription_id LIMIT $1`
 )
 
-// Causes groups the dead letters that are open, exhausted or redriving by why they failed: largest first, up to event.MaxPage. An
+// Causes groups the dead letters that are open, exhausted or replaying by why they failed: largest first, up to event.MaxPage. An
 // empty provider means all.
 func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause, error) {
 	list := postgres.NewList(groupByCause)
 	list.Args = []any{event.MaxPage}
-	list.Where("state IN ('open', 'redriving', 'exhausted')")
+	list.Where("state IN ('open', 'replaying', 'exhausted')")
 	list.Equal("provider", provider)
 	rows := s.db.Rows(ctx, list.Statement()+ofCause+worstCauses, list.Args...)
 	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c operation.Cause, err error) {
-		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Redriving,
+		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Replaying,
 			&c.Oldest, &c.Newest, &c.Example)
 		c.Oldest, c.Newest = c.Oldest.UTC(), c.Newest.UTC()
 		return c, err

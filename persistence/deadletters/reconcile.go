@@ -22,7 +22,7 @@ SELECT id, octet_length(raw_body) AS size FROM events AS e
  WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id)
    AND NOT EXISTS (SELECT FROM dead_letters
-                    WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted'))
+                    WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted'))
  ORDER BY id LIMIT $3`) + `)
  ORDER BY id`
 

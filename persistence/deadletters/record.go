@@ -29,9 +29,9 @@ SELECT $1::uuid, $2, $3, $4, $5::json,
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $14)
-ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
+ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'replaying', 'exhausted') DO UPDATE
    SET state = CASE WHEN 'exhausted' IN (d.state, excluded.state) THEN 'exhausted' ELSE 'open' END,
-       redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
+       replaying_since = NULL, replaying_run_id = NULL, next_replay_at = NULL, failures = d.failures + 1,
        type = excluded.type, source = excluded.source, receipt = excluded.receipt,
        raw_body = excluded.raw_body, step = excluded.step,
        error_class = excluded.error_class, error_code = excluded.error_code,
@@ -55,7 +55,7 @@ UPDATE events SET status = 'dead', outcome = NULL
  WHERE id = $1::uuid AND status <> 'dead'
    AND EXISTS (SELECT FROM dead_letters
                 WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $2
-                  AND state IN ('open', 'redriving', 'exhausted'))`
+                  AND state IN ('open', 'replaying', 'exhausted'))`
 
 // RecordDeadLetter stores what is needed to understand and replay an event that could not be processed: one open row per event,
 // which counts its failures, and owns the event's key. Of d it stores Receipt, Body, Run and Failure, and whether its State is

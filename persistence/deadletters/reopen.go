@@ -26,7 +26,7 @@ SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
 	reopenDeadLetter = `
 UPDATE dead_letters
    SET state = 'open', discarded_at = NULL, discarded_by = NULL, discard_reason = NULL, replaced_by = NULL, auto_attempts = 0,
-       next_redrive_at = NULL
+       next_replay_at = NULL
  WHERE id = $1`
 )
 

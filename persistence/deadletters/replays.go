@@ -1,135 +1,112 @@
 package deadletters
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/fetches"
-	"holdfast/persistence/outbox"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
-// The process that reruns a dead letter owns it from its claim on: a bulk redrive, a run of the schedule, or a single manual
-// replay. A claim is a compare-and-set on the state, so that only one of several concurrent claims wins, and every later
-// statement checks the owner, so that a late one changes nothing. An edited event begins as redriving without an owner
-// (EditDeadLetter); "" stands for that.
-
-// redriveLease is how long a dead letter may be redriving before another owner may claim it: its owner has died, or its run takes
-// long.
-const redriveLease = 15 * time.Minute
-
 const (
-	// claimedBy sets the columns of a dead letter that a statement claims for owner $1.
-	claimedBy = outbox.Claimed + `, redrive_id = $1`
+	insertReplay = `
+INSERT INTO replays (id, filter, rate, started_by, bound, total)
+SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) FROM dead_letters`
 
-	claimForReplay = `
-WITH claimed AS (
-UPDATE dead_letters SET ` + claimedBy + `, auto_attempts = 0
- WHERE id = $2
-   AND (state IN ('open', 'exhausted')
-        OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
-RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed`
+	// Dead letters still open a day after the last start (a policy with long pauses, a stuck run) are not waited for. In a completed
+	// replay everything that is neither done nor failed was skipped; in a canceled one it was never reached.
+	settleReplay = `
+WITH live AS (
+SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
+       count(*) FILTER (WHERE state NOT IN ('resolved', 'replaying')) AS failed,
+       count(*) FILTER (WHERE state = 'replaying' AND ` + isAwaited + `) AS in_flight
+  FROM dead_letters WHERE replay_id = $1)
+UPDATE replays AS r
+   SET state = CASE WHEN state = 'canceled' THEN state ELSE 'completed' END,
+       ended_at = coalesce(ended_at, clock_timestamp()), settled_at = clock_timestamp(),
+       done = live.done, failed = live.failed, total = greatest(total, live.done + live.failed),
+       skipped = CASE WHEN state = 'canceled' THEN skipped ELSE greatest(total - live.done - live.failed, 0) END
+  FROM live
+ WHERE id = $1 AND settled_at IS NULL AND (state = 'canceled' OR drained_at IS NOT NULL)
+   AND (in_flight = 0 OR coalesce(ended_at, drained_at) < clock_timestamp() - interval '1 day')`
 
-	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
-
-	selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
- WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
-
-	markStarted = `
-UPDATE dead_letters SET redriving_run_id = ($3::text[])[array_position($2::bigint[], id)]
- WHERE id = ANY ($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'`
-
-	release = `
-WITH given AS (
-UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
- WHERE id = ANY($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'
-RETURNING id)
-UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
+	// isAwaited is false for a delivery to a paused or disabled destination: it is queued, which is all that the replay can do, and
+	// the replay skips it.
+	isAwaited = `
+       NOT EXISTS (
+           SELECT FROM (
+                  SELECT destination_id FROM delivery_queue AS q
+                   WHERE q.event_id = dead_letters.event_id AND q.subscription_id = dead_letters.subscription_id
+                     AND dead_letters.subscription_id > 0 OFFSET 0) AS q
+             JOIN destination_states AS s ON s.destination_id = q.destination_id
+            WHERE s.state <> 'ready')`
 )
 
-// DropFetched removes the state that was fetched for the event of a claimed dead letter, and audits it: its run fetches it again.
-func (s *Store) DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error {
-	b := &pgx.Batch{}
-	b.Queue(fetches.Remove, []string{d.Receipt.ID})
-	audit.Queue(b, actor.Did(oversight.AuditRefetch, fmt.Sprintf("dead_letter:%d", d.ID), nil))
-	return postgres.Failure("drop fetched state", s.db.SendOnly(ctx, b))
+// Replays stores replays, and claims the dead letters of their pages. It is safe for concurrent use.
+type Replays struct {
+	operations.Table[operation.Replay]
 }
 
-// ClaimForReplay claims one dead letter that is open or exhausted, for a manual replay, and restarts its automatic attempts. A
-// dead letter in another state is refused with an *event.StateError; one that has been redriving for 15 minutes can be taken
-// over.
-func (s *Store) ClaimForReplay(
-	ctx context.Context, owner string, id int64, actor oversight.Actor,
-) (d event.DeadLetter, err error) {
-	defer postgres.Annotate(&err, "claim dead letter "+strconv.FormatInt(id, 10))
-	b := &pgx.Batch{}
-	b.Queue(claimForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
-		d, err = scanDeadLetterWithBody(row)
-		return err
-	})
-	tx, err := s.db.Begin(ctx, b)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return event.DeadLetter{}, s.refuseReplay(ctx, id)
-	}
+// Create stores a replay of what matches its filter now. It uses ID, Filter and Rate.
+func (s *Replays) Create(ctx context.Context, r operation.Replay, by oversight.Actor) (operation.Replay, error) {
+	filter, err := json.Marshal(r.Filter)
 	if err != nil {
-		return event.DeadLetter{}, err
+		return operation.Replay{}, fmt.Errorf("create replay: %w", err)
 	}
-	defer tx.Rollback(ctx)
-	last := &pgx.Batch{}
-	audit.Queue(last, actor.Did(oversight.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
-	return d, tx.Commit(ctx, last)
-}
-
-// refuseReplay returns why a dead letter could not be claimed.
-func (s *Store) refuseReplay(ctx context.Context, id int64) error {
-	refused := &event.StateError{ID: id}
-	err := s.db.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
-	return cmp.Or[error](err, refused)
-}
-
-// Unstarted returns the first n dead letters that an owner has claimed and not marked as started, because it was killed. Their
-// runs may have been started all the same.
-func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
-	rows := s.db.Rows(ctx, selectUnstarted, owner, n)
-	letters, err := pgx.CollectRows(rows, collectDeadLetter)
-	return letters, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
-}
-
-// MarkStarted stores the started runs by the ID of the dead letter.
-func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]string) error {
-	if len(runs) == 0 {
-		return nil
+	list := postgres.NewList(insertReplay)
+	list.Args = []any{r.ID, string(filter), r.Rate, postgres.Clean(by.Name)}
+	replayable(list, r.Filter)
+	b := &pgx.Batch{}
+	b.Queue(list.Statement(), list.Args...)
+	audit.Queue(b, s.Started(r.ID, by, filter))
+	if err := s.DB.SendOnly(ctx, b); err != nil {
+		return operation.Replay{}, postgres.Failure("create replay", err)
 	}
-	ids, runIDs := make([]int64, 0, len(runs)), make([]string, 0, len(runs))
-	for id, runID := range runs {
-		ids, runIDs = append(ids, id), append(runIDs, postgres.Clean(runID))
+	return s.Read(ctx, r.ID)
+}
+
+// replayable restricts to dead letters that are open or exhausted, match the filter and don't belong to an unfinished replay:
+// while one processes them, a second one skips them.
+func replayable(l *postgres.List, f operation.ReplayFilter) {
+	l.Where("state IN ('open', 'exhausted')")
+	l.Equal("provider", f.Provider)
+	l.OfSource(f.Source)
+	l.Equal("type", f.Type)
+	l.Equal("error_class", string(f.Class))
+	if f.Class == "" && f.Code == "" { // a replay would accept these, so the filter must name them
+		l.Where("error_class NOT IN ('in_doubt', 'conflict')")
 	}
-	_, err := s.db.Exec(ctx, markStarted, owner, ids, runIDs)
-	return postgres.Failure("mark runs of redrive "+postgres.Clean(owner)+" as started", err)
+	l.Equal("error_code", f.Code)
+	l.Equal("step", string(f.Step))
+	l.Equal("rule", f.Rule)
+	ofSubscription(l, f.Subscription)
+	l.Equal("state", string(f.State))
+	l.Between("last_failed_at", f.Since, f.Until)
+	l.Where(notOwned)
 }
 
-// Release reopens dead letters that the owner could not start, and counts them as skipped.
-func (s *Store) Release(ctx context.Context, owner string, ids ...int64) error {
-	if len(ids) == 0 {
-		return nil
+// ofSubscription restricts to deliveries that have failed for the named subscription; an empty name does not restrict.
+func ofSubscription(l *postgres.List, name string) {
+	if name != "" {
+		l.Where("subscription_id IN (SELECT s.id FROM subscriptions AS s WHERE s.name = %s)", postgres.Clean(name))
 	}
-	_, err := s.db.Exec(ctx, release, owner, ids)
-	return postgres.Failure("release dead letters of redrive "+postgres.Clean(owner), err)
 }
 
-func collectDeadLetter(row pgx.CollectableRow) (event.DeadLetter, error) {
-	return scanDeadLetterWithBody(row)
-}
+const notOwned = `NOT EXISTS (SELECT FROM replays AS owner WHERE owner.id = replay_id AND owner.settled_at IS NULL)`
 
-func queueClaim(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any) {
-	b.Queue(sql, args...).Query(postgres.Collect(into, collectDeadLetter))
+// Settle records the result of a replay once nothing of it is open, and reports whether that is so by now.
+func (s *Replays) Settle(ctx context.Context, id string) (operation.Replay, bool, error) {
+	if _, err := s.DB.Exec(ctx, settleReplay, postgres.Clean(id)); err != nil {
+		return operation.Replay{}, false, postgres.Failure("settle replay "+postgres.Clean(id), err)
+	}
+	var settled bool
+	sql := s.Select(`, settled_at IS NOT NULL`) + ` WHERE id = $1`
+	r, err := scanReplay(s.DB.QueryRow(ctx, sql, postgres.Clean(id)), &settled)
+	return r, settled, postgres.Failure("read replay "+postgres.Clean(id), err)
 }

@@ -27,7 +27,7 @@ SELECT c.position
         OR NOT EXISTS (SELECT FROM idempotency_keys AS k
                         WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id OFFSET 0)
         OR EXISTS (SELECT FROM dead_letters
-                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')
+                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted')
                    OFFSET 0))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
@@ -39,23 +39,23 @@ SELECT c.position
 SELECT c.id::text FROM unnest($1::uuid[]) AS c (id) WHERE EXISTS (SELECT FROM events WHERE id = c.id OFFSET 0)`
 
 	selectStale = deadLetterColumns + ` FROM dead_letters
- WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval AND id > $2
+ WHERE state = 'replaying' AND subscription_id = 0 AND replaying_since < clock_timestamp() - $1::interval AND id > $2
  ORDER BY id LIMIT $3`
 
 	// A dead letter that was claimed for redelivery has its delivery in the queue, for as long as its destination needs. If the
 	// delivery isn't there, the owner died before queueing it.
 	releaseUnsent = `
-UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
+UPDATE dead_letters SET state = 'open', replaying_since = NULL, replaying_run_id = NULL, replay_id = NULL
  WHERE id = ANY (ARRAY(
        SELECT id FROM dead_letters AS d
-        WHERE state = 'redriving' AND subscription_id > 0 AND redriving_since < clock_timestamp() - $1::interval
+        WHERE state = 'replaying' AND subscription_id > 0 AND replaying_since < clock_timestamp() - $1::interval
           AND NOT EXISTS (SELECT FROM delivery_queue AS q
                            WHERE q.event_id = d.event_id AND q.subscription_id = d.subscription_id OFFSET 0)
         LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 	releaseStale = `
-UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
- WHERE id = $1 AND state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval`
+UPDATE dead_letters SET state = 'open', replaying_since = NULL, replaying_run_id = NULL, replay_id = NULL
+ WHERE id = $1 AND state = 'replaying' AND replaying_since < clock_timestamp() - $2::interval`
 )
 
 // Unrecorded returns the runs whose event is neither processed nor, for this run, a dead letter, and has no decision. Runs
@@ -106,22 +106,22 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
-// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes,
+// StaleReplays returns the first n dead letters with an ID above after that have been replaying for more than 15 minutes,
 // without their bodies. Those that should be delivered again and are not in the queue are reopened immediately.
-func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
+func (s *Store) StaleReplays(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(releaseUnsent, redriveLease, n)
+	b.Queue(releaseUnsent, replayLease, n)
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
 	}
-	rows := s.db.Rows(ctx, selectStale, redriveLease, after, n)
+	rows := s.db.Rows(ctx, selectStale, replayLease, after, n)
 	stale, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
-	return stale, postgres.Failure("list stale redrives", err)
+	return stale, postgres.Failure("list stale replays", err)
 }
 
-// ReleaseStale reopens a dead letter whose redrive has no run, unless it was claimed again meanwhile.
+// ReleaseStale reopens a dead letter whose replay has no run, unless it was claimed again meanwhile.
 func (s *Store) ReleaseStale(ctx context.Context, id int64) error {
-	_, err := s.db.Exec(ctx, releaseStale, id, redriveLease)
+	_, err := s.db.Exec(ctx, releaseStale, id, replayLease)
 	return postgres.Failure("release dead letter", err)
 }

@@ -24,7 +24,7 @@ RETURNING counter, at`
 
 	// holdOpen leaves out events that are being processed again because their runs had processed them.
 	holdOpen = `
-UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
+UPDATE dead_letters SET state = 'exhausted', next_replay_at = NULL
  WHERE id = ANY (ARRAY(
        SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.last_failed_at < $5
           AND d.error_code <> '` + operation.CodeLost + `'
@@ -69,8 +69,8 @@ func (s *Store) LeaveSweepMark(
 	return left, err == nil, postgres.Failure("leave sweep mark", err)
 }
 
-// HoldOpen leaves dead letters to operators that the automatic redrive would run, and whose last failure is before a time.
-func (s *Store) HoldOpen(ctx context.Context, p operation.AutomaticRedrive, before time.Time) (held int64, err error) {
+// HoldOpen leaves dead letters to operators that the automatic replay would run, and whose last failure is before a time.
+func (s *Store) HoldOpen(ctx context.Context, p operation.AutomaticReplay, before time.Time) (held int64, err error) {
 	held, err = s.execAll(ctx, holdOpen, append(policyArgs(p), before)...)
 	return held, postgres.Failure("hold dead letters", err)
 }

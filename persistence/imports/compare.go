@@ -21,9 +21,9 @@ const (
 SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status, past.status, ''),
        CASE WHEN known.id IS NOT NULL
             THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = known.id
-                            AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
+                            AND d.subscription_id = 0 AND d.state IN ('open', 'replaying', 'exhausted'))
             ELSE EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = wanted.workflow_id
-                            AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted')) END
+                            AND d.subscription_id = 0 AND d.state IN ('open', 'replaying', 'exhausted')) END
   FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, id, n)
   LEFT JOIN LATERAL (
        SELECT event_id FROM idempotency_keys WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS k ON true

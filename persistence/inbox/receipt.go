@@ -18,7 +18,7 @@ import (
 // keepUnread stores an unreadable receipt with its dead letter.
 const keepUnread = `
 UPDATE dead_letters SET unread_receipt = $2::bytea
- WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')`
+ WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted')`
 
 type waiting struct {
 	event.Waiting

@@ -25,7 +25,7 @@ SELECT q.event_id || ' to ' || q.subscription_id
  UNION
 SELECT l.event_id || ' to ' || l.subscription_id
   FROM dead_letters AS l JOIN deliveries AS d USING (event_id, subscription_id)
- WHERE l.state IN ('open', 'redriving', 'exhausted') AND d.status IN ('delivered', 'canceled')
+ WHERE l.state IN ('open', 'replaying', 'exhausted') AND d.status IN ('delivered', 'canceled')
    AND NOT EXISTS (SELECT FROM delivery_queue AS q
                     WHERE q.event_id = l.event_id AND q.subscription_id = l.subscription_id)`},
 

@@ -30,7 +30,7 @@ SELECT workflow_id FROM (
          FROM ledger_events) AS stored
  WHERE before IS NOT NULL AND (dedupe_window IS NULL OR received_at < before + dedupe_window)
  UNION
-SELECT workflow_id FROM ledger_dead WHERE state IN ('open', 'redriving', 'exhausted')
+SELECT workflow_id FROM ledger_dead WHERE state IN ('open', 'replaying', 'exhausted')
  GROUP BY workflow_id HAVING count(*) > 1`},
 
 	{ledger.Unexpected, `
@@ -61,7 +61,7 @@ SELECT provider || '/' || kind || '/' || name FROM entity_names AS n
 SELECT DISTINCT workflow_id FROM ledger_events AS e
  WHERE status = 'processed'
    AND EXISTS (SELECT FROM ledger_dead AS d
-                WHERE d.workflow_id = e.workflow_id AND d.state IN ('open', 'redriving', 'exhausted'))`},
+                WHERE d.workflow_id = e.workflow_id AND d.state IN ('open', 'replaying', 'exhausted'))`},
 
 	{ledger.Stuck, `
 SELECT workflow_id FROM ledger_events AS e
@@ -75,7 +75,7 @@ SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.
  WHERE e.status = 'processed' OR EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = e.id)
  UNION
 SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
- WHERE d.state IN ('open', 'redriving', 'exhausted')`},
+ WHERE d.state IN ('open', 'replaying', 'exhausted')`},
 
 	// Days that the feed no longer has are not checked. An entity that was removed and is created again starts with any revision.
 	{ledger.Untold, `

@@ -1,3 +1,3 @@
-// Package operations stores what operators start over many events: redrives, rebuilds, resends and imports have a table each, and
+// Package operations stores what operators start over many events: replays, rebuilds, resends and imports have a table each, and
 // share this code.
 package operations

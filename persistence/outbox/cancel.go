@@ -27,10 +27,10 @@ SELECT coalesce('event:' || nullif($1::text, ''), (SELECT 'subscription:' || nam
       WHERE q.ctid = p.place RETURNING q.*
 ), discarded AS (
      UPDATE dead_letters AS l
-        SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(),
+        SET state = 'discarded', replaying_since = NULL, next_replay_at = NULL, discarded_at = clock_timestamp(),
             discarded_by = %s, discard_reason = %s
        FROM ended AS e
-      WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state IN ('open', 'redriving', 'exhausted')
+      WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state IN ('open', 'replaying', 'exhausted')
 ), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
        queued_at

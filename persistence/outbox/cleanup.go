@@ -39,7 +39,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'deleted', attempt
 
 	discardDeleted = `
 UPDATE dead_letters AS l
-   SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(),
+   SET state = 'discarded', replaying_since = NULL, next_replay_at = NULL, discarded_at = clock_timestamp(),
        discarded_by = 'holdfast', discard_reason = 'its subscription was deleted'
  WHERE l.id = ANY (ARRAY(
        SELECT l.id FROM (
@@ -47,7 +47,7 @@ UPDATE dead_letters AS l
                WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS deleted
         CROSS JOIN LATERAL (
               SELECT id FROM dead_letters AS l
-               WHERE l.subscription_id = deleted.id AND l.subscription_id > 0 AND l.state IN ('open', 'redriving', 'exhausted')
+               WHERE l.subscription_id = deleted.id AND l.subscription_id > 0 AND l.state IN ('open', 'replaying', 'exhausted')
                LIMIT $1 FOR UPDATE SKIP LOCKED) AS l
         LIMIT $1))`
 
@@ -70,12 +70,12 @@ WITH picked AS MATERIALIZED (
      DELETE FROM delivery_queue AS q USING picked AS p
       WHERE q.ctid = p.place RETURNING q.*
 ), waits AS (
-     UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
+     UPDATE dead_letters SET state = 'open', replaying_since = NULL, replaying_run_id = NULL
       WHERE id = ANY (ARRAY(
             SELECT l.id FROM ended AS e
              CROSS JOIN LATERAL (
                    SELECT id FROM dead_letters AS l
-                    WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state = 'redriving'
+                    WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state = 'replaying'
                       FOR UPDATE) AS l))
 ), ended_rows AS (` + insertEnded + `
 SELECT event_id, subscription_id, destination_id, 'failed', 'expired', attempts, generation, 0, NULL,

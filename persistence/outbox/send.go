@@ -17,7 +17,7 @@ import (
 )
 
 // Claimed sets the columns of a dead letter that a statement claims.
-const Claimed = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
+const Claimed = `state = 'replaying', replaying_since = clock_timestamp(), replaying_run_id = NULL, next_replay_at = NULL`
 
 const (
 	// lockQueued locks the delivery in the queue, if it is there.
@@ -43,8 +43,8 @@ SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l
     ON CONFLICT DO NOTHING
 RETURNING destination_id`
 
-	// redriveSent makes the delivery's dead letter, if any, wait for the outcome.
-	redriveSent = `
+	// replaySent makes the delivery's dead letter, if any, wait for the outcome.
+	replaySent = `
 UPDATE dead_letters SET ` + Claimed + `
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'exhausted')`
 
@@ -85,9 +85,9 @@ INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, 
 	// discardOf discards the dead letter of a canceled delivery.
 	discardOf = `
 UPDATE dead_letters
-   SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(), discarded_by = $3,
+   SET state = 'discarded', replaying_since = NULL, next_replay_at = NULL, discarded_at = clock_timestamp(), discarded_by = $3,
        discard_reason = $4
- WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'redriving', 'exhausted')`
+ WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'replaying', 'exhausted')`
 )
 
 // SendAgain queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
@@ -120,7 +120,7 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 		b.Queue(makeDueNow, id, k.SubscriptionID)
 	default:
 		b.Queue(queueAgain, id, k.SubscriptionID).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
-		b.Queue(redriveSent, id, k.SubscriptionID)
+		b.Queue(replaySent, id, k.SubscriptionID)
 	}
 	if by != nil {
 		audit.Queue(b, by.Did(oversight.AuditDeliverySend, objectOfDelivery(k), nil))

@@ -89,13 +89,13 @@ WITH o AS MATERIALIZED (
       CROSS JOIN LATERAL (
             SELECT provider, source, key, type, receipt, workflow_id FROM events WHERE id = e.event_id OFFSET 0) AS v
       WHERE e.status = 'failed'
-         ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
-        SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
+         ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'replaying', 'exhausted') DO UPDATE
+        SET state = 'open', replaying_since = NULL, replaying_run_id = NULL, next_replay_at = NULL, failures = d.failures + 1,
             error_class = excluded.error_class, error_code = excluded.error_code, error_message = excluded.error_message,
             attempts = excluded.attempts, last_failed_at = excluded.last_failed_at
 ), rescued AS (
      UPDATE dead_letters
-        SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
+        SET state = 'resolved', replaying_since = NULL, next_replay_at = NULL, resolved_at = clock_timestamp(),
             resolved_run_id = ''
       WHERE id = ANY (ARRAY(
             SELECT d.id
@@ -105,7 +105,7 @@ WITH o AS MATERIALIZED (
              CROSS JOIN LATERAL (
                    SELECT id FROM dead_letters AS d
                     WHERE d.event_id = r.event_id AND d.subscription_id = r.subscription_id
-                      AND d.state IN ('open', 'redriving', 'exhausted') FOR UPDATE) AS d))
+                      AND d.state IN ('open', 'replaying', 'exhausted') FOR UPDATE) AS d))
 ), reported AS (
      SELECT event_id, subscription_id, status AS action, code FROM ended
       UNION ALL

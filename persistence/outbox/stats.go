@@ -35,7 +35,7 @@ SELECT d.name, s.breaker, s.trouble FROM destination_states AS s JOIN destinatio
 	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
 
 	countUndelivered = `
-SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted')`
+SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'replaying', 'exhausted')`
 
 	countOpenOf = `SELECT count(*) FROM delivery_queue WHERE subscription_id = $1`
 )

@@ -20,7 +20,7 @@ SELECT provider, status, count(*), count(*) FILTER (WHERE id >= $2::uuid)
 
 	countWaiting = `
 SELECT provider, state, error_class, error_code, count(*), min(first_failed_at)
-  FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted')
+  FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')
  GROUP BY provider, state, error_class, error_code ORDER BY count(*) DESC, provider, state, error_class, error_code`
 
 	countErrors = `

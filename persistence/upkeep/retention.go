@@ -59,7 +59,7 @@ RETURNING id::text`
 const isOutdated = `e.status IN ('processed', 'dead')
                  AND NOT EXISTS (SELECT FROM (
                                         SELECT state, subscription_id FROM dead_letters WHERE event_id = e.id OFFSET 0) AS d
-                                  WHERE d.state IN ('open', 'redriving', 'exhausted')
+                                  WHERE d.state IN ('open', 'replaying', 'exhausted')
                                     AND (e.status = 'dead' OR d.subscription_id > 0))
                  AND NOT EXISTS (SELECT FROM (
                                         SELECT event_id FROM delivery_queue WHERE event_id >= e.id ORDER BY event_id LIMIT 1) AS q

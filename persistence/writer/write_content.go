@@ -44,7 +44,7 @@ SELECT wanted.n,
                   AND c.event_id <> wanted.id
                 LIMIT wanted.flood) AS of_a_day),
        EXISTS (SELECT FROM dead_letters
-                WHERE event_id = wanted.id AND subscription_id = 0 AND state = 'redriving'
+                WHERE event_id = wanted.id AND subscription_id = 0 AND state = 'replaying'
                   AND error_class IN ('in_doubt', 'conflict')),
        EXISTS (SELECT FROM event_contents WHERE event_id = wanted.id OFFSET 0)
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::integer[]) WITH ORDINALITY

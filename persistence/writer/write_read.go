@@ -98,8 +98,8 @@ SELECT wanted.n, coalesce(e.status, ''),
 	isDeadOf  = `SELECT FROM (SELECT subscription_id, state FROM dead_letters WHERE event_id = `
 	isWaiting = ` OFFSET 0) AS d WHERE subscription_id = 0 AND state ` + waits
 
-	// waits is the SQL condition for an open dead letter, which may also be redriving or exhausted.
-	waits = `IN ('open', 'redriving', 'exhausted')`
+	// waits is the SQL condition for an open dead letter, which may also be replaying or exhausted.
+	waits = `IN ('open', 'replaying', 'exhausted')`
 
 	selectLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, position

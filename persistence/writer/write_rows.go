@@ -71,7 +71,7 @@ UPDATE events AS e
 	// resolveDeadLetters resolves dead letters, however the events were rescued.
 	resolveDeadLetters = `
 UPDATE dead_letters
-   SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
+   SET state = 'resolved', replaying_since = NULL, next_replay_at = NULL, resolved_at = clock_timestamp(),
        resolved_run_id = ($2::text[])[array_position($1::uuid[], event_id)],
        duplicate_of = nullif(($3::text[])[array_position($1::uuid[], event_id)], '')::uuid
  WHERE event_id = ANY ($1::uuid[]) AND subscription_id = 0 AND state ` + waits

@@ -44,7 +44,7 @@ type Definition struct {
 	Key        *Key      `yaml:"key"`
 	Dedupe     *Duration `yaml:"dedupe"`
 	Redelivery string    `yaml:"redelivery"`
-	Redrive    Redrive   `yaml:"redrive"`
+	Replay    Replay   `yaml:"replay"`
 	OccurredAt []Time    `yaml:"occurred_at"`
 	Entities   []Entity  `yaml:"entities"`
 	Priority   string    `yaml:"priority"`
@@ -216,8 +216,8 @@ type Retry struct {
 	Jitter      *float64   `yaml:"jitter"`
 }
 
-// Redrive sets the automatic redrive of dead events; unset values use the global configuration. A plain text sets Automatic.
-type Redrive struct {
+// Replay sets the automatic replay of dead events; unset values use the global configuration. A plain text sets Automatic.
+type Replay struct {
 	// Automatic is on (default), or off, which leaves dead events to the operators.
 	Automatic string `yaml:"automatic"`
 	// Base is the pause before the first attempt; it doubles with each.

@@ -112,7 +112,7 @@ func (p *Problems) fill(field string, tree any, to reflect.Value) {
 	case *Duration:
 		p.fillDuration(field, tree, v)
 		return
-	case *Redrive:
+	case *Replay:
 		if s, ok := tree.(string); ok {
 			v.Automatic = s
 			return

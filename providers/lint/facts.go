@@ -24,7 +24,7 @@ func (e Explanation) Facts(p *providers.Provider) []string {
 	return []string{
 		"authentic", verdict, "because", refusal.Means, "scheme", refusal.Scheme, "found", refusal.Detail, "next", refusal.Next,
 		"otherwise", refusal.Otherwise, "elsewhere", e.Elsewhere,
-		"reply", reply, "limits", Limits(p), "redrive", RedriveOf(p),
+		"reply", reply, "limits", Limits(p), "replay", ReplayOf(p),
 	}
 }
 

@@ -125,13 +125,13 @@ func Limits(p *providers.Provider) string {
 	return strings.Join(parts, ", ")
 }
 
-// RedriveOf describes the automatic redrive of dead events.
-func RedriveOf(p *providers.Provider) string {
-	r := p.Redrive()
+// ReplayOf describes the automatic replay of dead events.
+func ReplayOf(p *providers.Provider) string {
+	r := p.Replay()
 	if r.Off {
 		return "by operators only"
 	}
-	base, attempts, classes := "HOLDFAST_REDRIVE_BASE", "HOLDFAST_REDRIVE_ATTEMPTS", ""
+	base, attempts, classes := "HOLDFAST_REPLAY_BASE", "HOLDFAST_REPLAY_ATTEMPTS", ""
 	if r.Base > 0 {
 		base = spell(r.Base)
 	}

@@ -185,7 +185,7 @@ func TestTheConfigurationArrives(t *testing.T) {
 		cfg := load(t, p, p.template.Spec.Containers[0])
 		require.Equal(t, map[bool]string{true: "WARN", false: "DEBUG"}[p.role == "ingress"], cfg.Log.Level.String(), p.role)
 		require.Equal(t, 2_000_000, cfg.Worker.StickyCache)
-		require.InDelta(t, 0.5, cfg.Redrive.Rate, 0)
+		require.InDelta(t, 0.5, cfg.Replay.Rate, 0)
 		require.Equal(t, 20, cfg.Database.MaxConns)
 		require.Equal(t, "temporal.example.com:7243", cfg.Temporal.Address)
 		require.Equal(t, "payments", cfg.Temporal.Namespace)

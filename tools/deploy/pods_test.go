@@ -190,7 +190,7 @@ func TestNamesChangeWithWhatTheyName(t *testing.T) {
 	job, definitions := names(before)
 	again, _ := names(before + "worker: {replicas: 7}\nserviceMonitor: {labels: {a: b}}\n")
 	require.Equal(t, job, again, "a Job cannot be changed, so what has nothing to do with it must not")
-	for _, change := range []string{"image: {tag: v2}", "config: {HOLDFAST_REDRIVE_INTERVAL: 2m}", "database: {secret: {name: other}}"} {
+	for _, change := range []string{"image: {tag: v2}", "config: {HOLDFAST_REPLAY_INTERVAL: 2m}", "database: {secret: {name: other}}"} {
 		changed, same := names(before + change)
 		require.NotEqual(t, job, changed, change)
 		require.Equal(t, definitions, same, change)

@@ -24,12 +24,12 @@ func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, er
 	return s.replay(ctx, d, options)
 }
 
-// Redrive is Replay on the redrive queue. Eager start is off, because it bypasses that queue.
-func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error) {
+// ReplayInBulk is Replay on the queue of bulk replays. Eager start is off, because it bypasses that queue.
+func (s *Starter) ReplayInBulk(ctx context.Context, d event.DeadLetter) (event.Run, error) {
 	d = withoutLargeBody(d)
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	if options.TaskQueue != workflows.QueueLarge {
-		options.TaskQueue = workflows.QueueRedrive
+		options.TaskQueue = workflows.QueueReplay
 	}
 	return s.replay(ctx, d, options)
 }

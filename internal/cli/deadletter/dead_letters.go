@@ -19,9 +19,8 @@ import (
 func Command() *cobra.Command {
 	return cli.Group("dlq", "List dead letters; replay, edit or discard them",
 		"  holdfast dlq causes\n  holdfast dlq show 7\n  holdfast dlq replay 7 --wait",
-		causesCommand(), listCommand(), showCommand(), replayCommand(), startCommand(),
-		editCommand(), discardCommand(), reopenCommand(),
-		deleteCommand(), cleanupCommand())
+		causesCommand(), listCommand(), showCommand(), replayCommand(),
+		editCommand(), discardCommand(), reopenCommand(), deleteCommand(), cleanupCommand())
 }
 
 // anyState doesn't restrict a list.
@@ -189,8 +188,8 @@ func advice(d event.DeadLetter) string {
 
 func automaticAttempts(d event.DeadLetter) string {
 	switch {
-	case d.NextRedriveAt != nil:
-		return fmt.Sprintf("%d, the next one from %s", d.AutoAttempts, d.NextRedriveAt.Format(time.RFC3339))
+	case d.NextReplayAt != nil:
+		return fmt.Sprintf("%d, the next one from %s", d.AutoAttempts, d.NextReplayAt.Format(time.RFC3339))
 	case d.AutoAttempts > 0:
 		return strconv.Itoa(d.AutoAttempts)
 	default:
@@ -219,12 +218,12 @@ func causesCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
 			return t.Store.DeadLetters.Causes(c.Context(), provider)
 		},
-		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REDRIVING+", "PROVIDER", "STEP", "SUBSCRIPTION", "CLASS+", "CODE", "RULE",
+		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REPLAYING+", "PROVIDER", "STEP", "SUBSCRIPTION", "CLASS+", "CODE", "RULE",
 			"OLDEST+~", "NEWEST/AGE~", "EXAMPLE!"},
 		Cells: func(c operation.Cause) []string {
 			return []string{
 				strconv.FormatInt(c.Count(), 10), strconv.FormatInt(c.Open, 10), strconv.FormatInt(c.Exhausted, 10),
-				strconv.FormatInt(c.Redriving, 10), c.Provider, string(c.Step), c.Subscription, string(c.Class), c.Code, c.Rule,
+				strconv.FormatInt(c.Replaying, 10), c.Provider, string(c.Step), c.Subscription, string(c.Class), c.Code, c.Rule,
 				c.Oldest.Format(time.RFC3339), c.Newest.Format(time.RFC3339), strconv.FormatInt(c.Example, 10),
 			}
 		},

@@ -23,7 +23,7 @@ func TestADeadLetterInDoubtIsComparedFirst(t *testing.T) {
 	}
 }
 
-// If an operator ended the run, the next step is an operator's decision, not an automatic redrive.
+// If an operator ended the run, the next step is an operator's decision, not an automatic replay.
 func TestADeadLetterOfAnEndedRunSaysWhoDecides(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{event.CodeTerminated, event.CodeCanceled} {

@@ -1,4 +1,4 @@
-// Package deadletter has the commands for dead letters and for redrives, which replay them in bulk.
+// Package deadletter has the commands for dead letters and their replays.
 //
-// It must not decide what may be replayed, or when: package redrive does, for the API as well.
+// It must not decide what may be replayed, or when: package launch does, for the API as well.
 package deadletter

@@ -1,12 +1,14 @@
 package deadletter
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
@@ -15,170 +17,105 @@ import (
 )
 
 func replayCommand() *cobra.Command {
-	var wait, refetch bool
+	o := replayOptions{rate: operation.KindReplay.Rates().Default}
 	command := &cobra.Command{
-		Use:   "replay ID",
-		Short: "Replay a failed event, or send a failed delivery again",
+		Use:   "replay [ID]",
+		Short: "Replay a dead letter, or all that match a filter",
 		Long: "Replay a dead letter: the same workflow, event and bytes. A failed delivery is sent\n" +
-			"again.",
-		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
-		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
-			replay := t.Replays().Replay
-			if refetch {
-				replay = t.Replays().Refetch
+			"again. With a filter instead of an ID, replay all that match, at a rate.",
+		Example: "  holdfast dlq replay 7\n" +
+			"  holdfast dlq replay stripe:evt_123 --wait --reason INC-42\n" +
+			"  holdfast dlq replay --provider stripe --since 2h --dry-run\n" +
+			"  holdfast dlq replay --all --yes --detach",
+		Args: cobra.MaximumNArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			if err := o.checkScope(len(args) == 1); err != nil {
+				return cli.UsageError(c, err)
 			}
-			started, err := replay(c.Context(), id, cli.ActorOf(c))
-			if err != nil {
-				return err
+			if len(args) == 1 {
+				return o.one.run(c, t, args[0])
 			}
-			if started.Run.WorkflowID == "" {
-				fmt.Fprintf(cli.StatusWriter(c), "sent again: event %s\n", started.EventID)
-				return followDelivery(c, t, started, wait)
-			}
-			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
-			return follow(c, t, started, wait)
+			return o.run(c, t)
 		}),
 	}
-	addWaitFlag(command, &wait)
-	cli.AddRefetchFlag(command, &refetch)
+	addWaitFlag(command, &o.one.wait)
+	cli.AddRefetchFlag(command, &o.one.refetch)
+	cli.AddProviderFlags(command, &o.filter.Provider, &o.filter.Source)
+	cli.AddTypeFlag(command, &o.filter.Type)
+	addFailureFlags(command, &o.filter.Class, &o.filter.Code, &o.filter.Step, &o.filter.Rule, &o.filter.Subscription)
+	cli.AddChoiceFlag(command, &o.filter.State, "state", "only those in this state",
+		[]event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted})
+	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
+	command.Flags().BoolVar(&o.all, "all", false, "all (waiting dead letters, instead of a filter)")
+	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
+	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddJSONFlag(command)
 	return command
 }
 
-func addWaitFlag(c *cobra.Command, wait *bool) {
-	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
+type replayOptions struct {
+	one         oneReplay
+	filter      operation.ReplayFilter
+	rate        float64
+	all, dryRun bool
 }
 
-// follow prints what was started and, if wait is set, its outcome.
-func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) (err error) {
-	shown := struct {
-		operation.Replayed
-
-		Outcome     event.Outcome `json:"outcome,omitempty"`
-		DuplicateOf string        `json:"duplicate_of,omitempty"`
-	}{Replayed: started}
-	if wait {
-		var result runResult
-		if result, err = awaitRun(c.Context(), t, started.Run); err == nil {
-			shown.Outcome, shown.DuplicateOf = result.Outcome, result.Owner
-			fmt.Fprintln(cli.StatusWriter(c), result)
-		}
-	}
-	return cli.Report(c, shown, nil, err)
-}
-
-// followDelivery is follow for a delivery, which is resent without a run.
-func followDelivery(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) error {
-	var err error
-	if wait {
-		err = awaitDelivery(c.Context(), t, started.DeadLetter)
-	}
-	return cli.Report(c, started, nil, err)
-}
-
-// awaitDelivery waits until a dead letter's redrive has ended. The error says why its event wasn't delivered.
-func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
-	ticker := time.NewTicker(cli.ProgressInterval)
-	defer ticker.Stop()
-	for {
-		d, err := t.Store.DeadLetters.DeadLetter(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case d.State == event.DeadLetterResolved:
-			return nil
-		case d.State != event.DeadLetterRedriving:
-			return fmt.Errorf("it failed again: dead letter %d is %s: %s", id, d.State, d.Failure.Code)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
-}
-
-// runResult is what the run of an event returns. Owner is set if the event is a duplicate of that one.
-type runResult struct {
-	Outcome event.Outcome `json:"outcome"`
-	Owner   string        `json:"owner"`
-}
-
-func (r runResult) String() string {
-	if r.Outcome == event.OutcomeDuplicate {
-		return fmt.Sprintf("duplicate of event %s: not processed again, and the dead letter is resolved", r.Owner)
-	}
-	return string(r.Outcome)
-}
-
-func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (result runResult, err error) {
-	if err = t.Temporal.GetWorkflow(ctx, started.WorkflowID, started.RunID).Get(ctx, &result); err != nil {
-		return result, fmt.Errorf("it failed again: %w", ownWords(err))
-	}
-	return result, nil
-}
-
-// ownWords returns a run's own error message without what Temporal's client wraps around it.
-func ownWords(err error) error {
-	var own interface{ Message() string }
-	if errors.As(err, &own) {
-		return errors.New(own.Message())
-	}
-	return err
-}
-
-func editCommand() *cobra.Command {
-	var wait bool
-	var file string
-	command := &cobra.Command{
-		Use:   "edit ID --file FILE",
-		Short: "Replay with an edited body, and keep the original",
-		Long: "Replay with an edited body: this starts a new event, whose workflow ID ends with :r1.\n" +
-			"The original isn't changed.",
-		Example: "  holdfast event body 7 > body.json\n" +
-			"  holdfast dlq edit 7 --file body.json --reason 'a typo' --wait",
-		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
-			body, err := readEdited(c, file)
-			if err != nil {
-				return err
-			}
-			eventID, err := uuid.NewV7()
-			if err != nil {
-				return err
-			}
-			edit := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: body}
-			started, err := t.Replays().EditAndReplay(c.Context(), edit, cli.ActorOf(c))
-			if err != nil {
-				return err
-			}
-			if started.Run.RunID == "" {
-				return fmt.Errorf("the edited event is dead letter %d, and its run could not be started: "+
-					"`holdfast dlq replay %d` tries again", started.DeadLetter, started.DeadLetter)
-			}
-			fmt.Fprintf(cli.StatusWriter(c), "started %s (run %s) for event %s\n",
-				started.Run.WorkflowID, started.Run.RunID, started.EventID)
-			return follow(c, t, started, wait)
-		}),
-	}
-	cli.AddFileFlag(command, &file, "the new body, byte for byte", "body")
-	addWaitFlag(command, &wait)
-	_ = command.MarkFlagRequired("file")
-	cli.AddReasonFlag(command)
-	cli.AddJSONFlag(command)
-	return command
-}
-
-// maxEdited is the largest body that the ingress can be configured to accept.
-const maxEdited = 1 << 20
-
-func readEdited(c *cobra.Command, file string) ([]byte, error) {
-	body, err := cli.ReadBody(c.InOrStdin(), file)
+func (o *replayOptions) run(c *cobra.Command, t *cli.Tools) error {
+	plan, err := t.Replays().Plan(c.Context(), o.filter)
 	if err != nil {
-		return nil, fmt.Errorf("read body: %w", err)
+		return err
 	}
-	if len(body) > maxEdited {
-		return nil, fmt.Errorf("the body is larger than %d bytes", maxEdited)
+	cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
+	shown := func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }
+	question := fmt.Sprintf("Replay %d dead letters?", plan.Count)
+	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
+		return err
 	}
-	return body, nil
+	r, err := replays().Start(c, t, operation.Replay{Base: operation.New(o.rate), Filter: o.filter})
+	if r.ID == "" {
+		return err
+	}
+	return cli.Report(c, r, nil, err)
+}
+
+// checkScope refuses an ID with a filter, and an empty filter without --all: a forgotten filter must not replay everything.
+func (o *replayOptions) checkScope(hasID bool) error {
+	switch {
+	case hasID && (o.all || o.dryRun || !o.filter.IsAll()):
+		return errors.New("use either an ID or a filter, not both")
+	case hasID:
+		return nil
+	case o.one.wait || o.one.refetch:
+		return errors.New("--wait and --refetch are for one dead letter: give its ID")
+	case o.all && !o.filter.IsAll():
+		return errors.New("use either --all or a filter, not both")
+	case !o.all && !o.dryRun && o.filter.IsAll():
+		return errors.New("give the ID of a dead letter, or select some with --provider, --class, --since …, or --all")
+	}
+	return nil
+}
+
+func writePlan(w io.Writer, f operation.ReplayFilter, plan operation.ReplayPlan, perSecond float64) error {
+	if plan.Count == 0 {
+		_, err := fmt.Fprintf(w, "no waiting dead letter matches: %s\n", filterText(f))
+		return err
+	}
+	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)
+	return cli.WriteFields(w,
+		"filter", filterText(f),
+		"dead letters", cli.Number(plan.Count),
+		"oldest", plan.Oldest.Format(time.RFC3339),
+		"by class", counts(plan.ByClass),
+		"by provider", counts(plan.ByProvider),
+		"takes", takes.String()+" or more, at "+cli.RateText(perSecond),
+	)
+}
+
+func counts[K ~string](m map[K]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, m[name]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -127,13 +127,13 @@ func TestExplainARequest(t *testing.T) {
 	require.Regexp(t, `(?m)^next +set the variable that the definition names`, out)
 }
 
-// show and explain print a definition's rate limits and automatic redrive, its own or the configured defaults.
-func TestLimitsAndRedriveAreStated(t *testing.T) {
+// show and explain print a definition's rate limits and automatic replay, its own or the configured defaults.
+func TestLimitsAndReplayAreStated(t *testing.T) {
 	t.Setenv("HOLDFAST_PROVIDERS_RATE", "100/1m")
 	for name, want := range map[string][2]string{
 		"stripe": {
 			"2000 requests in 1m",
-			"automatically after HOLDFAST_REDRIVE_BASE, then each time after twice as long, up to HOLDFAST_REDRIVE_ATTEMPTS times",
+			"automatically after HOLDFAST_REPLAY_BASE, then each time after twice as long, up to HOLDFAST_REPLAY_ATTEMPTS times",
 		},
 		"rentprog": {
 			"30 requests in 1s from one address to one process",
@@ -145,10 +145,10 @@ func TestLimitsAndRedriveAreStated(t *testing.T) {
 		shown, err := run(t, "", "provider", "show", name)
 		require.NoError(t, err)
 		require.Contains(t, shown, "# limits:  "+want[0]+"\n")
-		require.Contains(t, shown, "# redrive: "+want[1])
+		require.Contains(t, shown, "# replay: "+want[1])
 		explained, _ := run(t, "{}", "provider", "explain", name, "--body", "-")
 		require.Regexp(t, "(?m)^limits +"+want[0]+"$", explained)
-		require.Regexp(t, "(?m)^redrive +"+want[1], explained)
+		require.Regexp(t, "(?m)^replay +"+want[1], explained)
 	}
 }
 

@@ -124,7 +124,7 @@ func writeProvider(w io.Writer, p *providers.Provider) error {
 	}
 	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
 		strings.Join(p.Schemes(), " | "))
-	fmt.Fprintf(w, "# limits:  %s\n# redrive: %s\n# secrets: %s\n", lint.Limits(p), lint.RedriveOf(p),
+	fmt.Fprintf(w, "# limits:  %s\n# replay: %s\n# secrets: %s\n", lint.Limits(p), lint.ReplayOf(p),
 		strings.Join(listed.Secrets, " "))
 	if fmt.Fprintf(w, "# state:   %s", listed.Secret); listed.Because != "" {
 		fmt.Fprintf(w, " (%s)", listed.Because)

@@ -10,7 +10,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 )
 
 // ResendCommand returns `holdfast resend`.
@@ -24,7 +24,7 @@ func ResendCommand() *cobra.Command {
 func resends() cli.Operations[operation.Resend] {
 	return cli.Operations[operation.Resend]{
 		Kind:    operation.KindResend,
-		Of:      func(t *cli.Tools) *redrive.Operations[operation.Resend] { return &t.Resends().Operations },
+		Of:      func(t *cli.Tools) *launch.Operations[operation.Resend] { return &t.Resends().Operations },
 		Heading: []string{"SUBSCRIPTION", "SINCE+", "UNTIL+", "READ", "QUEUED"},
 		Cells: func(r operation.Resend) []string {
 			return []string{

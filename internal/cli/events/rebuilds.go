@@ -14,7 +14,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/operator/httpapi"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 )
 
 // RebuildCommand returns `holdfast rebuild`.
@@ -27,7 +27,7 @@ func RebuildCommand() *cobra.Command {
 func rebuilds() cli.Operations[operation.Rebuild] {
 	return cli.Operations[operation.Rebuild]{
 		Kind:    operation.KindRebuild,
-		Of:      func(t *cli.Tools) *redrive.Operations[operation.Rebuild] { return &t.Rebuilds().Operations },
+		Of:      func(t *cli.Tools) *launch.Operations[operation.Rebuild] { return &t.Rebuilds().Operations },
 		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+"},
 		Cells: func(r operation.Rebuild) []string {
 			return []string{

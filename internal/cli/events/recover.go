@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 	"holdfast/providers/recovery"
 )
 
@@ -86,7 +86,7 @@ func (o *recoverOptions) run(c *cobra.Command, t *cli.Tools, provider string) er
 func recoveries() cli.Operations[operation.Recovery] {
 	return cli.Operations[operation.Recovery]{
 		Kind: operation.KindRecovery, Command: "recover",
-		Of:      func(t *cli.Tools) *redrive.Operations[operation.Recovery] { return &t.Recoveries().Operations },
+		Of:      func(t *cli.Tools) *launch.Operations[operation.Recovery] { return &t.Recoveries().Operations },
 		Heading: []string{"PROVIDER", "TARGET+", "DRY RUN+", "SINCE+", "LISTED", "KNOWN+", "MISSED", "RECOVERED"},
 		Cells: func(r operation.Recovery) []string {
 			return []string{

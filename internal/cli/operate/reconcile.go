@@ -27,12 +27,12 @@ func ReconcileCommand() *cobra.Command {
 older backup.
 
 An event that one of the two lacks becomes a dead letter of the step "run", with its
-bytes; a redrive processes it. A processed event without its key gets the key back.
+bytes; a replay processes it. A processed event without its key gets the key back.
 The command shows the plan and asks first; --dry-run only shows it. It can be stopped
 and repeated at any time.`,
 		Example: "  holdfast reconcile --since 2026-11-22T10:00:00Z --dry-run\n" +
 			"  holdfast reconcile --since 3h --yes --reason INC-42\n" +
-			"  holdfast dlq redrive --step run --code lost --yes",
+			"  holdfast dlq replay --step run --code lost --yes",
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, t) }),
 	}
 	cli.AddPeriodFlags(command, &o.since, &o.until)
@@ -85,7 +85,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "repaired %d; next, run `holdfast dlq redrive` for the new dead letters\n",
+	_, err = fmt.Fprintf(c.OutOrStdout(), "repaired %d; next, run `holdfast dlq replay` for the new dead letters\n",
 		done.Repairs())
 	return err
 }

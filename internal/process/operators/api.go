@@ -19,7 +19,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
-	"holdfast/operator/redrive"
+	"holdfast/operator/launch"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/workflows/runs"
@@ -65,15 +65,15 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 	all = &api.API{
 		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
 		Errors: store.Errors, Conflicts: store.Read,
-		Stats:    installation.NewStatistics(s.Config, store, s.Temporal),
-		Replays:  &redrive.Replays{DeadLetters: store.ReplayView(), Runs: s.Starter},
-		Redrives: redrive.NewRedrives(store.Redrives, s.Starter),
-		Rebuilds: redrive.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
-		Recoveries: redrive.NewRecoveries(store.Recoveries, s.Starter, func(provider string) error {
+		Stats:         installation.NewStatistics(s.Config, store, s.Temporal),
+		SingleReplays: &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: s.Starter},
+		Replays:       launch.NewReplays(store.Replays, s.Starter),
+		Rebuilds:      launch.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
+		Recoveries: launch.NewRecoveries(store.Recoveries, s.Starter, func(provider string) error {
 			_, _, err := providers.ListOf(s.Catalogue.Lookup, provider)
 			return err
 		}),
-		Imports: redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
+		Imports: launch.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
@@ -88,7 +88,7 @@ func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdm
 	d := installation.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
-		Resends: redrive.NewResends(store.Resends, s.Starter),
+		Resends: launch.NewResends(store.Resends, s.Starter),
 	}, d.Close
 }
 

@@ -1,0 +1,101 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/operator/console/frame"
+	"holdfast/operator/httpapi"
+)
+
+// replayPage is the plan of a replay, with the form that starts it.
+type replayPage struct {
+	Plan  operation.ReplayPlan
+	Facts []frame.Fact
+	// Action is the form's target, with the same filter.
+	Action, Back string
+	Rate         float64
+	// Takes is the minimum duration at that rate.
+	Takes string
+	// Was is the count that the form showed, if the plan has a different one now; otherwise 0.
+	Was int64
+}
+
+// planReplay shows what a replay with a filter would run.
+func (c *Console) planReplay(ctx *fiber.Ctx) error {
+	filter, err := c.replayFilter(ctx)
+	if err != nil {
+		return err
+	}
+	return c.showPlan(ctx, filter, 0)
+}
+
+// replayFilter parses the query, which is that of a list of dead letters.
+func (c *Console) replayFilter(ctx *fiber.Ctx) (f operation.ReplayFilter, err error) {
+	q, err := c.API.DeadLetterQuery(ctx)
+	if err != nil {
+		return f, err
+	}
+	if f, _ = replayOf(q); q.EventID != "" || q.WorkflowID != "" || q.Before != nil {
+		return f, httpapi.BadField("event_id")
+	}
+	if f.State != "" && f.State != event.DeadLetterOpen && f.State != event.DeadLetterExhausted {
+		return f, httpapi.BadField("state")
+	}
+	return f, nil
+}
+
+func (c *Console) showPlan(ctx *fiber.Ctx, f operation.ReplayFilter, was int64) error {
+	plan, err := c.API.Replays.Plan(ctx.UserContext(), f)
+	if err != nil {
+		return err
+	}
+	query := filterValues(f).Encode()
+	list := filterValues(f)
+	if f.State == "" {
+		list.Set("state", string(event.DeadLetterOpen))
+	}
+	usual := operation.KindReplay.Rates().Default
+	data := replayPage{
+		Plan: plan, Facts: factsOf(f), Rate: usual, Was: was,
+		Action: deadLettersPath + "/replay?" + query, Back: deadLetterListPath + "?" + list.Encode(),
+		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / usual * float64(time.Second))),
+	}
+	return c.Show(ctx, "replay", frame.Page{Title: "Replay", Section: deadLetters, Data: data})
+}
+
+// startReplay starts the confirmed replay; if the count has changed, it shows the plan again.
+func (c *Console) startReplay(ctx *fiber.Ctx) error {
+	filter, err := c.replayFilter(ctx)
+	if err != nil {
+		return err
+	}
+	rate, err := rateField(ctx, operation.KindReplay)
+	if err != nil {
+		return err
+	}
+	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)
+	if err != nil {
+		return httpapi.BadField("count")
+	}
+	if _, err := reasonOf(ctx); err != nil {
+		return err
+	}
+	plan, err := c.API.Replays.Plan(ctx.UserContext(), filter)
+	if err != nil {
+		return err
+	}
+	if plan.Count != count {
+		return c.showPlan(ctx, filter, count)
+	}
+	started, err := start(ctx, c.API.Replays, operation.Replay{Base: operation.New(rate), Filter: filter})
+	if err != nil {
+		return err
+	}
+	return c.Done(ctx, operationPath("replays", started.ID), fmt.Sprintf("%d dead letters are run again.", started.Total))
+}

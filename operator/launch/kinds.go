@@ -1,0 +1,109 @@
+package launch
+
+import (
+	"context"
+	"time"
+
+	"holdfast/event"
+	"holdfast/event/fold"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+)
+
+// ReplayStore stores replays and plans them.
+type ReplayStore interface {
+	Store[operation.Replay]
+	ReplayPlanner
+}
+
+// ReplayPlanner plans replays.
+type ReplayPlanner interface {
+	// Plan counts the dead letters that a replay of the filter would run again.
+	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
+}
+
+// Replays manages bulk replays.
+type Replays struct {
+	Operations[operation.Replay]
+	ReplayPlanner
+}
+
+// NewReplays returns Replays on a store.
+func NewReplays(s ReplayStore, runs Waker) *Replays {
+	return &Replays{Operations[operation.Replay]{s, operation.KindReplay, runs}, s}
+}
+
+// RebuildStore stores rebuilds and their diffs.
+type RebuildStore interface {
+	Store[operation.Rebuild]
+	// Diff returns how a rebuild would change some of the entities that a dry run found.
+	Diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error)
+}
+
+// Rebuilds manages rebuilds.
+type Rebuilds struct {
+	Operations[operation.Rebuild]
+	store RebuildStore
+	parse event.Parser
+}
+
+// NewRebuilds returns Rebuilds on a store. parse uses the current definitions.
+func NewRebuilds(s RebuildStore, runs Waker, parse event.Parser) *Rebuilds {
+	return &Rebuilds{Operations[operation.Rebuild]{s, operation.KindRebuild, runs}, s, parse}
+}
+
+// Diff returns how a rebuild would change some of the entities that a dry run found, with their states. Only the latest rebuild
+// has a diff, and only if it is a dry run.
+func (r *Rebuilds) Diff(ctx context.Context, id string) ([]fold.EntityDiff, error) {
+	return r.store.Diff(ctx, id, r.parse)
+}
+
+// ResendStore stores resends and plans them.
+type ResendStore interface {
+	Store[operation.Resend]
+	ResendPlanner
+}
+
+// ResendPlanner plans resends.
+type ResendPlanner interface {
+	// Plan counts what a resend to a subscription (its name or number) would do.
+	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+}
+
+// Resends manages resends.
+type Resends struct {
+	Operations[operation.Resend]
+	ResendPlanner
+}
+
+// NewResends returns Resends on a store.
+func NewResends(s ResendStore, runs Waker) *Resends {
+	return &Resends{Operations[operation.Resend]{s, operation.KindResend, runs}, s}
+}
+
+// Imports manages imports.
+type Imports = Operations[operation.Import]
+
+// NewImports returns Imports on a store.
+func NewImports(s Store[operation.Import], runs Waker) *Imports {
+	return &Imports{s, operation.KindImport, runs}
+}
+
+// Recoveries manages recoveries.
+type Recoveries struct {
+	Operations[operation.Recovery]
+	check func(provider string) error
+}
+
+// NewRecoveries returns Recoveries on a store. check returns an error if a provider has no list of events.
+func NewRecoveries(s Store[operation.Recovery], runs Waker, check func(provider string) error) *Recoveries {
+	return &Recoveries{Operations[operation.Recovery]{s, operation.KindRecovery, runs}, check}
+}
+
+// Start stores a recovery with an ID and a rate, and starts its workflow.
+func (r *Recoveries) Start(ctx context.Context, wanted operation.Recovery, by oversight.Actor) (operation.Recovery, error) {
+	if err := r.check(wanted.Provider); err != nil {
+		return operation.Recovery{}, err
+	}
+	return r.Operations.Start(ctx, wanted, by)
+}
