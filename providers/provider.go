@@ -33,7 +33,7 @@ type Provider struct {
 	bodiless         map[string]bodiless
 	mapping          mapping.Set
 	redelivery       Redelivery
-	replay          Replay
+	replay           Replay
 	typeLabels       typeLabels
 	rate             *Rate
 	sourceRate       *Rate

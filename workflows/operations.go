@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event/operation"
 )
 
@@ -20,8 +20,8 @@ const (
 
 // operate provides the activity names of operations, former the names that some of them had in earlier releases.
 var (
-	operate *operations.Activities
-	former  *operations.FormerNames
+	operate *background.Activities
+	former  *background.FormerNames
 )
 
 // RebuildEntities runs one rebuild, page by page.

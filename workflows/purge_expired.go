@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event/retention"
 )
 
@@ -15,7 +15,7 @@ import (
 const purgePages = 60
 
 // upkeep provides the activity names of maintenance.
-var upkeep *operations.Upkeep
+var upkeep *background.Upkeep
 
 // archiveTimeout bounds the retries while the archive isn't writable. While they continue, the schedule skips runs, which also
 // delays the purge of data that needs no archive.
@@ -54,7 +54,7 @@ func purgeKind(ctx workflow.Context, kind retention.Kind) (removed int64, err er
 		activityCtx = workflow.WithScheduleToCloseTimeout(activityCtx, archiveTimeout)
 	}
 	for range purgePages {
-		var page operations.PurgePage
+		var page background.PurgePage
 		if err := workflow.ExecuteActivity(activityCtx, upkeep.PurgeExpired, kind).Get(ctx, &page); err != nil {
 			return removed, err
 		}

@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"pgregory.net/rapid"
 
+	"holdfast/activities/background"
 	"holdfast/activities/eventlist"
-	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
@@ -59,7 +59,7 @@ type shopWorld struct {
 	t     *rapid.T
 	store *persistence.Store
 	sql   *pgx.Conn
-	all   *operations.Activities
+	all   *background.Activities
 
 	switchedOn time.Time
 	events     []*shopEvent
@@ -154,7 +154,7 @@ func (*shopWorld) KeepLarge(context.Context, event.Receipt, []byte, bool, time.D
 
 // wakeless is a Temporal that starts events only.
 type wakeless struct {
-	operations.RunStarter
+	background.RunStarter
 	*shopWorld
 }
 
@@ -251,7 +251,7 @@ func (w *shopWorld) happens(label string) (events []*shopEvent) {
 
 // runRecovery runs a recovery to its end. An attempt that is killed is repeated, and each other one is followed by a call.
 func runRecovery(
-	t require.TestingT, all *operations.Activities, id string, then func(operation.Recovery),
+	t require.TestingT, all *background.Activities, id string, then func(operation.Recovery),
 ) (r operation.Recovery) {
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	env.RegisterActivity(all.RecoveryPage)
@@ -428,7 +428,7 @@ func TestRecoveriesFindEveryEventOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &shopWorld{t: rt, store: store, sql: sql, switchedOn: time.Now(), made: map[string]bool{}}
 		now = w
-		w.all = &operations.Activities{
+		w.all = &background.Activities{
 			Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Inbox: w,
 		}
 		w.exec(`TRUNCATE recovery_marks, recoveries, recovery_items, inbox`)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
@@ -40,7 +40,7 @@ func TestAMissedDeliveryArrivesOnce(t *testing.T) {
 			}
 		}
 	}))
-	all := &operations.Activities{Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Inbox: w}
+	all := &background.Activities{Recoveries: dying{store.Recoveries, w}, Lists: reader, Starter: wakeless{shopWorld: w}, Inbox: w}
 	target, hours := fakeapi.Targets()["github"], time.Now().Add(-3*time.Hour)
 	runToEnd := func(id string) operation.Recovery {
 		return runRecovery(t, all, id, func(r operation.Recovery) { require.NotEqual(t, operation.Paused, r.State, r.Problem) })

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event/operation"
 	"holdfast/workflows"
 )
@@ -24,7 +24,7 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env)
-	env.RegisterActivity(&operations.Activities{})
+	env.RegisterActivity(&background.Activities{})
 	return env
 }
 
@@ -32,7 +32,7 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 func sweep(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env, mark := pagedOperation(t), operation.Mark{Counter: 1, Identity: "one"}
-	env.OnActivity("CompareMarks", mock.Anything, mock.Anything).Return(operations.MarkComparison{Seen: mark}, nil).Maybe()
+	env.OnActivity("CompareMarks", mock.Anything, mock.Anything).Return(background.MarkComparison{Seen: mark}, nil).Maybe()
 	env.OnActivity("LeaveMark", mock.Anything, mock.Anything, mock.Anything).Return(mark, nil).Maybe()
 	return env
 }

@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // ReportHealth sends the daily or weekly report. A schedule starts it once per period. It retries until a channel accepts the
 // report. If a worker dies while sending, the report may have arrived and isn't sent again: the run fails, as it does if no
 // channel accepts it.
-func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error) {
+func ReportHealth(ctx workflow.Context) (sent background.Notification, err error) {
 	var text string
 	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "compile report"), 0) // the activity doesn't heartbeat
 	activityCtx = workflow.WithScheduleToCloseTimeout(workflow.WithRetryPolicy(activityCtx, temporal.RetryPolicy{
@@ -31,7 +31,7 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 		return sent, err
 	}
 	for range sendAttempts {
-		sent = operations.Notification{} // JSON decoding doesn't clear omitted fields
+		sent = background.Notification{} // JSON decoding doesn't clear omitted fields
 		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "send"), named(ctx, upkeep.SendReport, former.TellReport), text).
 			Get(ctx, &sent)
 		if err != nil || sent.Channels > 0 {
@@ -46,8 +46,8 @@ func ReportHealth(ctx workflow.Context) (sent operations.Notification, err error
 
 // Notify reports new failures to operators. A schedule starts it and skips it while the previous run is open. The activity claims
 // failures before it sends them, so that a crash loses none and doesn't repeat them endlessly.
-func Notify(ctx workflow.Context) (operations.Digest, error) {
-	var digest operations.Digest
+func Notify(ctx workflow.Context) (background.Digest, error) {
+	var digest background.Digest
 	activityCtx := workflow.WithHeartbeatTimeout(withOperationOptions(ctx, "digest"), 0) // sending doesn't heartbeat
 	err := workflow.ExecuteActivity(activityCtx, upkeep.SendDigest).Get(ctx, &digest)
 	return digest, err

@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/operation"
 )
@@ -149,7 +149,7 @@ func (s *SweepState) start(ctx workflow.Context) error {
 // compareMarks widens the sweep's time range if a store was set back. The sweeps after it go on looking for a while, and
 // longer if they have skipped runs.
 func (s *SweepState) compareMarks(ctx workflow.Context, last SweepResult) error {
-	var compared operations.MarkComparison
+	var compared background.MarkComparison
 	err := workflow.ExecuteActivity(withOperationOptions(ctx, "marks"), operate.CompareMarks, last.Mark).Get(ctx, &compared)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *SweepState) heal(ctx workflow.Context) error {
 	if s.Noticed { // each sweep reports what can't be read; the setback's report counts it once
 		s.Result.Healed.Unknown = s.Result.Skipped
 	}
-	order := operations.HealOrder{
+	order := background.HealOrder{
 		Setback: s.Result.Setback, From: s.Result.Setback.Since.Add(-sweepOverlap), Healed: s.Result.Healed, First: s.Noticed,
 	}
 	return workflow.ExecuteActivity(withOperationOptions(ctx, "heal"), operate.Heal, order).Get(ctx, &s.Result.Healed)

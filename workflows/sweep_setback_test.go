@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/workflows"
@@ -41,7 +41,7 @@ func TestSweepRuns_healsASetback(t *testing.T) {
 			env.SetStartTime(now)
 			last := workflows.SweepResult{Until: now.Add(-5 * time.Minute), Mark: operation.Mark{Counter: 6, Identity: "old"}}
 			found := operation.Setback{Store: c.store, Since: now.Add(-3 * hour), NoticedAt: now}
-			compared := operations.MarkComparison{Seen: operation.Mark{Counter: 5, Identity: "new"}, Setback: found}
+			compared := background.MarkComparison{Seen: operation.Mark{Counter: 5, Identity: "new"}, Setback: found}
 			if c.noticed > 0 {
 				compared.Setback, found.NoticedAt = operation.Setback{}, now.Add(-c.noticed)
 				last.Setback, last.Unswept = found, operation.Unswept{Skipped: c.skipped, SkippedSince: now.Add(-c.since)}
@@ -56,7 +56,7 @@ func TestSweepRuns_healsASetback(t *testing.T) {
 				return (p.Before > event.FirstIDAt(now.Add(-time.Minute))) == c.heals && p.MayBeDecided == decided
 			})).Return(operation.SweptRows{DeadLetters: 1, Healed: operation.Healed{Again: 1}}, nil).Once()
 			if c.heals {
-				env.OnActivity("Heal", mock.Anything, mock.MatchedBy(func(o operations.HealOrder) bool {
+				env.OnActivity("Heal", mock.Anything, mock.MatchedBy(func(o background.HealOrder) bool {
 					return o.First == (c.noticed == 0) && o.Healed.Again == 3 && o.Healed.Waiting == 1 &&
 						o.From.Sub(found.Since.Add(-15*time.Minute)).Abs() < time.Second
 				})).Return(operation.Healed{Again: 3, Waiting: 1, Held: 4}, nil).Once()

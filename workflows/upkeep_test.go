@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast/activities"
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
@@ -117,7 +117,7 @@ func (h *household) run(t *testing.T, workflow string, keep retention.Times, log
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	workflows.Register(env)
-	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Runs: h, Alerts: h, Notifier: h, From: "holdfast test",
+	env.RegisterActivity(&background.Upkeep{Retention: h, Keep: keep, Runs: h, Alerts: h, Notifier: h, From: "holdfast test",
 		Reports: h, ReportPeriod: 24 * time.Hour})
 	env.ExecuteWorkflow(workflow)
 	require.True(t, env.IsWorkflowCompleted())
@@ -186,9 +186,9 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	h.alerts = append(h.alerts, oversight.Alert{Entry: 1, AlertGroup: oversight.AlertGroup{
 		Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 40,
 	}})
-	var digest operations.Digest
+	var digest background.Digest
 	h.run(t, workflows.TypeNotify, nil, &sink{}, &digest)
-	require.Equal(t, operations.Digest{Failures: 1040, Kinds: 2, Error: "channel 1 is dead"}, digest)
+	require.Equal(t, background.Digest{Failures: 1040, Kinds: 2, Error: "channel 1 is dead"}, digest)
 	require.Empty(t, h.told)
 	require.Len(t, h.texts, 1, "a dead channel is not tried again at once")
 
@@ -205,7 +205,7 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 	t.Parallel()
 	h := &household{settle: []error{errOutage, errOutage}, alerts: []oversight.Alert{{DeadLetter: 1, Failures: 1}}}
 	log := &sink{}
-	var digest operations.Digest
+	var digest background.Digest
 	for range 3 {
 		h.run(t, workflows.TypeNotify, nil, log, &digest)
 	}
@@ -219,9 +219,9 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 	t.Parallel()
 	h := &household{batches: []error{errOutage, errOutage}, send: []error{errors.New("dead"), errors.New("dead")}}
-	var told operations.Notification
+	var told background.Notification
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, &told)
-	require.Equal(t, operations.Notification{Channels: 1}, told)
+	require.Equal(t, background.Notification{Channels: 1}, told)
 	require.Equal(t, []time.Duration{24 * time.Hour}, h.asked)
 	require.Len(t, h.texts, 3)
 	require.Equal(t, h.texts[0], h.texts[2])

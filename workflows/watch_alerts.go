@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/delivery"
 )
 
@@ -61,12 +61,12 @@ func alertAt(since time.Time, disableAfter time.Duration, now time.Time) (alert,
 }
 
 // outcomeOf returns how a failure ended and the alert to send, if any. over is false while it continues.
-func outcomeOf(check operations.DestinationCheck, since time.Time) (outcome string, notify alert, over bool) {
+func outcomeOf(check background.DestinationCheck, since time.Time) (outcome string, notify alert, over bool) {
 	c := check.Condition
 	switch {
 	case check.Deleted:
 		return "deleted", "", true
-	case c.State == delivery.DestinationDisabled && c.By == operations.SystemActor:
+	case c.State == delivery.DestinationDisabled && c.By == background.SystemActor:
 		return "disabled", alertDisabled, true
 	case c.State == delivery.DestinationDisabled:
 		return "disabled", "", true // an operator disabled it: no alert needed

@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/delivery"
 )
 
@@ -79,7 +79,7 @@ func WatchDestination(ctx workflow.Context, in FailingDestination) (WatchResult,
 // check reads the state of the destination, sends a due notification, and returns the outcome or when to check again.
 func (w *watch) check(ctx workflow.Context) (outcome string, pause time.Duration, err error) {
 	w.updated = false
-	var check operations.DestinationCheck
+	var check background.DestinationCheck
 	err = workflow.ExecuteActivity(withOperationOptions(ctx, "check"),
 		named(ctx, operate.CheckDestination, former.LookAtReceiver), w.DestinationID).Get(ctx, &check)
 	if err != nil {
@@ -114,13 +114,13 @@ func (w *watch) check(ctx workflow.Context) (outcome string, pause time.Duration
 	return "", pause, nil
 }
 
-func (w *watch) notify(ctx workflow.Context, what alert, check operations.DestinationCheck) error {
+func (w *watch) notify(ctx workflow.Context, what alert, check background.DestinationCheck) error {
 	if what == "" {
 		return nil
 	}
 	w.Notified = what
 	return workflow.ExecuteActivity(withOperationOptions(ctx, "notify"),
-		named(ctx, operate.NotifyAboutDestination, former.TellOfReceiver), operations.DestinationNotification{
+		named(ctx, operate.NotifyAboutDestination, former.TellOfReceiver), background.DestinationNotification{
 			WorkflowID: DestinationWorkflowID(w.Destination), Code: string(what),
 			Text: alertText(what, w.Destination, check.Condition, time.Duration(check.DisableAfter)),
 		}).Get(ctx, nil)
@@ -134,7 +134,7 @@ func (w *watch) handleUpdates(ctx workflow.Context) error {
 	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
 		handler := func(ctx workflow.Context, u WatchUpdate) (c delivery.Condition, err error) {
 			err = workflow.ExecuteActivity(withRequestOptions(ctx, update.name),
-				named(ctx, operate.UpdateDestination, former.ChangeReceiver), operations.DestinationUpdate{
+				named(ctx, operate.UpdateDestination, former.ChangeReceiver), background.DestinationUpdate{
 					DestinationID: w.DestinationID, To: update.to, By: u.By, Reason: u.Reason,
 				}).Get(ctx, &c)
 			w.updated = true

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/workflows"
@@ -27,7 +27,7 @@ type inTrouble struct {
 	text  string // the last notification
 
 	mu    sync.Mutex // the test environment runs activities side by side with callbacks
-	check operations.DestinationCheck
+	check background.DestinationCheck
 }
 
 func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
@@ -36,20 +36,20 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 	now := time.Date(2026, 11, 22, 12, 2, 0, 0, time.UTC)
 	env.SetStartTime(now)
 	env.since = now.Add(-2 * time.Minute)
-	env.check = operations.DestinationCheck{
+	env.check = background.DestinationCheck{
 		Condition: delivery.Condition{
 			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), FailingSince: &env.since, Failure: "503",
 		},
 		DisableAfter: event.Duration(disableAfter),
 	}
 	env.OnActivity("CheckDestination", mock.Anything, int64(7)).Return(
-		func(_ context.Context, _ int64) (operations.DestinationCheck, error) {
+		func(_ context.Context, _ int64) (background.DestinationCheck, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
 			return env.check, nil
 		})
 	env.OnActivity("NotifyAboutDestination", mock.Anything, mock.Anything).Return(func(
-		_ context.Context, n operations.DestinationNotification,
+		_ context.Context, n background.DestinationNotification,
 	) error {
 		env.told = append(env.told, n.Code+" "+env.Now().Sub(env.since).Round(time.Minute).String())
 		env.text = n.Text
@@ -81,7 +81,7 @@ func (env *inTrouble) run(t *testing.T) (result workflows.WatchResult) {
 func TestWatchDestination_climbsToItsEnd(t *testing.T) {
 	env := newTrouble(t, 12*time.Hour)
 	env.after(12*time.Hour-2*time.Minute, func(c *delivery.Condition) {
-		c.State, c.By = delivery.DestinationDisabled, operations.SystemActor
+		c.State, c.By = delivery.DestinationDisabled, background.SystemActor
 	})
 	require.Equal(t, "disabled", env.run(t).Outcome)
 	require.Equal(t, []string{
@@ -121,7 +121,7 @@ func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 		"resumed": func(env *inTrouble) {
 			env.check.Condition.FailingSince, env.check.Condition.StateAt = nil, env.since.Add(time.Minute)
 		},
-		"deleted": func(env *inTrouble) { env.check = operations.DestinationCheck{Deleted: true} },
+		"deleted": func(env *inTrouble) { env.check = background.DestinationCheck{Deleted: true} },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			env := newTrouble(t, 120*time.Hour)
@@ -143,7 +143,7 @@ func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 func TestWatchDestination_takesOrders(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.OnActivity("UpdateDestination", mock.Anything, mock.Anything).Return(
-		func(_ context.Context, c operations.DestinationUpdate) (delivery.Condition, error) {
+		func(_ context.Context, c background.DestinationUpdate) (delivery.Condition, error) {
 			env.mu.Lock()
 			defer env.mu.Unlock()
 			env.check.Condition.State, env.check.Condition.By = c.To, c.By

@@ -8,8 +8,8 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/dev"
-	"holdfast/internal/installation"
 	"holdfast/internal/process"
+	"holdfast/internal/stores"
 )
 
 func serveCommand() *cobra.Command {
@@ -82,14 +82,14 @@ func migrateCommand() *cobra.Command {
 				return err
 			}
 			if wait {
-				return installation.Await(c.Context(), cfg, func(reason string) {
+				return stores.Await(c.Context(), cfg, func(reason string) {
 					fmt.Fprintln(c.ErrOrStderr(), "waiting:", reason)
 				})
 			}
-			if err := installation.Prepare(c.Context(), cfg); err != nil {
+			if err := stores.Prepare(c.Context(), cfg); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(c.OutOrStdout(), installation.UpToDate)
+			_, err = fmt.Fprintln(c.OutOrStdout(), stores.UpToDate)
 			return err
 		},
 	}

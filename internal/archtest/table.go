@@ -140,7 +140,7 @@ var Table = []Rule{
 			"go.temporal.io/sdk/temporal go.temporal.io/api"),
 		Never: slices.Concat(neverStore, never("a run is independent of the response to a request", "net/http"))},
 	{Package: "workflows", Why: "orchestration only: no configuration, no I/O; activities are referenced by name and payload",
-		Ours: list("event event/operation event/retention delivery activities activities/operations"),
+		Ours: list("event event/operation event/retention delivery activities activities/background"),
 		Libraries: list("go.temporal.io/sdk/workflow go.temporal.io/sdk/temporal go.temporal.io/sdk/worker " +
 			"go.temporal.io/sdk/converter go.temporal.io/sdk/log go.temporal.io/api/enums"),
 		Never: never(whyNoIO, "net", "os", "database/sql", "math/rand", "crypto/rand", "log", "sync", "holdfast/internal")},
@@ -149,7 +149,7 @@ var Table = []Rule{
 		Libraries: withOtel("go.temporal.io/sdk/activity go.temporal.io/sdk/temporal go.temporal.io/sdk/converter " +
 			"go.temporal.io/sdk/interceptor go.temporal.io/sdk/log"),
 		Never: neverStore},
-	{Package: "activities/operations", Why: "operations start runs and wait for them; the steps of an event are elsewhere",
+	{Package: "activities/background", Why: "operations start runs and wait for them; the steps of an event are elsewhere",
 		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
 		Libraries: withOtel("go.temporal.io/sdk/activity golang.org/x/sync"),
 		Never:     neverStore},
@@ -222,7 +222,7 @@ var Table = []Rule{
 		Ours:      list("event event/oversight persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
-	{Package: "persistence/operations", Why: "operations of all kinds are stored in the same way",
+	{Package: "persistence/bulk", Why: "operations of all kinds are stored in the same way",
 		Ours:      list("event event/operation event/oversight persistence/audit persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -252,7 +252,7 @@ var Table = []Rule{
 		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/subscriptions", Why: "subscriptions add deliveries to the outbox and process none of them",
-		Ours: list("delivery event event/operation event/oversight persistence/audit persistence/operations " +
+		Ours: list("delivery event event/operation event/oversight persistence/audit persistence/bulk " +
 			"persistence/outbox persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5 golang.org/x/sync"),
 		Never:     neverInSQL},
@@ -265,12 +265,12 @@ var Table = []Rule{
 	{Package: "persistence/rebuilds",
 		Why: "events that are read again go through the writer, which doesn't know a rebuild's progress",
 		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/fetches persistence/audit " +
-			"persistence/operations persistence/postgres persistence/records persistence/writer"),
+			"persistence/bulk persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/recoveries",
 		Why:       "it keeps missed events until they are started; reading a list and starting events needs no SQL",
-		Ours:      list("event event/operation event/oversight persistence/audit persistence/operations persistence/postgres"),
+		Ours:      list("event event/operation event/oversight persistence/audit persistence/bulk persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/fetches", Why: "it stores what was fetched; the API and the meaning of a state need no SQL",
@@ -279,7 +279,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
-			"persistence/fetches persistence/operations persistence/outbox persistence/postgres persistence/records persistence/writer"),
+			"persistence/fetches persistence/bulk persistence/outbox persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
@@ -288,7 +288,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/imports", Why: "imported records are kept here until they are written, or become dead letters",
 		Ours: list("event event/fold event/operation event/oversight persistence/audit persistence/deadletters " +
-			"persistence/fetches persistence/operations persistence/postgres persistence/writer"),
+			"persistence/fetches persistence/bulk persistence/postgres persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/read", Why: "readers parse rows with the package that owns them, and write nothing",
@@ -397,7 +397,7 @@ var Table = []Rule{
 	{Package: "internal/notify", Why: whyPlumbing,
 		Libraries: list(anything)},
 	{Package: "internal/archtest", Why: "the check of the code doesn't depend on the checked code"},
-	{Package: "internal/installation", Why: "processes and tools open their stores and clients in the same way",
+	{Package: "internal/stores", Why: "processes and tools open their stores and clients in the same way",
 		Ours: list("persistence/archive delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
 			"internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence workflows/runs " +
 			"workflows"),
@@ -405,29 +405,29 @@ var Table = []Rule{
 			"go.temporal.io/sdk/temporal")},
 	{Package: "internal/process/operators",
 		Why: "the operator port is assembled from given parts, for every process that serves it",
-		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/installation " +
+		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
 			"providers/definition operator/launch workflows/runs"),
 		Libraries: list("go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
-		Ours: list("activities activities/eventlist activities/fetcher activities/operations delivery delivery/dispatch " +
+		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
-			"internal/installation internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
+			"internal/stores internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
 			"workflows/runs workflows"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack", "holdfast/providers/recovery/fakeapi")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
 		Ours: list("delivery delivery/webhook event event/operation event/oversight internal/config internal/devstack " +
-			"internal/devstack/child internal/installation internal/process internal/process/operators persistence providers " +
+			"internal/devstack/child internal/stores internal/process internal/process/operators persistence providers " +
 			"providers/auth providers/recovery/fakeapi workflows"),
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
-		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/installation " +
+		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/stores " +
 			"internal/word migrations persistence persistence/read providers providers/lint activities/reconcile workflows/runs " +
 			"workflows"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
@@ -435,14 +435,14 @@ var Table = []Rule{
 	{Package: "internal/cli", Why: "all commands have the same form",
 		// --json prints the operator API's views.
 		Ours: list("delivery event event/operation event/oversight internal/printable internal/word internal/config " +
-			"internal/installation operator/httpapi persistence providers providers/auth operator/launch workflows/runs"),
+			"internal/stores operator/httpapi persistence providers providers/auth operator/launch workflows/runs"),
 		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/api " +
 			"go.temporal.io/sdk/client golang.org/x/term"),
 		Never: never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/operate", Why: whyCommand,
 		// archive and providers, for an expunge that folds entities from the archive.
 		Ours: list("persistence/archive event event/operation event/oversight event/retention internal/word " +
-			"internal/buildinfo internal/cli internal/config internal/doctor internal/installation internal/payloadcodec " +
+			"internal/buildinfo internal/cli internal/config internal/doctor internal/stores internal/payloadcodec " +
 			"operator/importer operator/access providers activities/reconcile workflows/runs"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
@@ -456,7 +456,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
 	{Package: "internal/cli/destination", Why: whyCommand,
 		Ours: list("delivery delivery/admin delivery/webhook event event/operation event/oversight internal/cli " +
-			"internal/installation operator/importer operator/api/deliveryapi operator/httpapi providers " +
+			"internal/stores operator/importer operator/api/deliveryapi operator/httpapi providers " +
 			"providers/definition operator/launch"),
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
@@ -474,14 +474,14 @@ var Table = []Rule{
 		Never:     never("developers have a token but no database", "holdfast/persistence")},
 	{Package: "internal/cli/load",
 		Why: "sent events are checked against the ledger and the database, whichever process received them",
-		Ours: list("internal/word internal/cli internal/config internal/installation event internal/ledger " +
+		Ours: list("internal/word internal/cli internal/config internal/stores event internal/ledger " +
 			"internal/ledger/visibility internal/loadgen persistence providers providers/auth"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
 		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
 			"internal/cli/importer internal/cli/operate internal/cli/destination internal/cli/events internal/config " +
-			"internal/dev internal/installation internal/process"),
+			"internal/dev internal/stores internal/process"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
 	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",

@@ -13,7 +13,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/persistence"
 	"holdfast/providers"
 )
@@ -106,7 +106,7 @@ func fromStore(find func(context.Context, *persistence.Store) []string) complete
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
-		store, err := installation.OpenStore(ctx, cfg, nil)
+		store, err := stores.OpenStore(ctx, cfg, nil)
 		if err != nil {
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/operator/launch"
 	"holdfast/persistence"
 	"holdfast/providers"
@@ -34,13 +34,13 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 		if err != nil {
 			return err
 		}
-		installation.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
-		store, err := installation.OpenStore(c.Context(), cfg, nil)
+		stores.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
+		store, err := stores.OpenStore(c.Context(), cfg, nil)
 		if err != nil {
 			return withoutDatabase(c, err)
 		}
 		defer store.Close()
-		temporal, err := installation.NewTemporalClient(cfg, nil, nil)
+		temporal, err := stores.NewTemporalClient(cfg, nil, nil)
 		if err != nil {
 			return err
 		}

@@ -18,9 +18,9 @@ import (
 	"holdfast/internal/config"
 	"holdfast/internal/devstack"
 	"holdfast/internal/devstack/child"
-	"holdfast/internal/installation"
 	"holdfast/internal/process"
 	"holdfast/internal/process/operators"
+	"holdfast/internal/stores"
 	"holdfast/providers/recovery/fakeapi"
 	"holdfast/workflows"
 )
@@ -50,7 +50,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	if !o.Verbose {
 		level = max(level, slog.LevelWarn)
 	}
-	installation.SetLogger(config.Log{Level: level, Format: config.LogText}, os.Stderr)
+	stores.SetLogger(config.Log{Level: level, Format: config.LogText}, os.Stderr)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 
@@ -69,7 +69,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 		return err
 	}
 	cfg.Log.Level = level
-	if err := installation.Prepare(ctx, cfg); err != nil {
+	if err := stores.Prepare(ctx, cfg); err != nil {
 		return err
 	}
 	link, tickets, err := operators.Link(cfg.Operator)

@@ -18,7 +18,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/persistence"
 )
 
@@ -78,7 +78,7 @@ func SampleFollowUp(_ workflow.Context, envelope map[string]any) (string, error)
 }
 
 func (s *samples) work(cfg config.Config) error {
-	client, err := installation.NewTemporalClient(cfg, nil, nil)
+	client, err := stores.NewTemporalClient(cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *samples) work(cfg config.Config) error {
 
 // subscribe creates the destinations and subscriptions. The endpoint has a new address at each start.
 func (s *samples) subscribe(ctx context.Context, dir, secret string, cfg config.Config) error {
-	store, err := installation.OpenStore(ctx, cfg, nil)
+	store, err := stores.OpenStore(ctx, cfg, nil)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/providers/recovery/fakeapi"
@@ -90,7 +90,7 @@ func (f *fakeStripe) open(ctx context.Context, cfg config.Config) error {
 	if f.provider, ok = catalogue.WithSecrets(cfg.Secrets).Lookup(stripe); !ok {
 		return errors.New("the fake Stripe needs the definition of stripe")
 	}
-	f.store, err = installation.OpenStore(ctx, cfg, nil)
+	f.store, err = stores.OpenStore(ctx, cfg, nil)
 	return err
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 )
 
@@ -22,7 +22,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 		d.failed(check, err, "run `holdfast migrate`")
 		return
 	}
-	keeper, err := installation.NewArchiveKeeper(d.cfg, d.store)
+	keeper, err := stores.NewArchiveKeeper(d.cfg, d.store)
 	if err == nil && keeper == nil {
 		if stats.Files > 0 {
 			d.found(check, resultWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",

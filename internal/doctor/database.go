@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/migrations"
 	"holdfast/persistence"
 )
@@ -97,7 +97,7 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	enough := f.Connections*5 < f.MaxConnections*4
 	d.found("connections", either(enough, resultWarn),
 		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections,
-			d.cfg.PoolSize()+installation.InboxConns),
+			d.cfg.PoolSize()+stores.InboxConns),
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
 }
 

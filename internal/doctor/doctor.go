@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/persistence"
 )
 
@@ -57,12 +57,12 @@ const doctorTimeout = 5 * time.Second
 func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d := &doctor{cfg: cfg}
 	var err error
-	if d.temporal, err = installation.NewTemporalClient(cfg, nil, nil); err != nil {
+	if d.temporal, err = stores.NewTemporalClient(cfg, nil, nil); err != nil {
 		return Report{}, err
 	}
 	defer d.temporal.Close()
 	if cfg.Database.URL.IsSet() {
-		if d.store, err = installation.OpenStore(ctx, cfg, nil); err != nil {
+		if d.store, err = stores.OpenStore(ctx, cfg, nil); err != nil {
 			return Report{}, err
 		}
 		defer d.store.Close()

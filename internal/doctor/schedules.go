@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 	"holdfast/workflows"
 	"holdfast/workflows/runs"
@@ -21,7 +21,7 @@ import (
 const stuckAttempts = 3
 
 func (d *doctor) examineSchedules(ctx context.Context) {
-	for _, id := range installation.ScheduleIDs(d.cfg) {
+	for _, id := range stores.ScheduleIDs(d.cfg) {
 		d.examineSchedule(ctx, id)
 	}
 }

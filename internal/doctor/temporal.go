@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event/oversight"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 	"holdfast/workflows/runs"
 )
@@ -35,7 +35,7 @@ func (d *doctor) examineTemporal(ctx context.Context) {
 // watchTemporal checks Temporal without starting anything. It returns false if Temporal or the namespace isn't available.
 func (d *doctor) watchTemporal(ctx context.Context) bool {
 	ping, stop := context.WithTimeout(ctx, doctorTimeout)
-	err := installation.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
+	err := stores.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
 	stop()
 	if err != nil {
 		d.outage(temporal, temporal, err)
@@ -56,7 +56,7 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 
 func (d *doctor) examineSearchAttributes(ctx context.Context) {
 	const check = "search attributes"
-	if err := installation.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace); err != nil {
+	if err := stores.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace); err != nil {
 		d.failed(check, err, "run `holdfast migrate`")
 		return
 	}
@@ -105,7 +105,7 @@ func (d *doctor) examineRetention(ofRuns time.Duration) {
 
 // examineRetentionOfEvents reports the effective retention of events: resetting a run would restore a purged event.
 func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
-	configured, effective := installation.RetentionOfEvents(d.cfg, ofRuns)
+	configured, effective := stores.RetentionOfEvents(d.cfg, ofRuns)
 	if configured == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 	"holdfast/persistence"
 	"holdfast/workflows"
@@ -92,7 +92,7 @@ func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) 
 		d.found("notifications", resultWarn, "notifications of failures and outages are off", "set HOLDFAST_NOTIFY_URLS")
 		return
 	}
-	if _, err := installation.NewNotifier(d.cfg); err != nil {
+	if _, err := stores.NewNotifier(d.cfg); err != nil {
 		d.found("notifications", resultFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
 		return
 	}

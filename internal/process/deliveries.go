@@ -12,7 +12,7 @@ import (
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/internal/buildinfo"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/telemetry"
 )
 
@@ -45,7 +45,7 @@ func (p *process) startDispatcher() error {
 	})
 	temporal := handoff.NewSender(handoff.Options{
 		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),
-		Reserved: installation.Reserved(func() []string { return p.catalogue.Catalogue().Names() }),
+		Reserved: stores.Reserved(func() []string { return p.catalogue.Catalogue().Names() }),
 		Logger:   telemetry.TemporalLogger(slog.Default()),
 	})
 	p.closeSenders = func() { http.Close(); temporal.Close() }

@@ -9,7 +9,7 @@ import (
 	"holdfast/event"
 	"holdfast/ingress/intake"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/workflows/runs"
 )
 
@@ -22,8 +22,8 @@ func (p *process) openInbox(ctx context.Context) error {
 		return nil
 	}
 	cfg := p.cfg
-	cfg.Database.MaxConns = installation.InboxConns
-	store, err := installation.OpenStore(ctx, cfg, p.telemetry)
+	cfg.Database.MaxConns = stores.InboxConns
+	store, err := stores.OpenStore(ctx, cfg, p.telemetry)
 	if err != nil {
 		return err
 	}

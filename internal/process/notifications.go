@@ -6,8 +6,8 @@ import (
 	"os"
 	"time"
 
-	"holdfast/internal/installation"
 	"holdfast/internal/notify"
+	"holdfast/internal/stores"
 )
 
 // outageProbe is the pause between two probes of a store.
@@ -43,6 +43,6 @@ func (p *process) scheduleNotifications(ctx context.Context) {
 		return
 	}
 	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
-		return installation.EnsureSchedules(ctx, p.temporal, installation.Notifications(p.cfg)...)
+		return stores.EnsureSchedules(ctx, p.temporal, stores.Notifications(p.cfg)...)
 	})
 }

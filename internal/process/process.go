@@ -18,9 +18,9 @@ import (
 	"holdfast/ingress/intake"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
 	"holdfast/internal/notify"
 	"holdfast/internal/payloadcodec"
+	"holdfast/internal/stores"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/api"
@@ -87,7 +87,7 @@ func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles
 func (p *process) share(ctx context.Context, name string) (err error) {
 	cfg := p.cfg
 	lines := telemetry.NewLines(os.Stderr)
-	installation.SetLogger(cfg.Log, lines)
+	stores.SetLogger(cfg.Log, lines)
 	p.onStop("log", flushLog(lines))
 	telemetry.LogErrors(slog.Default())
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
@@ -100,11 +100,11 @@ func (p *process) share(ctx context.Context, name string) (err error) {
 	if err = p.loadDefinitions(); err != nil {
 		return err
 	}
-	if p.notifier, err = installation.NewNotifier(cfg); err != nil {
+	if p.notifier, err = stores.NewNotifier(cfg); err != nil {
 		return err
 	}
 	p.reloadOnHangup()
-	if p.temporal, err = installation.NewTemporalClient(cfg, p.telemetry, p.typeLabel); err != nil {
+	if p.temporal, err = stores.NewTemporalClient(cfg, p.telemetry, p.typeLabel); err != nil {
 		return err
 	}
 	p.onStop("Temporal client", func(context.Context) error { p.temporal.Close(); return nil })

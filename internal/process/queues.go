@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/workflows/runs"
 )
 
@@ -34,7 +34,7 @@ const schedulesAge = time.Minute
 
 // observeSchedules exports which schedules are failing, from processes with workers.
 func (p *process) observeSchedules() error {
-	read := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: installation.ScheduleIDs(p.cfg)}.Read)
+	read := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: stores.ScheduleIDs(p.cfg)}.Read)
 	return p.telemetry.ObserveSchedules(func(context.Context) (map[string]bool, error) {
 		failing := map[string]bool{}
 		schedules, err := read()

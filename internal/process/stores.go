@@ -11,7 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/ingress/intake"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/telemetry"
 	"holdfast/migrations"
 )
@@ -21,7 +21,7 @@ const deadLettersAge = time.Minute
 
 // openStore creates the pool, which connects on first use.
 func (p *process) openStore(ctx context.Context) error {
-	store, err := installation.OpenStore(ctx, p.cfg, p.telemetry)
+	store, err := stores.OpenStore(ctx, p.cfg, p.telemetry)
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func (p *process) probeTemporal() func(context.Context) error {
 	var prepared atomic.Bool
 	return func(ctx context.Context) error {
 		if prepared.Load() {
-			return installation.Ping(ctx, p.temporal, p.cfg.Temporal.Namespace)
+			return stores.Ping(ctx, p.temporal, p.cfg.Temporal.Namespace)
 		}
-		if err := installation.RequireSearchAttributes(ctx, p.temporal, p.cfg.Temporal.Namespace); err != nil {
+		if err := stores.RequireSearchAttributes(ctx, p.temporal, p.cfg.Temporal.Namespace); err != nil {
 			return err
 		}
 		prepared.Store(true)
@@ -143,7 +143,7 @@ func (p *process) startErrorLog(ctx context.Context) error {
 		}
 		cfg := p.cfg
 		cfg.Database.MaxConns = sideConns
-		store, err := installation.OpenStore(ctx, cfg, p.telemetry)
+		store, err := stores.OpenStore(ctx, cfg, p.telemetry)
 		if err != nil {
 			return err
 		}

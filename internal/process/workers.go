@@ -11,11 +11,11 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast/activities"
-	"holdfast/activities/operations"
+	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/workflows"
 	"holdfast/workflows/runs"
 )
@@ -62,13 +62,13 @@ func (p *process) startWorkers(ctx context.Context) error {
 	p.warnOfRetention(ctx)
 	p.switchRecoveryOn(ctx)
 	steps, operate := p.activities(), p.operations()
-	purger, err := installation.NewPurger(p.cfg, p.store)
+	purger, err := stores.NewPurger(p.cfg, p.store)
 	if err != nil {
 		return err
 	}
-	upkeep := &operations.Upkeep{
-		Retention: purger, Keep: installation.Retention(p.cfg), Runs: p.namespace(), Alerts: p.store.Errors, Notifier: p.notifier,
-		Reports: installation.NewStatistics(p.cfg, p.store, p.temporal), ReportPeriod: p.cfg.Notify.Report.Length(),
+	upkeep := &background.Upkeep{
+		Retention: purger, Keep: stores.Retention(p.cfg), Runs: p.namespace(), Alerts: p.store.Errors, Notifier: p.notifier,
+		Reports: stores.NewStatistics(p.cfg, p.store, p.temporal), ReportPeriod: p.cfg.Notify.Report.Length(),
 		From: "holdfast " + p.cfg.Temporal.Namespace,
 	}
 	slots := map[string]int{
@@ -93,7 +93,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		w.RegisterActivity(operate)
 		if queue == workflows.QueueOperations {
 			w.RegisterActivity(upkeep)
-			w.RegisterActivity(&operations.FormerNames{Activities: operate, Upkeep: upkeep})
+			w.RegisterActivity(&background.FormerNames{Activities: operate, Upkeep: upkeep})
 		}
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)
@@ -111,7 +111,7 @@ func (p *process) namespace() runs.Namespace {
 // warnOfRetention warns at the start if events stay longer than configured. A purge checks Temporal again.
 func (p *process) warnOfRetention(ctx context.Context) {
 	ofRuns, err := p.namespace().Retention(ctx)
-	if configured, effective := installation.RetentionOfEvents(p.cfg, ofRuns); err == nil && effective != configured {
+	if configured, effective := stores.RetentionOfEvents(p.cfg, ofRuns); err == nil && effective != configured {
 		slog.WarnContext(ctx, "retention.extended", "configured", configured, "namespace", ofRuns, "effective", effective)
 	}
 }
@@ -132,8 +132,8 @@ func (p *process) countMappings() activities.MappingCounter {
 	return counter
 }
 
-func (p *process) operations() *operations.Activities {
-	return &operations.Activities{
+func (p *process) operations() *background.Activities {
+	return &background.Activities{
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
 		Claims: p.store.ReplayView(), Replays: p.store.Replays, Rebuilds: p.store.Rebuilds,
 		States: p.store.Fetches, Fetcher: p.fetcher(), Resends: p.store.Resends, Imports: p.store.Imports,

@@ -7,7 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 )
 
@@ -32,7 +32,7 @@ const (
 
 // NewReplays makes the Replays of a database.
 func NewReplays(db *postgres.DB) *Replays {
-	return &Replays{operations.Table[operation.Replay]{
+	return &Replays{bulk.Table[operation.Replay]{
 		DB: db, Kind: operation.KindReplay, Columns: replayColumns, From: ofReplays, Unfinished: `settled_at IS NULL`,
 		Scan: func(row pgx.Row) (operation.Replay, error) { return scanReplay(row) },
 	}}
@@ -71,6 +71,6 @@ func addToPlan(plan *operation.ReplayPlan, row pgx.Row) error {
 
 func scanReplay(row pgx.Row, more ...any) (r operation.Replay, err error) {
 	own := []any{&r.Filter, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped, &r.BlockedBy}
-	err = operations.Scan(row, &r.Base, append(own, more...)...)
+	err = bulk.Scan(row, &r.Base, append(own, more...)...)
 	return r, err
 }

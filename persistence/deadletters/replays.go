@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 )
 
@@ -50,7 +50,7 @@ UPDATE replays AS r
 
 // Replays stores replays, and claims the dead letters of their pages. It is safe for concurrent use.
 type Replays struct {
-	operations.Table[operation.Replay]
+	bulk.Table[operation.Replay]
 }
 
 // Create stores a replay of what matches its filter now. It uses ID, Filter and Rate.

@@ -8,7 +8,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -45,20 +45,20 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 }
 
 func scanImport(row pgx.Row) (i operation.Import, err error) {
-	err = operations.Scan(row, &i.Base, &i.Name, &i.Total, &i.Read, &i.Counts, &i.Problems)
+	err = bulk.Scan(row, &i.Base, &i.Name, &i.Total, &i.Read, &i.Counts, &i.Problems)
 	return i, err
 }
 
 // Store stores imports, and runs their pages. It is safe for concurrent use.
 type Store struct {
-	operations.Table[operation.Import]
+	bulk.Table[operation.Import]
 
 	writer *writer.Store
 }
 
 // New makes a Store that writes events with w.
 func New(db *postgres.DB, w *writer.Store) *Store {
-	return &Store{operations.Table[operation.Import]{
+	return &Store{bulk.Table[operation.Import]{
 		DB: db, Kind: operation.KindImport, Columns: `name, total, read, counts, problems`, Scan: scanImport,
 	}, w}
 }

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -90,7 +90,7 @@ type rebuildRow struct {
 }
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
-	err = operations.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Refetch, &r.Read, &r.Changed,
+	err = bulk.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Refetch, &r.Read, &r.Changed,
 		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems,
 		&r.CorrectedKeys, &r.SharedKeys, &r.KeyConflicts, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
@@ -99,14 +99,14 @@ func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
 
 // Store stores rebuilds, and runs their pages. It is safe for concurrent use.
 type Store struct {
-	operations.Table[operation.Rebuild]
+	bulk.Table[operation.Rebuild]
 
 	writer *writer.Store
 }
 
 // New makes a Store that writes events with w.
 func New(db *postgres.DB, w *writer.Store) *Store {
-	return &Store{operations.Table[operation.Rebuild]{
+	return &Store{bulk.Table[operation.Rebuild]{
 		DB: db, Kind: operation.KindRebuild, Columns: rebuildColumns,
 		Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
 	}, w}

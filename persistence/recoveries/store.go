@@ -11,7 +11,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 )
 
@@ -60,12 +60,12 @@ DELETE FROM recovery_items WHERE ctid = ANY (ARRAY(SELECT ctid FROM recovery_ite
 
 // Store stores recoveries. It is safe for concurrent use.
 type Store struct {
-	operations.Table[operation.Recovery]
+	bulk.Table[operation.Recovery]
 }
 
 // New makes a Store.
 func New(db *postgres.DB) *Store {
-	return &Store{operations.Table[operation.Recovery]{
+	return &Store{bulk.Table[operation.Recovery]{
 		DB: db, Kind: operation.KindRecovery, Columns: recoveryColumns, Scan: scanRecovery,
 	}}
 }
@@ -73,7 +73,7 @@ func New(db *postgres.DB) *Store {
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
 	var asked, since, until, wanted, retry, first, last *time.Time
 	var walk *string
-	err = operations.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
+	err = bulk.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
 		&since, &until, &r.Cut, &wanted, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
 		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused, &r.Redeliverable,
 		&r.Asked)

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
-	"holdfast/persistence/operations"
+	"holdfast/persistence/bulk"
 	"holdfast/persistence/postgres"
 )
 
@@ -26,14 +26,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
 
 // Resends stores resends, and runs their pages. It is safe for concurrent use.
 type Resends struct {
-	operations.Table[operation.Resend]
+	bulk.Table[operation.Resend]
 
 	subscriptions *Store
 }
 
 // NewResends makes the Resends of a database, for the subscriptions of a Store.
 func NewResends(db *postgres.DB, s *Store) *Resends {
-	return &Resends{operations.Table[operation.Resend]{
+	return &Resends{bulk.Table[operation.Resend]{
 		DB: db, Kind: operation.KindResend, Columns: resendColumns,
 		Scan: func(row pgx.Row) (operation.Resend, error) { r, err := scanResend(row); return r.Resend, err },
 	}, s}
@@ -94,7 +94,7 @@ type resendRow struct {
 }
 
 func scanResend(row pgx.Row) (r resendRow, err error) {
-	err = operations.Scan(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Imported, &r.Read, &r.Queued,
+	err = bulk.Scan(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Imported, &r.Read, &r.Queued,
 		&r.first, &r.cursor, &r.last)
 	r.Since, r.Until, r.Reached = event.AcceptedAt(r.first), event.AcceptedAt(r.last), event.AcceptedAt(r.cursor)
 	return r, err

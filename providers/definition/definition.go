@@ -44,7 +44,7 @@ type Definition struct {
 	Key        *Key      `yaml:"key"`
 	Dedupe     *Duration `yaml:"dedupe"`
 	Redelivery string    `yaml:"redelivery"`
-	Replay    Replay   `yaml:"replay"`
+	Replay     Replay    `yaml:"replay"`
 	OccurredAt []Time    `yaml:"occurred_at"`
 	Entities   []Entity  `yaml:"entities"`
 	Priority   string    `yaml:"priority"`

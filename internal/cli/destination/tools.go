@@ -12,14 +12,14 @@ import (
 	"holdfast/delivery/admin"
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/providers"
 )
 
 // tools adds the desk to the tools of all commands.
 type tools struct {
 	*cli.Tools
-	*installation.DeliveryAdmin
+	*stores.DeliveryAdmin
 }
 
 func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
@@ -39,7 +39,7 @@ func newTools(t *cli.Tools) (*tools, error) {
 		return nil, err
 	}
 	samples := admin.Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}
-	return &tools{Tools: t, DeliveryAdmin: installation.NewDeliveryAdmin(t.Cfg, t.Store, t.Temporal, samples)}, nil
+	return &tools{Tools: t, DeliveryAdmin: stores.NewDeliveryAdmin(t.Cfg, t.Store, t.Temporal, samples)}, nil
 }
 
 // named returns a command about the object that its argument names.

@@ -14,9 +14,9 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
 	"holdfast/internal/ledger"
 	"holdfast/internal/loadgen"
+	"holdfast/internal/stores"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -195,7 +195,7 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 	if err != nil {
 		return err
 	}
-	store, err := installation.OpenStore(c.Context(), cfg, nil)
+	store, err := stores.OpenStore(c.Context(), cfg, nil)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/doctor"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 )
 
@@ -26,7 +26,7 @@ func DoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			installation.SetLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
+			stores.SetLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
 			found, err := doctor.Examine(c.Context(), cfg)
 			if err != nil {
 				return err

@@ -13,7 +13,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/operator/importer"
 	"holdfast/persistence/archive"
 	"holdfast/providers"
@@ -52,7 +52,7 @@ func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error
 	if gone.ArchiveFiles == 0 {
 		return nil
 	}
-	keeper, err := installation.NewArchiveKeeper(t.Cfg, t.Store)
+	keeper, err := stores.NewArchiveKeeper(t.Cfg, t.Store)
 	switch {
 	case err == nil && keeper == nil:
 		err = errors.New("HOLDFAST_ARCHIVE is not set here")
@@ -107,7 +107,7 @@ func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expu
 			refs = append(refs, ref)
 		}
 	}
-	keeper, err := installation.NewArchiveKeeper(t.Cfg, t.Store)
+	keeper, err := stores.NewArchiveKeeper(t.Cfg, t.Store)
 	if keeper == nil || err != nil || len(refs) == 0 {
 		return plan, nil, err
 	}

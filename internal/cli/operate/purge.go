@@ -12,7 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 	"holdfast/workflows/runs"
 )
 
@@ -53,11 +53,11 @@ func PurgeCommand() *cobra.Command {
 
 func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
 	removed := map[retention.Kind]int64{}
-	purger, err := installation.NewPurger(t.Cfg, t.Store)
+	purger, err := stores.NewPurger(t.Cfg, t.Store)
 	if err != nil {
 		return err
 	}
-	keep := installation.Retention(t.Cfg)
+	keep := stores.Retention(t.Cfg)
 	if keep[retention.Events] > 0 {
 		ofRuns, err := runs.Namespace{Client: t.Temporal, Name: t.Cfg.Temporal.Namespace}.Retention(c.Context())
 		if err != nil {
@@ -92,7 +92,7 @@ func printPurged(c *cobra.Command, removed map[retention.Kind]int64) error {
 }
 
 func purgeAll(
-	ctx context.Context, purger installation.Purger, kind retention.Kind, before time.Time, by oversight.Actor,
+	ctx context.Context, purger stores.Purger, kind retention.Kind, before time.Time, by oversight.Actor,
 ) (total int64, err error) {
 	for {
 		n, err := purger.PurgeBatchBy(ctx, kind, before, by)

@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/internal/installation"
+	"holdfast/internal/stores"
 )
 
 // watchEvery is the refresh interval of `stats --watch`.
@@ -65,7 +65,7 @@ func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 }
 
 func printStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
-	stats, err := installation.NewStatistics(t.Cfg, t.Store, t.Temporal).Stats(c.Context(), window)
+	stats, err := stores.NewStatistics(t.Cfg, t.Store, t.Temporal).Stats(c.Context(), window)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func ReportCommand() *cobra.Command {
 				return cli.UsageError(c, errors.New("--window must be more than 0"))
 			}
 			until := time.Now().UTC()
-			report, err := installation.NewStatistics(t.Cfg, t.Store, t.Temporal).Report(c.Context(), until.Add(-window), until)
+			report, err := stores.NewStatistics(t.Cfg, t.Store, t.Temporal).Report(c.Context(), until.Add(-window), until)
 			if err != nil {
 				return err
 			}

@@ -12,8 +12,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/internal/config"
-	"holdfast/internal/installation"
 	"holdfast/internal/payloadcodec"
+	"holdfast/internal/stores"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -52,7 +52,7 @@ func Tokens(cfg config.Operator) (access.Tokens, error) {
 
 // OpenStore opens a separate pool, so that operators and events never wait for each other's connections.
 func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
-	c := installation.StoreConfig(cfg)
+	c := stores.StoreConfig(cfg)
 	c.MaxConns, c.StatementTimeout = cfg.Operator.MaxConns, cfg.Operator.StatementTimeout
 	c.LockTimeout = min(c.LockTimeout, c.StatementTimeout)
 	c.ApplicationName, c.Tracer = "holdfast-operator", t.DatabaseTracer()
@@ -65,7 +65,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 	all = &api.API{
 		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
 		Errors: store.Errors, Conflicts: store.Read,
-		Stats:         installation.NewStatistics(s.Config, store, s.Temporal),
+		Stats:         stores.NewStatistics(s.Config, store, s.Temporal),
 		SingleReplays: &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: s.Starter},
 		Replays:       launch.NewReplays(store.Replays, s.Starter),
 		Rebuilds:      launch.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
@@ -85,7 +85,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 
 func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdmin func()) {
 	samples := admin.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
-	d := installation.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
+	d := stores.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: launch.NewResends(store.Resends, s.Starter),

@@ -1,0 +1,57 @@
+package stores
+
+import (
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/delivery/admin"
+	"holdfast/delivery/handoff"
+	"holdfast/delivery/webhook"
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+	"holdfast/persistence"
+	"holdfast/workflows"
+)
+
+// DeliveryAdmin serves operators' actions on deliveries.
+type DeliveryAdmin struct {
+	*admin.Service
+
+	Trials *admin.Trials
+
+	temporal *handoff.Sender
+}
+
+// NewDeliveryAdmin returns a DeliveryAdmin. The process that calls it makes trials, not a worker.
+func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal client.Client, samples admin.Samples) *DeliveryAdmin {
+	reserved := Reserved(samples.Names)
+	queues := handoff.NewSender(handoff.Options{
+		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
+		Reserved: reserved, Logger: telemetry.TemporalLogger(slog.Default()),
+	})
+	endpoints := webhook.NewSender(webhook.SenderOptions{
+		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
+	})
+	return &DeliveryAdmin{
+		Service: &admin.Service{
+			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
+			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks),
+			CheckFiles:   webhook.CheckFiles(cfg.Deliveries.Certificates),
+			Providers:    samples.Names, Reserved: reserved.Conflicts,
+		},
+		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
+		temporal: queues,
+	}
+}
+
+// Reserved returns the names that belong to Holdfast in its own namespace.
+func Reserved(providers func() []string) handoff.Reserved {
+	return handoff.Reserved{
+		TaskQueues: workflows.AllQueues(), WorkflowTypes: workflows.Types(), IDPrefixes: workflows.IDPrefixes(), Providers: providers,
+	}
+}
+
+// Close closes the connections to profiles' Temporals.
+func (d *DeliveryAdmin) Close() { d.temporal.Close() }
