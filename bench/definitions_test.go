@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/bench/lab"
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 // The mix has every provider of the catalogue, and each of its samples can be sent, in batches if the provider has them.

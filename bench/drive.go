@@ -13,8 +13,9 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
+	"holdfast/bench/loadgen"
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
+	"holdfast/internal/ledger/check"
 	"holdfast/persistence"
 )
 
@@ -258,26 +259,19 @@ func (s *suite) check(ctx context.Context, d drive, path string) (r ledger.Repor
 	if err != nil {
 		return r, err
 	}
-	store, err := persistence.Open(ctx, persistence.Config{
-		URL: s.lab.Postgres.URL(d.database), ApplicationName: "bench", MaxConns: 2,
-	})
+	stored, err := check.Open(ctx, persistence.Config{URL: s.lab.Postgres.URL(d.database), ApplicationName: "bench"}, sent)
 	if err != nil {
 		return r, err
 	}
-	defer store.Close()
-	check, err := store.Ledgers.OpenLedgerCheck(ctx, sent)
-	if err != nil {
-		return r, err
-	}
-	defer check.Close()
+	defer stored.Close()
 	if !d.inInbox {
-		if err := s.awaitFinished(ctx, check); err != nil {
+		if err := s.awaitFinished(ctx, stored); err != nil {
 			return r, err
 		}
 	}
 	deadline := time.Now().Add(tidyLimit)
 	err = lab.Poll(ctx, func() (bool, error) {
-		r, err = check.Report(ctx)
+		r, err = stored.Report(ctx)
 		return d.inInbox || !isStuck(r) || time.Now().After(deadline), err
 	})
 	if err != nil {
@@ -295,11 +289,11 @@ func isStuck(r ledger.Report) bool {
 const tidyLimit = time.Minute
 
 // awaitFinished waits until no acknowledged event is pending, for at most drainLimit; the report names the rest.
-func (s *suite) awaitFinished(ctx context.Context, check *persistence.LedgerCheck) error {
+func (s *suite) awaitFinished(ctx context.Context, stored *check.Check) error {
 	limited, cancel := context.WithTimeout(ctx, drainLimit)
 	defer cancel()
 	err := lab.Poll(limited, func() (bool, error) {
-		left, err := check.Unfinished(limited)
+		left, err := stored.Unfinished(limited)
 		return left == 0, err
 	})
 	if limited.Err() != nil && ctx.Err() == nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"holdfast/bench/lab"
+	"holdfast/bench/loadgen"
 	"holdfast/event/operation"
-	"holdfast/internal/loadgen"
 	"holdfast/persistence"
 )
 

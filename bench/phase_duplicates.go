@@ -7,7 +7,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 const (

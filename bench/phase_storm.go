@@ -10,7 +10,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 const stormTime = 3 * time.Second

@@ -9,7 +9,7 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 // The sides shared by several phases.

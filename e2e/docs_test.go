@@ -74,7 +74,9 @@ func TestAProviderIsAddedByThePage(t *testing.T) {
 	t.Parallel()
 	f := &follower{dir: t.TempDir()}
 	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "bin"), 0o750))
-	require.NoError(t, os.Symlink(holdfast, filepath.Join(f.dir, "bin", "holdfast")))
+	for _, program := range []string{holdfast, benchProgram(t)} {
+		require.NoError(t, os.Symlink(program, filepath.Join(f.dir, "bin", filepath.Base(program))))
+	}
 	i := newInstallation(t)
 	f.env = i.environment()
 	var n *node

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/internal/devstack/program"
 	"holdfast/internal/ledger"
 )
 
@@ -22,7 +25,7 @@ func TestALedgerTellsWhatIsLost(t *testing.T) {
 	i := newInstallation(t)
 	n := i.start(t, "serve")
 	file := filepath.Join(t.TempDir(), "ledger")
-	out, err := i.run(t, "bench", "stripe:customer.updated=3", "stripe:payment_intent.succeeded", "--url", n.ingress,
+	out, err := i.bench(t, "load", "stripe:customer.updated=3", "stripe:payment_intent.succeeded", "--url", n.ingress,
 		"--count", "150", "--connections", "8", "--duplicates", "20%", "--bad-signatures", "10%", "--entities", "5",
 		"--spread", "30s", "--seed", "7", "--ledger", file)
 	require.NoError(t, err, out)
@@ -32,7 +35,7 @@ func TestALedgerTellsWhatIsLost(t *testing.T) {
 		require.Regexp(t, `(?m)^ *`+line, out)
 	}
 
-	out, err = i.run(t, "verify-ledger", file, "--settle", "30s")
+	out, err = i.bench(t, "verify-ledger", file, "--settle", "30s")
 	require.NoError(t, err, out)
 	require.Regexp(t, `(?m)^undead +0 +ok`, out)
 
@@ -41,11 +44,11 @@ func TestALedgerTellsWhatIsLost(t *testing.T) {
 	gone := firstAcknowledged(t, l)
 	require.Equal(t, 1, i.count(t, `WITH gone AS (DELETE FROM events WHERE provider = 'stripe' AND key = $1 RETURNING id)
 	                                SELECT count(*) FROM gone`, gone.Key))
-	out, err = i.run(t, "verify-ledger", file)
+	out, err = i.bench(t, "verify-ledger", file)
 	require.Error(t, err)
 	require.Regexp(t, `(?m)^lost +1 +BROKEN .*stripe:`+gone.Key, out)
 
-	out, err = i.run(t, "verify-ledger", file, "--json", "--without-temporal")
+	out, err = i.bench(t, "verify-ledger", file, "--json", "--without-temporal")
 	require.Error(t, err)
 	var report ledger.Report
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&report), out)
@@ -60,7 +63,7 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")+samples), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
 	n := i.start(t, "serve")
-	command := exec.Command(holdfast, "bench", "homemade", "--url", n.ingress, "--count", "20",
+	command := exec.Command(benchProgram(t), "load", "homemade", "--url", n.ingress, "--count", "20",
 		"--connections", "2", "--settle", "3m", "--json")
 	command.Env = i.environment()
 	out, err := command.Output()
@@ -100,12 +103,33 @@ func TestALedgerTellsWhatTemporalLacks(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, 1, i.count(t, `WITH gone AS (DELETE FROM dead_letters RETURNING id) SELECT count(*) FROM gone`))
 
-	out, err := i.run(t, "verify-ledger", file)
+	out, err := i.bench(t, "verify-ledger", file)
 	require.Error(t, err)
 	require.Regexp(t, `(?m)^lost +2 +BROKEN`, out)
 	require.Regexp(t, `(?m)^running +0 +ok`, out)
 	require.Regexp(t, `(?m)^no_workflow +1 +BROKEN .*`+never.WorkflowID(), out)
 	require.Regexp(t, `(?m)^undead +1 +BROKEN .*`+buried.WorkflowID(), out)
+}
+
+// benchProgram builds holdfast-bench next to holdfast when a test first needs it.
+func benchProgram(t *testing.T) string {
+	t.Helper()
+	path, err := builtBench()
+	require.NoError(t, err)
+	return path
+}
+
+var builtBench = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(holdfast), "holdfast-bench")
+	return path, program.BuildBench(context.Background(), root, path)
+})
+
+func (i *installation) bench(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	command := exec.Command(benchProgram(t), args...)
+	command.Env = i.environment()
+	out, err := command.CombinedOutput()
+	return string(out), err
 }
 
 func firstAcknowledged(t *testing.T, l ledger.Ledger) ledger.Event {

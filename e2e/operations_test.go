@@ -216,6 +216,7 @@ func (i *installation) tryShell(t *testing.T, n *node, block, workflowID string)
 	programs := t.TempDir()
 	for name, path := range map[string]string{
 		"temporal": temporalProgram, "tctl": filepath.Join(root, "bin", "tctl"), "holdfast": holdfast,
+		"holdfast-bench": benchProgram(t),
 	} {
 		require.NoError(t, os.Symlink(path, filepath.Join(programs, name)))
 	}

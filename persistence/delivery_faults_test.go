@@ -15,8 +15,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/retention"
 	"holdfast/internal/ledger"
+	"holdfast/internal/ledger/check"
 	"holdfast/persistence"
-	"holdfast/persistence/ledgers"
 )
 
 // breakerOf returns the breaker of a destination's row.
@@ -672,7 +672,7 @@ func TestTheInvariantsOfDeliveries(t *testing.T) {
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	db.lease(10, 10)
 	found := func(seen ...string) map[ledger.Invariant]int {
-		all, err := db.Ledgers.CheckDeliveries(t.Context(), ledgers.Endpoint{SubscriptionID: 1, All: true, Seen: seen})
+		all, err := check.Deliveries(t.Context(), persistence.Config{URL: db.url}, check.Endpoint{SubscriptionID: 1, All: true, Seen: seen})
 		require.NoError(t, err)
 		broken := map[ledger.Invariant]int{}
 		for _, f := range all {

@@ -14,6 +14,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/retention"
 	"holdfast/internal/ledger"
+	"holdfast/internal/ledger/check"
+	"holdfast/persistence"
 )
 
 // bookkeeper is a sender with a ledger.
@@ -46,7 +48,7 @@ func (b *bookkeeper) again(r event.Receipt, status int) {
 
 func (b *bookkeeper) report() ledger.Report {
 	b.t.Helper()
-	report, err := b.Ledgers.CheckLedger(b.t.Context(), b.Ledger)
+	report, err := check.Ledger(b.t.Context(), persistence.Config{URL: b.url}, b.Ledger)
 	require.NoError(b.t, err)
 	return report
 }
@@ -356,7 +358,7 @@ func TestUnfinished(t *testing.T) {
 	b := newBookkeeper(t)
 	processed, dead, spooled, restored := b.sent(202), b.sent(202), b.sent(202), b.sent(202)
 	b.sent(503)
-	check, err := b.Ledgers.OpenLedgerCheck(t.Context(), b.Ledger)
+	check, err := check.Open(t.Context(), persistence.Config{URL: b.url}, b.Ledger)
 	require.NoError(t, err)
 	t.Cleanup(check.Close)
 	left := func(want int) {

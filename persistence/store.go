@@ -13,7 +13,6 @@ import (
 	"holdfast/persistence/fetches"
 	"holdfast/persistence/imports"
 	"holdfast/persistence/inbox"
-	"holdfast/persistence/ledgers"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -43,8 +42,6 @@ type (
 	ErrorRecorder = errorlog.ErrorRecorder
 	// DuplicateCounter counts duplicate events in the background.
 	DuplicateCounter = writer.DuplicateCounter
-	// LedgerCheck compares a ledger with the database.
-	LedgerCheck = ledgers.LedgerCheck
 )
 
 // The kinds of pooling.
@@ -66,7 +63,6 @@ type Store struct {
 	Fetches       *fetches.Store
 	Imports       *imports.Store
 	Inbox         *inbox.Store
-	Ledgers       *ledgers.Store
 	Outbox        *outbox.Store
 	Rates         *rates.Store
 	Read          *read.Store
@@ -97,8 +93,8 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	return &Store{
 		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w), Entities: e,
 		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db),
-		Ledgers: ledgers.New(db), Outbox: o,
-		Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
+		Outbox: o,
+		Rates:  rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
 		Replays: deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
 		Upkeep: upkeep.New(db, w, e), Writer: w,
 	}, nil

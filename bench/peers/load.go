@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 	"holdfast/providers"
 )
 

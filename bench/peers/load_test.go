@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 // The load for every system carries the same event: of the same size, with an ID that the arrivals server finds.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"holdfast/bench/lab"
-	"holdfast/internal/loadgen"
+	"holdfast/bench/loadgen"
 )
 
 // The times of a round.

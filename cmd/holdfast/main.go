@@ -41,7 +41,7 @@ func rootCommand() *cobra.Command {
 		deadletter.Command(), deadletter.ReplayCommand(), events.RebuildCommand(), events.RecoverCommand(),
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
 		definition.Command(), importer.ImportCommand(), importer.CompareCommand(),
-		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
+		load.SendCommand(),
 		operate.AuditCommand(), events.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
 		operate.ErrorCommand(), operate.StatsCommand(), operate.ReportCommand(), operate.DoctorCommand(),
 		operate.PurgeCommand(), operate.ReconcileCommand(),

@@ -18,10 +18,15 @@ var (
 	typed  = regexp.MustCompile(`(?m)(?:^|[ /(])holdfast ([a-z][^#\n]*)`)
 	word   = regexp.MustCompile(`^[a-z][a-z-]*$`)
 	option = regexp.MustCompile(`(?:^|[\s\[])--?([a-z][a-z-]*)`)
+
+	// renamed matches a table of former names; former the first cell of a row.
+	renamed = regexp.MustCompile(`(?m)^\| Before \|.*\n(?:\|.*\n)*`)
+	former  = regexp.MustCompile(`(?m)^\|[^|]*\|`)
 )
 
-// commandLines returns the commands in a page, each after the program's name.
+// commandLines returns the commands in a page, each after the program's name. Former names are left out.
 func commandLines(page string) (lines []string) {
+	page = renamed.ReplaceAllStringFunc(page, func(table string) string { return former.ReplaceAllString(table, "|") })
 	for _, found := range quoted.FindAllStringSubmatch(page, -1) {
 		lines = append(lines, strings.TrimPrefix(strings.ReplaceAll(found[1], "\n", " "), "holdfast "))
 	}

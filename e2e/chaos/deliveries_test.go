@@ -10,8 +10,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/internal/ledger/check"
 	"holdfast/persistence"
-	"holdfast/persistence/ledgers"
 )
 
 // subscribe has events delivered to an endpoint. It retries often with short pauses, so that a scenario of some seconds shows
@@ -63,7 +63,8 @@ func (w *world) checkDeliveries() {
 		if err != nil {
 			return err
 		}
-		found, err := s.Ledgers.CheckDeliveries(ctx, ledgers.Endpoint{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
+		found, err := check.Deliveries(ctx, persistence.Config{URL: w.sql.url(w.name)},
+			check.Endpoint{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
 		for _, f := range found {
 			if f.Broken() {
 				w.t.Errorf("%s: %d, such as %v", f.Invariant, f.Count, f.Examples)

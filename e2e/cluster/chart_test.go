@@ -95,7 +95,7 @@ func (c *cluster) inOperator(args ...string) *exec.Cmd {
 // installPrevious installs the previous release with its own chart and the values for production.
 func installPrevious(t *testing.T, c *cluster) {
 	c.previousChart = faulttest.PreviousSources(t, c.root) + "/deploy/helm"
-	c.verifier = c.images + "/../holdfast-" + c.report.previous
+	c.verifier = c.images + "/../holdfast-bench-" + c.report.previous
 	began := time.Now()
 	c.run(t, c.upgrade(c.previousChart, previousTag, wait...))
 	c.report.production = time.Since(began)

@@ -22,7 +22,7 @@ type cluster struct {
 	nodes         []*node
 	secrets       secrets
 	previousChart string
-	verifier      string // holdfast of the release whose tables are there
+	verifier      string // holdfast-bench of the release whose tables are there
 	report        *report
 }
 

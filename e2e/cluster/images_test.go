@@ -51,9 +51,12 @@ func buildImages(t *testing.T, root, cache string) {
 		faulttest.WriteDebian(t, debian+".new")
 		require.NoError(t, os.Rename(debian+".new", debian))
 	}
-	previous := cache + "/holdfast-" + faulttest.PreviousRelease(t, root)[:12]
+	commit := faulttest.PreviousRelease(t, root)[:12]
+	previous := cache + "/holdfast-" + commit
 	if _, err := os.Stat(previous); err != nil {
-		require.NoError(t, program.Build(t.Context(), faulttest.PreviousSources(t, root), previous))
+		sources := faulttest.PreviousSources(t, root)
+		require.NoError(t, program.BuildBench(t.Context(), sources, cache+"/holdfast-bench-"+commit))
+		require.NoError(t, program.Build(t.Context(), sources, previous))
 	}
 	tools := map[string]string{"entrypoint.sh": root + "/e2e/compose/testdata/images/postgres/entrypoint.sh"}
 	for _, tool := range []string{"temporal-server", "temporal-sql-tool", "temporal"} {

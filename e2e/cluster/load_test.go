@@ -19,7 +19,7 @@ func (c *cluster) under(t *testing.T, name string, fault func()) faulttest.Outco
 	ledger := c.path(strings.ReplaceAll(name, " ", "-") + ".ledger")
 	url := "http://" + c.get(t, namespace, "service/holdfast-ingress", "{.spec.clusterIP}")
 	l := faulttest.Start(t, name, ledger,
-		c.first().inside(c.bin("holdfast"), faulttest.LoadArgs(url, c.secrets.stripe, ledger, 20*time.Minute)...))
+		c.first().inside(c.bin("holdfast-bench"), faulttest.LoadArgs(url, c.secrets.stripe, ledger, 20*time.Minute)...))
 	faulttest.Pause(t, around)
 	began := time.Now()
 	fault()

@@ -59,7 +59,7 @@ func (r *report) markdown() string {
 func (r *report) writeLoads(p faulttest.Print) {
 	p("## Load and faults\n")
 	p("%s of signed Stripe events to the Service, 20%% of them duplicates and 5%% with an invalid signature. Each load has its own "+
-		"ledger, which `holdfast verify-ledger` checked. Nothing resends a request without a 2xx. \"Up in\" is the time from the fault "+
+		"ledger, which `holdfast-bench verify-ledger` checked. Nothing resends a request without a 2xx. \"Up in\" is the time from the fault "+
 		"until all pods were ready. Killed pods were deleted without a grace period.\n", faulttest.Rate)
 	faulttest.WriteOutcomes(p, r.outcomes)
 }

@@ -50,7 +50,7 @@ func (c *cluster) awaitAccepted(t *testing.T, secret string, accepted bool) {
 // accepts sends a request to an ingress.
 func (c *cluster) accepts(t *testing.T, url, secret string) bool {
 	t.Helper()
-	out, _ := c.first().inside(c.bin("holdfast"), "bench", "stripe", "--url", url, "--count", "1", "--secret", secret,
+	out, _ := c.first().inside(c.bin("holdfast-bench"), "load", "stripe", "--url", url, "--count", "1", "--secret", secret,
 		"--json").Output()
 	var sent struct {
 		Load struct{ OK, Requests int }

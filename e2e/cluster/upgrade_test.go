@@ -37,7 +37,7 @@ func failMigration(t *testing.T, c *cluster) {
 
 // upgradeAfterFailure fixes the cause and follows docs/kubernetes.md: delete the Job, then upgrade again.
 func upgradeAfterFailure(t *testing.T, c *cluster) {
-	c.verifier = c.bin("holdfast")
+	c.verifier = c.bin("holdfast-bench")
 	c.under(t, "rolling upgrade", func() {
 		c.setSecret(t, "holdfast-migration", "url="+databaseURL("postgres.database.svc"))
 		c.run(t, c.kubectl("--namespace", namespace, "delete", "job", "--selector=app.kubernetes.io/component=migration"))

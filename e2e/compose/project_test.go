@@ -23,13 +23,13 @@ type project struct {
 	engine  *engine
 	environ map[string]string // what an operator writes to .env
 	tag     string            // of Holdfast's image: previous or dev
-	program string            // holdfast of this release, for the load
+	bench   string            // holdfast-bench of this release
 	ledgers string
 }
 
 func newProject(t *testing.T, root string, e *engine) *project {
 	t.Helper()
-	p := &project{root: root, engine: e, tag: "previous", program: root + "/bin/holdfast", ledgers: t.TempDir()}
+	p := &project{root: root, engine: e, tag: "previous", bench: root + "/bin/holdfast-bench", ledgers: t.TempDir()}
 	require.NoError(t, os.Chmod(p.ledgers, 0o755))
 	p.environ = map[string]string{
 		"POSTGRES_PASSWORD": rand.Text(), "HOLDFAST_DB_PASSWORD": rand.Text(), "TEMPORAL_DB_PASSWORD": rand.Text(),

@@ -94,7 +94,7 @@ func (r *report) writeImages(p faulttest.Print) {
 func (r *report) writeOutcomes(p faulttest.Print) {
 	p("## Load and faults\n")
 	p("%s of signed Stripe events, 20%% of them duplicates and 5%% with an invalid signature. Each load has its own ledger, which "+
-		"`holdfast verify-ledger` checked in a container of the project. Nothing resends a request without a 2xx. \"Up in\" is the time "+
+		"`holdfast-bench verify-ledger` checked in a container of the project. Nothing resends a request without a 2xx. \"Up in\" is the time "+
 		"from the fault until all containers were healthy.\n", faulttest.Rate)
 	faulttest.WriteOutcomes(p, r.outcomes)
 }

@@ -22,9 +22,10 @@ func Group(use, short, example string, commands ...*cobra.Command) *cobra.Comman
 
 // addExamples adds examples to cobra's commands for shell completion scripts.
 func addExamples(c *cobra.Command) {
-	c.Example = "  source <(holdfast completion bash)"
+	program := c.Root().Name()
+	c.Example = "  source <(" + program + " completion bash)"
 	for _, shell := range c.Commands() {
-		shell.Example = "  holdfast completion " + shell.Name() + " > holdfast." + shell.Name()
+		shell.Example = "  " + program + " completion " + shell.Name() + " > " + program + "." + shell.Name()
 	}
 }
 
@@ -37,8 +38,6 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 			"  holdfast send stripe          # a signed event, as the provider would send it\n" +
 			"  holdfast event list           # received events\n" +
 			"  holdfast dlq causes           # failed events, by cause",
-		SilenceUsage:  true,
-		SilenceErrors: true,
 	}
 	root.AddGroup(
 		&cobra.Group{ID: GroupRun, Title: "Run it:"},
@@ -48,7 +47,13 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 		c.GroupID = cmp.Or(c.GroupID, GroupOperate)
 	}
 	root.AddCommand(commands...)
-	root.SetHelpCommand(helpCommand())
+	return Program(root)
+}
+
+// Program gives a program the form of all of them: help, completion, and usage errors for unknown arguments.
+func Program(root *cobra.Command) *cobra.Command {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetHelpCommand(helpCommand(root.Name()))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -162,11 +162,11 @@ func flagError(c *cobra.Command, err error) error {
 }
 
 // helpCommand is cobra's own, except that an unknown topic is an error.
-func helpCommand() *cobra.Command {
+func helpCommand(program string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
 		Short:   "Help about any command",
-		Example: "  holdfast help dlq list",
+		Example: "  " + program + " help completion bash",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)

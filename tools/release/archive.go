@@ -74,6 +74,14 @@ func (s source) archive(program, to string) error {
 	return writeTarGz(to, files, s.time)
 }
 
+// benchArchive packs the program that loads an installation and checks it.
+func (s source) benchArchive(program, to string) error {
+	return writeTarGz(to, []file{
+		{name: "holdfast-bench", mode: 0o755, source: program},
+		{name: "LICENSE", mode: 0o644, source: filepath.Join(s.root, "LICENSE")},
+	}, s.time)
+}
+
 // devArchive packs a program with the Temporal that `holdfast dev` looks for next to it.
 func (s source) devArchive(program string, server temporal, to string) error {
 	return writeTarGz(to, []file{

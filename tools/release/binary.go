@@ -16,10 +16,11 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}
 
-// build compiles the program. The revision is set here, since Go's own stamp depends on the tags that a clone has.
-func (s source) build(ctx context.Context, p platform, path string) error {
-	return s.compile(ctx, p, "", "-ldflags", "-s -w -X holdfast/internal/buildinfo.revision="+s.revision,
-		"-o", path, "./cmd/holdfast")
+// build compiles the program of a module that its file name names. The revision is set here, since Go's own stamp depends on the
+// tags that a clone has.
+func (s source) build(ctx context.Context, p platform, module, path string) error {
+	return s.compile(ctx, p, module, "-ldflags", "-s -w -X holdfast/internal/buildinfo.revision="+s.revision,
+		"-o", path, "./cmd/"+filepath.Base(path))
 }
 
 // temporal is the program that `holdfast dev` starts, with its license.

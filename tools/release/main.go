@@ -62,34 +62,39 @@ func release(ctx context.Context, root, out, only string) error {
 
 // releaseFor builds the artifacts of one platform.
 func (s source) releaseFor(ctx context.Context, p platform, work, out string) error {
-	named := func(ending string) string {
-		return filepath.Join(out, "holdfast_"+buildinfo.Version+"_"+p.os+"_"+p.arch+ending)
+	named := func(program, ending string) string {
+		return filepath.Join(out, program+"_"+buildinfo.Version+"_"+p.os+"_"+p.arch+ending)
 	}
-	program := filepath.Join(work, p.os+"_"+p.arch, "holdfast")
+	dir := filepath.Join(work, p.os+"_"+p.arch)
+	program, bench := filepath.Join(dir, "holdfast"), filepath.Join(dir, "holdfast-bench")
 	fmt.Fprintf(os.Stdout, "building %s (some minutes, unless it is cached) ...\n", p)
-	if err := s.build(ctx, p, program); err != nil {
+	for path, module := range map[string]string{program: "", bench: "bench"} {
+		if err := s.build(ctx, p, module, path); err != nil {
+			return err
+		}
+		if err := writeDependencies(ctx, s.root, path, named(filepath.Base(path), ".cdx.json")); err != nil {
+			return err
+		}
+	}
+	if err := s.archive(program, named("holdfast", ".tar.gz")); err != nil {
 		return err
 	}
-	if err := writeDependencies(ctx, s.root, program, named(".cdx.json")); err != nil {
+	if err := s.benchArchive(bench, named("holdfast-bench", ".tar.gz")); err != nil {
 		return err
 	}
-	if err := s.archive(program, named(".tar.gz")); err != nil {
-		return err
-	}
-	server, err := s.buildTemporal(ctx, p, filepath.Join(filepath.Dir(program), "temporal"))
+	server, err := s.buildTemporal(ctx, p, filepath.Join(dir, "temporal"))
 	if err != nil {
 		return err
 	}
-	name := "holdfast-dev_" + buildinfo.Version + "_" + p.os + "_" + p.arch + ".tar.gz"
-	if err := s.devArchive(program, server, filepath.Join(out, name)); err != nil {
+	if err := s.devArchive(program, server, named("holdfast-dev", ".tar.gz")); err != nil {
 		return err
 	}
 	if p.os != "linux" {
 		return nil
 	}
-	if err := s.image(program, p, named("_image.tar")); err != nil {
+	if err := s.image(program, p, named("holdfast", "_image.tar")); err != nil {
 		return err
 	}
-	name = "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
+	name := "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
 	return s.debian(buildinfo.Version, program, p.arch, filepath.Join(out, name))
 }

@@ -30,6 +30,7 @@ func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 		require.NoError(t, os.WriteFile(binary, []byte("program"), mode))
 		s := source{root: dir, revision: "649160d", time: time.Unix(1e9, 0).UTC()}
 		require.NoError(t, s.archive(binary, filepath.Join(out, "archive.tar.gz")))
+		require.NoError(t, s.benchArchive(binary, filepath.Join(out, "bench.tar.gz")))
 		server := temporal{binary, filepath.Join(dir, "LICENSE")}
 		require.NoError(t, s.devArchive(binary, server, filepath.Join(out, "dev.tar.gz")))
 		require.NoError(t, s.image(binary, platforms[0], filepath.Join(out, "image.tar")))
@@ -37,7 +38,7 @@ func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 		require.NoError(t, writeSums(out))
 		text, err := os.ReadFile(filepath.Join(out, sumsFile))
 		require.NoError(t, err)
-		require.Regexp(t, `^[0-9a-f]{64}  archive.tar.gz\n[0-9a-f]{64}  dev.tar.gz\n[0-9a-f]{64}  image.tar\n`+
+		require.Regexp(t, `^[0-9a-f]{64}  archive.tar.gz\n[0-9a-f]{64}  bench.tar.gz\n[0-9a-f]{64}  dev.tar.gz\n[0-9a-f]{64}  image.tar\n`+
 			`[0-9a-f]{64}  package.deb\n$`, string(text))
 		sums[string(text)] = true
 	}

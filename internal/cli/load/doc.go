@@ -1,4 +1,4 @@
-// Package load has the commands that send one or many events to any address, and check the results.
+// Package load has the command that sends a signed event to any address.
 //
 // It must not depend on how an ingress receives: it sends what providers send.
 package load

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -116,7 +114,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 		}
 	}
 	if o.url == "" {
-		o.url = "http://" + reachable(cfg.Ingress.Addr)
+		o.url = cfg.Ingress.LocalURL()
 		s.public = strings.TrimSuffix(cfg.Ingress.PublicURL, "/")
 	}
 	s.target, err = url.Parse(o.url)
@@ -124,15 +122,6 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 		return nil, fmt.Errorf("invalid URL %q: use http://host or http://host/path", o.url)
 	}
 	return s, nil
-}
-
-// reachable turns a listen address into one to call: every interface includes loopback.
-func reachable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if address, _ := netip.ParseAddr(host); err == nil && (host == "" || address.IsUnspecified()) {
-		return net.JoinHostPort("127.0.0.1", port)
-	}
-	return listen
 }
 
 func newClient() *http.Client {

@@ -207,13 +207,3 @@ func TestWordsForAShell(t *testing.T) {
 		require.Equal(t, want, quoted(word))
 	}
 }
-
-func TestReachable(t *testing.T) {
-	t.Parallel()
-	for listen, call := range map[string]string{
-		":8080": "127.0.0.1:8080", "0.0.0.0:80": "127.0.0.1:80", "[::]:80": "127.0.0.1:80", "10.0.0.1:80": "10.0.0.1:80",
-		"localhost:80": "localhost:80",
-	} {
-		require.Equal(t, call, reachable(listen))
-	}
-}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
 )
 
 // Rate is low enough that two cores, which also run everything else, process it.
@@ -31,13 +30,23 @@ type Load struct {
 type Outcome struct {
 	Name   string
 	Note   string
-	sent   loadgen.Result
+	sent   sent
 	report ledger.Report
 }
 
-// LoadArgs are the arguments of holdfast that send a load to an ingress and write the ledger.
+// sent is the part of the result of holdfast-bench that tables show.
+type sent struct {
+	Requests   int64                 `json:"requests"`
+	OK         int64                 `json:"ok"`
+	NoAnswer   int64                 `json:"no_answer"`
+	FirstError string                `json:"first_error"`
+	Kinds      map[ledger.Kind]int64 `json:"kinds"`
+	Statuses   map[int]int64         `json:"statuses"`
+}
+
+// LoadArgs are the arguments of holdfast-bench that send a load to an ingress and write the ledger.
 func LoadArgs(url, secret, ledger string, duration time.Duration) []string {
-	return []string{"bench", "stripe", "--url", url, "--rate", Rate, "--duration", duration.String(), "--duplicates", "20%",
+	return []string{"load", "stripe", "--url", url, "--rate", Rate, "--duration", duration.String(), "--duplicates", "20%",
 		"--bad-signatures", "5%", "--timeout", "10s", "--secret", secret, "--ledger", ledger, "--json"}
 }
 
@@ -67,14 +76,14 @@ func (l *Load) Finish(t *testing.T, verify func() string) Outcome {
 	t.Helper()
 	o := Outcome{Name: l.Name}
 	err := l.command.Wait()
-	var sent struct {
-		Load        loadgen.Result
+	var result struct {
+		Load        sent
 		Interrupted bool
 	}
-	require.NoError(t, json.Unmarshal(l.out.Bytes(), &sent), l.out.String())
-	require.Equal(t, l.stopped, sent.Interrupted)
+	require.NoError(t, json.Unmarshal(l.out.Bytes(), &result), l.out.String())
+	require.Equal(t, l.stopped, result.Interrupted)
 	require.True(t, l.stopped || err == nil, "%v: %s", err, &l.out)
-	o.sent = sent.Load
+	o.sent = result.Load
 	if o.sent.FirstError != "" {
 		t.Logf("%s: the first request without an answer: %s", l.Name, o.sent.FirstError)
 	}

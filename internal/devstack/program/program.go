@@ -23,6 +23,11 @@ func Build(ctx context.Context, root, path string, edits ...Edit) error {
 	return goBuild(ctx, root, path+"-sources", edits, "-ldflags", "-s -w", "-o", path, "./cmd/holdfast")
 }
 
+// BuildBench compiles the bench module's holdfast-bench to path.
+func BuildBench(ctx context.Context, root, path string) error {
+	return goBuild(ctx, filepath.Join(root, "bench"), "", nil, "-ldflags", "-s -w", "-o", path, "./cmd/holdfast-bench")
+}
+
 // Compile compiles the packages that the edits change and discards the result. It writes overlays to dir.
 func Compile(ctx context.Context, root, dir string, edits ...Edit) error {
 	arguments := []string{"-o", os.DevNull}

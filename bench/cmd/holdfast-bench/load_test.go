@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/bench/loadgen"
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
 )
 
 // Without a database nothing is checked, but the ledger is kept.
-func TestBenchAnyReceiver(t *testing.T) {
+func TestLoadAnyReceiver(t *testing.T) {
 	r := newEndpoint(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "ledger")
-	out, err := run(t, "", "bench", "stripe:customer.updated=2", "github", "--count", "200", "--duplicates", "30%",
+	out, err := run(t, "load", "stripe:customer.updated=2", "github", "--count", "200", "--duplicates", "30%",
 		"--bad-signatures", "5%", "--connections", "8", "--rate", "5000/s", "--seed", "7", "--url", r.URL, "--secret", secretOfTests,
 		"--ledger", file)
 	require.NoError(t, err)
@@ -41,16 +41,16 @@ func TestBenchAnyReceiver(t *testing.T) {
 	}
 	require.Equal(t, r.keys, acknowledged)
 
-	out, err = run(t, "", "bench", "stripe", "--count", "3", "--json", "--url", r.URL, "--secret", secretOfTests)
+	out, err = run(t, "load", "stripe", "--count", "3", "--json", "--url", r.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
-	var result benchResult
+	var result loadResult
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&result))
 	require.Equal(t, int64(3), result.Load.OK)
 	require.Nil(t, result.Check)
 }
 
 // An interrupted load prints what it has sent, says so, and fails.
-func TestBenchInterrupted(t *testing.T) {
+func TestLoadInterrupted(t *testing.T) {
 	r := newEndpoint(t, secretOfTests)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -63,23 +63,23 @@ func TestBenchInterrupted(t *testing.T) {
 		}
 		answer.ServeHTTP(w, request)
 	})
-	bench := []string{"bench", "stripe", "--duration", "1h", "--url", r.URL, "--secret", secretOfTests}
-	out, err := runUntil(ctx, "", bench...)
+	load := []string{"load", "stripe", "--duration", "1h", "--url", r.URL, "--secret", secretOfTests}
+	out, err := runUntil(ctx, load...)
 	require.ErrorContains(t, err, "interrupted: nothing was checked")
 	require.Contains(t, out, "interrupted: these figures cover what was sent so far, and nothing was checked\n")
 	require.Regexp(t, `(?m)^requests +\d\d in `, out)
 	require.Regexp(t, `(?m)^latency +p50 `, out)
 	require.NotContains(t, out, "no answer", "what was in flight is waited for")
 
-	out, err = runUntil(ctx, "", append(bench, "--json")...)
+	out, err = runUntil(ctx, append(load, "--json")...)
 	require.Error(t, err)
-	var result benchResult
+	var result loadResult
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&result))
 	require.True(t, result.Interrupted)
 }
 
 // If more events are accepted than were sent once, the output explains why.
-func TestBenchExplainsWhatIsSpooled(t *testing.T) {
+func TestLoadExplainsWhatIsSpooled(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	counts := loadgen.Counts{Accepted: 60, Spooled: 21, Duplicates: 19}
@@ -88,12 +88,12 @@ func TestBenchExplainsWhatIsSpooled(t *testing.T) {
 }
 
 // A load fails if none of its events arrives.
-func TestBenchNobody(t *testing.T) {
-	_, err := run(t, "", "bench", "stripe", "--count", "3", "--url", "http://127.0.0.1:1", "--secret", secretOfTests)
+func TestLoadNobody(t *testing.T) {
+	_, err := run(t, "load", "stripe", "--count", "3", "--url", "http://127.0.0.1:1", "--secret", secretOfTests)
 	require.ErrorContains(t, err, "nothing was acknowledged")
 }
 
-func TestBenchRefusals(t *testing.T) {
+func TestLoadRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
 		"STRIPE_WEBHOOK_SECRET set":   {"stripe"},
 		"known providers: adyen":      {"nobody"},
@@ -108,10 +108,10 @@ func TestBenchRefusals(t *testing.T) {
 		"needs one to begin with":     {"stripe", "--ramp", "5", "--secret", "s"},
 		"no provider of the mix has":  {"stripe", "--batch", "5", "--secret", "s"},
 	} {
-		_, err := run(t, "", append([]string{"bench"}, args...)...)
+		_, err := run(t, append([]string{"load"}, args...)...)
 		require.ErrorContains(t, err, wanted)
 	}
-	_, err := run(t, "", "bench", "rentprog:car_update", "--count", "1", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
+	_, err := run(t, "load", "rentprog:car_update", "--count", "1", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret-token")
 }

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 
 func TestVerifyLedgerRefusals(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
-	_, err := run(t, "", "verify-ledger", filepath.Join(t.TempDir(), "none"))
+	_, err := run(t, "verify-ledger", filepath.Join(t.TempDir(), "none"))
 	require.ErrorContains(t, err, "open ledger")
 }
 

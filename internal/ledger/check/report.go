@@ -1,4 +1,4 @@
-package ledgers
+package check
 
 import (
 	"context"
@@ -74,7 +74,7 @@ ANALYZE ledger_events, ledger_dead, ledger_inbox, feed_items`
 
 // Report checks what is stored now against what was sent. Run it without load: acknowledged events that only Temporal has yet
 // count as lost.
-func (c *LedgerCheck) Report(ctx context.Context) (r ledger.Report, err error) {
+func (c *Check) Report(ctx context.Context) (r ledger.Report, err error) {
 	err = pgx.BeginTxFunc(ctx, c.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		r, err = c.report(ctx, tx)
 		return err
@@ -82,7 +82,7 @@ func (c *LedgerCheck) Report(ctx context.Context) (r ledger.Report, err error) {
 	return r, postgres.Failure("check ledger", err)
 }
 
-func (c *LedgerCheck) report(ctx context.Context, tx pgx.Tx) (r ledger.Report, err error) {
+func (c *Check) report(ctx context.Context, tx pgx.Tx) (r ledger.Report, err error) {
 	if err := c.find(ctx, tx); err != nil {
 		return r, err
 	}
@@ -96,7 +96,7 @@ func (c *LedgerCheck) report(ctx context.Context, tx pgx.Tx) (r ledger.Report, e
 	return r, err
 }
 
-func (c *LedgerCheck) find(ctx context.Context, tx pgx.Tx) error {
+func (c *Check) find(ctx context.Context, tx pgx.Tx) error {
 	from, to := event.FirstIDAt(c.from.Add(-clockSkew)), event.FirstIDAt(c.to.Add(clockSkew))
 	if _, err := tx.Exec(ctx, makeLedgerStored, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 
+	"holdfast/bench/loadgen"
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

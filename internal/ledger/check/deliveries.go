@@ -1,4 +1,4 @@
-package ledgers
+package check
 
 import (
 	"context"
@@ -82,10 +82,15 @@ type Endpoint struct {
 	Seen []string
 }
 
-// CheckDeliveries checks the stored deliveries against what destinations have received: every delivered event was seen, and every
+// Deliveries checks the stored deliveries against what destinations have received: every delivered event was seen, and every
 // matching event has a delivery. It reads everything, and may run while deliveries are in flight.
-func (s *Store) CheckDeliveries(ctx context.Context, endpoints ...Endpoint) (all []ledger.Finding, err error) {
-	err = pgx.BeginTxFunc(ctx, s.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+func Deliveries(ctx context.Context, cfg postgres.Config, endpoints ...Endpoint) (all []ledger.Finding, err error) {
+	db, err := postgres.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	err = pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		all, err = checkDeliveries(ctx, tx, endpoints)
 		return err
 	})

@@ -1,4 +1,4 @@
-package ledgers
+package check
 
 import "holdfast/internal/ledger"
 

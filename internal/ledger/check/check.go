@@ -1,4 +1,4 @@
-package ledgers
+package check
 
 import (
 	"context"
@@ -44,9 +44,9 @@ DELETE FROM ledger_pending AS p
                 WHERE d.workflow_id = p.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'exhausted', 'discarded')
                   AND NOT (d.state = 'open' AND d.error_code IN ('lost', 'no_run')))`
 
-// LedgerCheck compares a ledger with the database, on its own connection, which has the ledger in temporary tables. It is for one
+// Check compares a ledger with the database, on its own connection, which has the ledger in temporary tables. It is for one
 // goroutine.
-type LedgerCheck struct {
+type Check struct {
 	conn *pgx.Conn
 	runs []string
 	// from and to bound the times at which the ledger's events were received.
@@ -56,16 +56,21 @@ type LedgerCheck struct {
 // clockSkew is how much the clocks of a sender and of the ingresses may differ.
 const clockSkew = time.Hour
 
-// OpenLedgerCheck loads a ledger. The caller must close the check.
-func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCheck, error) {
-	if s.db.Pooled {
+// Open loads a ledger into a session of the database. The caller must close the check.
+func Open(ctx context.Context, cfg postgres.Config, l ledger.Ledger) (*Check, error) {
+	db, err := postgres.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if db.Pooled {
 		return nil, postgres.Failure("open ledger check", postgres.ErrNoSession)
 	}
-	pooled, err := s.db.Acquire(ctx)
+	pooled, err := db.Acquire(ctx)
 	if err != nil {
 		return nil, postgres.Failure("open ledger check", err)
 	}
-	c := &LedgerCheck{conn: pooled.Hijack()}
+	c := &Check{conn: pooled.Hijack()}
 	for _, run := range l.Runs {
 		c.runs = append(c.runs, run.ID)
 	}
@@ -76,9 +81,9 @@ func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCh
 	return c, nil
 }
 
-// CheckLedger reports on the current content: see OpenLedgerCheck and LedgerCheck.Report.
-func (s *Store) CheckLedger(ctx context.Context, l ledger.Ledger) (ledger.Report, error) {
-	c, err := s.OpenLedgerCheck(ctx, l)
+// Ledger reports on the current content: see Open and Check.Report.
+func Ledger(ctx context.Context, cfg postgres.Config, l ledger.Ledger) (ledger.Report, error) {
+	c, err := Open(ctx, cfg, l)
 	if err != nil {
 		return ledger.Report{}, err
 	}
@@ -86,7 +91,7 @@ func (s *Store) CheckLedger(ctx context.Context, l ledger.Ledger) (ledger.Report
 	return c.Report(ctx)
 }
 
-func (c *LedgerCheck) load(ctx context.Context, entries []ledger.Entry) error {
+func (c *Check) load(ctx context.Context, entries []ledger.Entry) error {
 	limit := ledgerTimeout.Milliseconds()
 	settings := fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; %s", limit, limit,
 		makeLedgerEntries)
@@ -104,7 +109,7 @@ func (c *LedgerCheck) load(ctx context.Context, entries []ledger.Entry) error {
 }
 
 // row returns the columns of an entry. It also widens the time range of the ledger.
-func (c *LedgerCheck) row(e *ledger.Entry) []any {
+func (c *Check) row(e *ledger.Entry) []any {
 	if c.from.IsZero() || e.At.Before(c.from) {
 		c.from = e.At
 	}
@@ -120,7 +125,7 @@ func (c *LedgerCheck) row(e *ledger.Entry) []any {
 }
 
 // Close closes the connection, which removes the tables.
-func (c *LedgerCheck) Close() {
+func (c *Check) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), postgres.RollbackTimeout)
 	defer cancel()
 	_ = c.conn.Close(ctx) // nothing can be lost
@@ -129,18 +134,12 @@ func (c *LedgerCheck) Close() {
 // Unfinished returns how many of the acknowledged events are neither finished (processed, and gone from the inbox) nor open dead
 // letters. The dead letter of an event that a sweep has restored doesn't count: the event runs again. Without load it is 0,
 // unless something is broken, which Report then names.
-func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
+func (c *Check) Unfinished(ctx context.Context) (n int, err error) {
 	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
 		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)
 	}
 	return n, postgres.Failure("count unfinished events of ledger", err)
 }
-
-// Store compares what is stored with what was sent. It is safe for concurrent use.
-type Store struct{ db *postgres.DB }
-
-// New makes a Store on a database.
-func New(db *postgres.DB) *Store { return &Store{db: db} }
 
 const (
 	batchedOfLedger = `
@@ -157,16 +156,16 @@ SELECT workflow_id FROM unnest($1::text[]) AS asked (workflow_id)
 )
 
 // Batched returns the workflow IDs whose events were processed by another workflow: that of a batch.
-func (c *LedgerCheck) Batched(ctx context.Context, workflowIDs []string) ([]string, error) {
+func (c *Check) Batched(ctx context.Context, workflowIDs []string) ([]string, error) {
 	return c.names(ctx, batchedOfLedger, workflowIDs)
 }
 
 // NotDead returns the workflow IDs that have no dead letter, not even a closed one.
-func (c *LedgerCheck) NotDead(ctx context.Context, workflowIDs []string) ([]string, error) {
+func (c *Check) NotDead(ctx context.Context, workflowIDs []string) ([]string, error) {
 	return c.names(ctx, notDeadOfLedger, workflowIDs)
 }
 
-func (c *LedgerCheck) names(ctx context.Context, query string, workflowIDs []string) ([]string, error) {
+func (c *Check) names(ctx context.Context, query string, workflowIDs []string) ([]string, error) {
 	rows, _ := c.conn.Query(ctx, query, workflowIDs)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return found, postgres.Failure("look for workflows of ledger", err)

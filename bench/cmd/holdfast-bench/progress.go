@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/bench/loadgen"
 	"holdfast/internal/cli"
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
 )
 
 // watchLoad shows a load's progress, as a bar on a terminal and as a line every other second elsewhere, until stop is called.

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"errors"
@@ -12,25 +12,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/bench/loadgen"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/ledger"
-	"holdfast/internal/loadgen"
+	"holdfast/internal/ledger/check"
 	"holdfast/internal/stores"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
 
-// benchOptions are the unparsed flags of a load.
-type benchOptions struct {
+// loadOptions are the unparsed flags of a load.
+type loadOptions struct {
 	loadgen.Options
 	duplicates, badSignatures string
 	secret, ledger            string
 	settle                    time.Duration
 }
 
-// benchResult is what --json prints.
-type benchResult struct {
+// loadResult is what --json prints.
+type loadResult struct {
 	Load loadgen.Result `json:"load"`
 	// Check is nil without a database.
 	Check *ledger.Report `json:"check,omitempty"`
@@ -40,19 +41,19 @@ type benchResult struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// BenchCommand returns `holdfast bench`.
-func BenchCommand() *cobra.Command {
-	var o benchOptions
+// loadCommand returns `holdfast-bench load`.
+func loadCommand() *cobra.Command {
+	var o loadOptions
 	command := &cobra.Command{
-		Use:   "bench PROVIDER[:TYPE][=WEIGHT]...",
-		Short: "Load a deployment, check that nothing is lost (exit 1 if it is)",
+		Use:   "load PROVIDER[:TYPE][=WEIGHT]...",
+		Short: "Send signed events, check that nothing is lost (exit 1 if it is)",
 		Long: `Load any deployment with signed events, as fast as possible or at a rate (an open
 loop: latency is measured from when each request was due). With DATABASE_URL, or next
 to a dev stack, it then waits until all events have ended, and compares what is stored
 with what was sent. Elsewhere, keep the ledger (--ledger) and run verify-ledger where
 the database is.`,
-		Example: "  holdfast bench stripe --duration 30s --duplicates 30%\n" +
-			"  holdfast bench stripe:customer.updated=3 github:push --rate 100/s --ramp 500/s",
+		Example: "  holdfast-bench load stripe --duration 30s --duplicates 30%\n" +
+			"  holdfast-bench load stripe:customer.updated=3 github:push --rate 100/s --ramp 500/s",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := config.LoadBesideDev()
@@ -62,14 +63,14 @@ the database is.`,
 			if err := o.read(c, cfg, args); err != nil {
 				return cli.UsageError(c, err)
 			}
-			return bench(c, cfg, &o)
+			return runLoad(c, cfg, &o)
 		},
 	}
 	o.flags(command)
 	return command
 }
 
-func (o *benchOptions) flags(command *cobra.Command) {
+func (o *loadOptions) flags(command *cobra.Command) {
 	cli.AddJSONFlag(command)
 	f := command.Flags()
 	f.StringArrayVar(&o.Targets, "url", nil, "the URL to send to (repeatable, used in turn; default: the configured ingress)")
@@ -92,7 +93,7 @@ func (o *benchOptions) flags(command *cobra.Command) {
 }
 
 // read parses flags and arguments.
-func (o *benchOptions) read(c *cobra.Command, cfg config.Config, words []string) (err error) {
+func (o *loadOptions) read(c *cobra.Command, cfg config.Config, words []string) (err error) {
 	if o.Duplicates, err = parseShare("duplicates", o.duplicates); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (o *benchOptions) read(c *cobra.Command, cfg config.Config, words []string)
 		o.Duration = 10 * time.Second
 	}
 	if len(o.Targets) == 0 {
-		o.Targets, o.PublicURL = []string{"http://" + reachable(cfg.Ingress.Addr)}, cfg.Ingress.PublicURL
+		o.Targets, o.PublicURL = []string{cfg.Ingress.LocalURL()}, cfg.Ingress.PublicURL
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() //nolint:gosec // no secret
@@ -128,7 +129,7 @@ func secretsOnce(cfg config.Config, given string) auth.Secrets {
 	return config.RememberSecrets(cfg.Secrets, forever)
 }
 
-func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
+func runLoad(c *cobra.Command, cfg config.Config, o *loadOptions) (err error) {
 	checked := cfg.RequireDatabase() == nil
 	if o.ledger == "" && checked {
 		file, err := os.CreateTemp("", "holdfast-*.ledger")
@@ -139,7 +140,7 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 		_ = file.Close()
 		defer func() { err = removeUnlessBroken(o.ledger, err) }()
 	}
-	var result benchResult
+	var result loadResult
 	if result.Load, err = o.send(c); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	}
 	switch {
 	case result.Interrupted:
-		return errors.New("interrupted: nothing was checked; with a ledger, use holdfast verify-ledger")
+		return errors.New("interrupted: nothing was checked; with a ledger, use holdfast-bench verify-ledger")
 	case result.Check != nil && !result.Check.Holds():
 		return brokenError(*result.Check, result.Unfinished)
 	case result.Check != nil && result.Check.Dead > 0:
@@ -170,7 +171,7 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 }
 
 // send runs the load with a progress bar.
-func (o *benchOptions) send(c *cobra.Command) (loadgen.Result, error) {
+func (o *loadOptions) send(c *cobra.Command) (loadgen.Result, error) {
 	if o.ledger != "" {
 		w, err := ledger.Open(o.ledger, ledger.Run{ID: o.Run, Started: time.Now(), Seed: o.Seed})
 		if err != nil {
@@ -190,24 +191,19 @@ func (o *benchOptions) send(c *cobra.Command) (loadgen.Result, error) {
 }
 
 // check waits until all events are processed and checks the result.
-func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions) error {
+func (r *loadResult) check(c *cobra.Command, cfg config.Config, o *loadOptions) error {
 	l, err := ledger.ReadFile(o.ledger)
 	if err != nil {
 		return err
 	}
-	store, err := stores.OpenStore(c.Context(), cfg, nil)
+	stored, err := check.Open(c.Context(), stores.StoreConfig(cfg), l)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	check, err := store.Ledgers.OpenLedgerCheck(c.Context(), l)
-	if err != nil {
-		return err
-	}
-	defer check.Close()
+	defer stored.Close()
 	errOut := c.ErrOrStderr()
 	live := cli.IsTerminal(errOut)
-	r.Unfinished, err = waitSettled(c.Context(), check, time.Now().Add(o.settle), func(left int) {
+	r.Unfinished, err = waitSettled(c.Context(), stored, time.Now().Add(o.settle), func(left int) {
 		if live {
 			cli.WriteProgress(errOut, live, fmt.Sprintf("%d are not processed yet", left))
 		}
@@ -218,14 +214,14 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 	if err != nil {
 		return err
 	}
-	report, err := check.Report(c.Context())
+	report, err := stored.Report(c.Context())
 	if err == nil {
 		r.Check = &report
 	}
 	return err
 }
 
-func (r *benchResult) write(w io.Writer) error {
+func (r *loadResult) write(w io.Writer) error {
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: these figures cover what was sent so far, and nothing was checked")
 	}
