@@ -70,6 +70,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // CodeNeedsAdmin is the code of a change that requires the admin role.
 const CodeNeedsAdmin = "needs_admin"
 
+// CodeNoTemporal is the code of an error if Temporal doesn't respond.
+const CodeNoTemporal = "temporal_unavailable"
+
 // CodeChangedMeanwhile is the code of a change that is based on an outdated version.
 const CodeChangedMeanwhile = "changed_meanwhile"
 

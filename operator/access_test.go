@@ -16,12 +16,12 @@ import (
 
 // concrete fills in the parameters of a route.
 var concrete = strings.NewReplacer(
-	":provider", "acme", ":kind", "thing", ":external_id", "1", ":name", "crm", ":subscription", "customers",
+	":provider", "acme", ":kind", "thing", ":external_id", "1", ":name", "crm", ":subscription", "customers", ":text", "evt_1",
 )
 
 func target(method, path string) string {
 	id := "7"
-	if strings.HasPrefix(path, "/events") || strings.HasPrefix(path, "/deliveries") {
+	if strings.HasPrefix(path, "/events") || strings.HasPrefix(path, "/deliveries") || strings.HasPrefix(path, "/inbox") {
 		id = someID
 	}
 	return concrete.Replace(strings.ReplaceAll(path, ":id", id))
@@ -64,7 +64,7 @@ func sample(path string) string {
 func TestEveryRouteAsksForItsRole(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
-	behind := &stub{noSuch: "new"}
+	behind := &stub{noSuch: "new", idleConnections: someWaiting()}
 	metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	server, url := serve(t, operator.Options{API: behind.api(), Refusals: refusals{}, Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
 

@@ -15,6 +15,8 @@ import (
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	shown := httpapi.FailureOf(c, err)
 	switch {
+	case s.showsCauses:
+		shown = shown.WithCause(err)
 	case shown.Code == httpapi.CodeManyStreams: // this is normal, and refused clients keep retrying
 		s.log.Info("operator.stream_refused", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	case shown.Status >= fiber.StatusInternalServerError:

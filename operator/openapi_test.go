@@ -39,7 +39,7 @@ func everything(t *testing.T, tokens access.Tokens) (server *operator.Server, ur
 		_, _ = io.WriteString(w, "{}")
 	})
 	return serve(t, operator.Options{
-		API: (&stub{noSuch: "new"}).api(), Refusals: refusals{}, Tokens: tokens,
+		API: (&stub{noSuch: "new", idleConnections: someWaiting()}).api(), Refusals: refusals{}, Tokens: tokens,
 		Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics,
 	})
 }

@@ -53,6 +53,8 @@ type Options struct {
 	Prefix string
 	// Log receives errors; nil is slog.Default.
 	Log *slog.Logger
+	// ShowsCauses puts the text of an error into the response instead of the log, for callers inside this process.
+	ShowsCauses bool
 }
 
 // Server is the private HTTP server of one process. It can listen before the rest of the process starts: until Started it
@@ -67,7 +69,7 @@ type Server struct {
 	version string
 	log     *slog.Logger
 
-	eitherIsEnough bool
+	eitherIsEnough, showsCauses bool
 	// closeStreams ends the streams; nil if there are none.
 	closeStreams func()
 }
@@ -93,7 +95,7 @@ func New(o Options) *Server {
 		inbox:   o.Inbox,
 		site:    o.Site,
 
-		eitherIsEnough: o.EitherIsEnough,
+		eitherIsEnough: o.EitherIsEnough, showsCauses: o.ShowsCauses,
 	}
 	s.phase.Store(starting)
 	s.app = newApp(s.fail)

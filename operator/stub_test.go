@@ -285,6 +285,26 @@ func (s *stub) StoredEvents(context.Context, []string) (map[string]bool, error) 
 	return map[string]bool{}, s.call("stored events")
 }
 
+func (s *stub) EventByKey(context.Context, string, string) (event.Record, error) {
+	return event.Record{}, cmp.Or(s.call("event by key"), event.ErrNotFound)
+}
+
+func (s *stub) EventsOfRequest(context.Context, string) ([]string, error) {
+	return nil, cmp.Or(s.call("events of request"), event.ErrNotFound)
+}
+
+func (s *stub) WorkflowsOf(context.Context, string) ([]string, error) {
+	return nil, cmp.Or(s.call("workflows of event"), event.ErrNotFound)
+}
+
+func (s *stub) Inbox(context.Context, event.InboxQuery) ([]event.Waiting, error) {
+	return []event.Waiting{*someWaiting()}, s.call("inbox")
+}
+
+func someWaiting() *event.Waiting {
+	return &event.Waiting{Seq: 1, Lane: event.LaneBulk, Receipt: someRecord().Receipt, DueAt: noon}
+}
+
 // Redacts and Redact hide a card.
 func (s *stub) Redacts(provider string) bool { return provider == "acme" }
 

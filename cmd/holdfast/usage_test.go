@@ -65,7 +65,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"audit list --action dead_letter.bogus":   `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.refetch, dead_letter.edit`,
 		"audit list --action dead_letter.replya":  `did you mean dead_letter.replay?`,
 		"errors list --source shop-a":             `--source "shop-a" needs --provider`,
-		"inbox list --source shop-a":              `--source "shop-a" needs --provider`,
+		"inbox list --source shop-a":              `invalid --source "shop-a": it needs provider`,
 		"dlq replay --cod x":                      `unknown flag: --cod: did you mean --code?`,
 		"send strpe":                              `did you mean stripe?`,
 		"provider show xyzzy":                     `known providers: adyen`,

@@ -396,12 +396,12 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +
 			"go.temporal.io/sdk/temporal")},
 	{Package: "internal/process/operators",
-		Why: "the operator port is assembled from given parts, for every process that serves it",
+		Why: "the operator API is assembled from given parts, for every process that serves it and every command that uses it",
 		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
 			"providers/definition operator/launch workflows/runs"),
-		Libraries: list("go.temporal.io/sdk/client"),
+		Libraries: list("github.com/valyala/fasthttp go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
@@ -425,12 +425,12 @@ var Table = []Rule{
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
 		Never:     never("it must work when processes are down", "holdfast/internal/process")},
 	{Package: "internal/cli", Why: "all commands have the same form",
-		// --json prints the operator API's views.
+		// operators assembles the API that commands use if they are given none.
 		Ours: list("delivery event event/operation event/oversight internal/printable internal/word internal/config " +
-			"internal/stores operator/httpapi persistence providers providers/auth operator/launch workflows/runs"),
-		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/api " +
-			"go.temporal.io/sdk/client golang.org/x/term"),
-		Never: never(whyNoProcess, "holdfast/internal/process")},
+			"internal/process/operators internal/stores operator/api operator/httpapi persistence providers providers/auth " +
+			"operator/launch workflows/runs"),
+		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/sdk/client " +
+			"golang.org/x/term")},
 	{Package: "internal/cli/operate", Why: whyCommand,
 		// archive and providers, for an expunge that folds entities from the archive.
 		Ours: list("persistence/archive event event/operation event/oversight event/retention internal/word " +

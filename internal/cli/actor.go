@@ -13,11 +13,15 @@ import (
 // ActorOf returns the actor for the audit log: the operating system's user, with the reason given to the command.
 func ActorOf(c *cobra.Command) oversight.Actor {
 	reason, _ := c.Flags().GetString(ReasonFlag)
+	return oversight.Actor{Name: actorName(), Reason: reason}
+}
+
+func actorName() string {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	return oversight.Actor{Name: "cli:" + name, Reason: reason}
+	return "cli:" + name
 }
 
 // ReasonFlag is the name of the flag that AddReasonFlag adds.

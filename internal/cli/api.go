@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/config"
+	"holdfast/internal/process/operators"
+	"holdfast/internal/stores"
 	"holdfast/operator/httpapi"
 )
 
@@ -34,32 +38,37 @@ func NewHTTPClient() *http.Client {
 	}
 }
 
-// API is a client of a running Holdfast's operator API, for state that only a process has and for users who have a token but no
-// database.
+// API is a client of the operator API: that of a running Holdfast, or the one inside this process. Every command that reads or
+// changes an installation goes through it.
 type API struct {
 	// URL has no trailing slash.
 	URL, Token string
 	// NamedBy is the setting that the URL comes from: see the function of that name.
 	NamedBy string
 	Client  *http.Client
+	// Cfg is the configuration that the command has read.
+	Cfg config.Config
+
+	// local is set if the API is in this process.
+	local *operators.Local
 }
 
 // APIFlags hold the operator API's URL and token file.
 type APIFlags struct{ url, tokenFile string }
 
 // Add adds --operator and --token-file.
-func (f *APIFlags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.url, "operator", "",
-		"the operator port of a running Holdfast (default: http:// and HOLDFAST_OPERATOR_ADDR)")
+func (f *APIFlags) Add(c *cobra.Command) { f.add(c, "http:// and HOLDFAST_OPERATOR_ADDR") }
+
+func (f *APIFlags) add(c *cobra.Command, usual string) {
+	c.Flags().StringVar(&f.url, "operator", "", "the operator port of a running Holdfast (default: "+usual+")")
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "a file with the token (default: "+TokenVariable+")")
-	Alias(c, "url", "operator")
 }
 
 // API returns a client for the flags' URL, or else the configuration's.
 func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 	api := &API{
 		URL: strings.TrimSuffix(f.url, "/"), Token: os.Getenv(TokenVariable), Client: NewHTTPClient(),
-		NamedBy: NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"),
+		NamedBy: NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"), Cfg: cfg,
 	}
 	if api.URL == "" {
 		api.URL = "http://" + cfg.Operator.Addr
@@ -78,43 +87,92 @@ func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
 	return api, nil
 }
 
+// open returns a client for the URL of --operator, or else one of an API in this process.
+func (f *APIFlags) open(c *cobra.Command) (*API, error) {
+	cfg, _, err := config.LoadBesideDev()
+	if err != nil {
+		return nil, err
+	}
+	if f.url != "" {
+		return f.API(c, cfg)
+	}
+	stores.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
+	local, err := operators.OpenLocal(c.Context(), cfg, actorName())
+	if err != nil {
+		return nil, withoutDatabase(c, err)
+	}
+	return &API{URL: "http://holdfast", Token: local.Token, Client: local.Client, Cfg: cfg, local: local}, nil
+}
+
+// WithAPI adds --operator and --token-file to a command and lets it run with the operator API. A request that was refused because
+// of a flag's value becomes a usage error.
+func WithAPI(c *cobra.Command, run func(*cobra.Command, *API, []string) error) *cobra.Command {
+	var flags APIFlags
+	flags.add(c, "none: the command itself connects to DATABASE_URL and Temporal")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		api, err := flags.open(c)
+		if err != nil {
+			return err
+		}
+		if api.local != nil {
+			defer api.local.Close()
+		}
+		return explain(c, api, run(c, api, args))
+	}
+	return c
+}
+
 // IsURL reports whether a text is an HTTP URL.
 func IsURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// RefusalError is an error response.
-type RefusalError struct {
-	Status int
-	// By is the server, and Said the message of its response.
-	By, Said string
-}
-
-// Error also says what to do, if that is known.
-func (r *RefusalError) Error() string {
-	switch r.Status {
-	case http.StatusUnauthorized:
-		return "the token is invalid or missing: create one with `holdfast token new NAME operator`, and set " +
-			TokenVariable
-	case http.StatusForbidden:
-		return "the token's role isn't sufficient: this needs the role operator"
-	}
-	return Printable(fmt.Sprintf("%s responded %d %s", r.By, r.Status, r.Said))
-}
-
-// IsFinal reports whether retrying is pointless.
-func (r *RefusalError) IsFinal() bool {
-	return r.Status >= 400 && r.Status < 500 && r.Status != http.StatusRequestTimeout && r.Status != http.StatusTooManyRequests
-}
-
-// Get requests a path. The caller closes the body. If the status isn't 200, the error is a *RefusalError.
+// Get requests a path. The caller closes the body. If the status isn't 2xx, the error is a *RefusalError.
 func (a *API) Get(ctx context.Context, path string, query url.Values, accept string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+path+"?"+query.Encode(), nil)
+	return a.send(ctx, http.MethodGet, path+"?"+query.Encode(), nil, accept)
+}
+
+// Read decodes a route's response into a value.
+func (a *API) Read(ctx context.Context, path string, query url.Values, into any) error {
+	return a.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into)
+}
+
+// Change sends a body as JSON, and decodes the response into a value unless that is nil. See Reasoned for the reason.
+func (a *API) Change(ctx context.Context, method, path string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	return a.call(ctx, method, path, text, into)
+}
+
+func (a *API) call(ctx context.Context, method, path string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	response, err := a.send(ctx, method, path, body, "application/json")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("read answer of %s: %w", a.URL, err)
+	}
+	return nil
+}
+
+func (a *API) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, a.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", accept)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	if a.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.Token)
 	}
@@ -122,27 +180,24 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 	if err != nil {
 		return nil, Unreachable(err, a.URL, a.NamedBy)
 	}
-	if response.StatusCode == http.StatusOK {
+	if response.StatusCode/100 == 2 {
 		return response, nil
 	}
 	defer response.Body.Close()
 	var answer httpapi.ErrorResponse
 	_ = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer) // a proxy may respond with something else
-	said := strings.TrimSpace(string(answer.Error.Code) + " " + answer.Error.Message)
-	return nil, &RefusalError{response.StatusCode, a.URL, said}
+	refused := &RefusalError{Status: response.StatusCode, ErrorBody: answer.Error}
+	if a.local == nil {
+		refused.By = a.URL
+	}
+	return nil, refused
 }
 
-// Read decodes a route's response into a value.
-func (a *API) Read(ctx context.Context, path string, query url.Values, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	response, err := a.Get(ctx, path, query, "application/json")
-	if err != nil {
-		return err
+// Path joins the segments of a path, each of which may have any characters.
+func Path(segments ...string) string {
+	var path strings.Builder
+	for _, s := range segments {
+		path.WriteString("/" + httpapi.PathSegment(s))
 	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("read answer of %s: %w", a.URL, err)
-	}
-	return nil
+	return path.String()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/workflows/runs"
 )
 
 // notFoundError is an event.ErrNotFound with its own text.
@@ -35,7 +34,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 		switch {
 		case len(ids) > 0:
 			return ids, err
-		case event.CodeOf(err) == runs.CodeUnanswered:
+		case event.CodeOf(err) == event.CodeNoTemporal:
 			unsearched = "; Temporal didn't respond, so events waiting for a worker were not searched"
 		case err != nil && !errors.Is(err, event.ErrNotFound):
 			return ids, err

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
 	"holdfast/internal/config"
@@ -57,13 +57,12 @@ func withoutDatabase(c *cobra.Command, err error) error {
 	return err
 }
 
-// outage turns an error that means "no server at this address" into one that says what to do.
+// outage says how to reach a store that didn't answer.
 func outage(c *cobra.Command, cfg config.Config, err error) error {
-	var temporal *serviceerror.Unavailable
 	switch {
-	case event.CodeOf(err) == "connection_failed":
+	case strings.Contains(err.Error(), "connection_failed"):
 		return fmt.Errorf("%w: can't connect to %s: %s", err, databaseHost(cfg), outageAdvice(NamedBy(c, "", databaseVariable)))
-	case errors.As(err, &temporal):
+	case strings.Contains(err.Error(), event.CodeNoTemporal):
 		return fmt.Errorf("%w: Temporal doesn't respond at %s: %s", err, cfg.Temporal.Address,
 			outageAdvice(NamedBy(c, "", temporalVariable)))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/printable"
+	"holdfast/operator/api"
 )
 
 const jsonFlag = "json"
@@ -80,6 +81,23 @@ func WriteBody(w io.Writer, eventID string, body []byte) error {
 		len(body), kind, eventID, text)
 	return err
 }
+
+// WriteContent writes the beginning of an event's body, and names the command that writes all of it.
+func WriteContent(w io.Writer, eventID string, body api.Content) (err error) {
+	switch {
+	case body.Redacted:
+		_, err = fmt.Fprintf(w, "\nbody (%d bytes), without what the role viewer may not see:\n%s\n", body.Size, Printable(string(body.JSON)))
+	case !body.Truncated:
+		return WriteWholeBody(w, body.Raw)
+	case body.Text == "":
+		_, err = fmt.Fprintf(w, bodyBeginning+"%q\n", body.Size, ", no text", eventID, body.Raw)
+	default:
+		_, err = fmt.Fprintf(w, bodyBeginning+"%s\n", body.Size, "", eventID, Printable(body.Text))
+	}
+	return err
+}
+
+const bodyBeginning = "\nbody (%d bytes%s), the first 64 KiB; all: holdfast event body %s > FILE\n"
 
 // WriteWholeBody writes a received body and escapes control characters, which a terminal would obey.
 func WriteWholeBody(w io.Writer, body []byte) error {

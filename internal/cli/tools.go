@@ -45,7 +45,10 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 			return err
 		}
 		defer temporal.Close()
-		return outage(c, cfg, run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args))
+		if err = run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args); err != nil {
+			return outage(c, cfg, err)
+		}
+		return nil
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
-	"holdfast/workflows/runs"
 )
 
 // The servers that checks need, by the name of the check that reports an outage.
@@ -103,7 +102,7 @@ func serverOf(err error) string {
 	var unavailable *serviceerror.Unavailable
 	var late *serviceerror.DeadlineExceeded
 	switch {
-	case errors.As(err, &unavailable), errors.As(err, &late), event.CodeOf(err) == runs.CodeUnanswered:
+	case errors.As(err, &unavailable), errors.As(err, &late), event.CodeOf(err) == event.CodeNoTemporal:
 		return temporal
 	case slices.Contains(unreachable, event.CodeOf(err)), errors.Is(err, context.DeadlineExceeded):
 		return database

@@ -13,6 +13,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/persistence"
+	"holdfast/providers"
 )
 
 // startOperator comes first, so that health is available while the other roles wait for their stores.
@@ -73,7 +74,7 @@ func (p *process) checks(roles Roles) (checks []operator.Check) {
 // openSide opens the API's store and creates the API once for all its users.
 func (p *process) openSide(ctx context.Context) (side operators.Side, store *persistence.Store, err error) {
 	side = operators.Side{
-		Config: p.cfg, Catalogue: p.catalogue, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
+		Config: p.cfg, Catalogue: func() *providers.Live { return p.catalogue }, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
 	}
 	if p.api != nil {
 		return side, p.apiStore, nil

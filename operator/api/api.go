@@ -69,6 +69,14 @@ type EventStore interface {
 	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
 	// WaitingByWorkflow returns the event of a workflow in the inbox, or event.ErrNotFound.
 	WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error)
+	// EventByKey returns the stored event that owns a provider's key, or event.ErrNotFound.
+	EventByKey(ctx context.Context, provider, key string) (event.Record, error)
+	// EventsOfRequest returns the events received in a request, or event.ErrNotFound.
+	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
+	// WorkflowsOf returns the workflows that have run an event, or event.ErrNotFound if the event is unknown.
+	WorkflowsOf(ctx context.Context, id string) ([]string, error)
+	// Inbox lists the events in the inbox.
+	Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error)
 	// StoredEvents returns which of the events have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
 }
@@ -155,6 +163,7 @@ func (a *API) Routes() []httpapi.Route {
 		}
 	}
 	add(a.Events != nil, a.eventRoutes)
+	add(a.Events != nil, a.inboxRoutes)
 	add(a.DeadLetters != nil, a.deadLetterRoutes)
 	add(a.SingleReplays != nil, a.singleReplayRoutes)
 	add(a.Entities != nil, a.entityRoutes)

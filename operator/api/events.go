@@ -84,8 +84,8 @@ type EventDetail struct {
 // maxAttempts bounds the errors shown for an event that has failed for a long time.
 const maxAttempts = 100
 
-// statusWaiting is the status of an event in the inbox, which has no row yet.
-const statusWaiting event.Status = "waiting"
+// StatusWaiting is the status of an event in the inbox, which has no row yet.
+const StatusWaiting event.Status = "waiting"
 
 type idCursor struct {
 	ID string `json:"id"`
@@ -118,6 +118,10 @@ func (a *API) eventRoutes() []httpapi.Route {
 				"have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. "+
 				"They are left out if you filter by text, entity or possible_duplicate. Events in the inbox aren't listed.").
 			With(eventParameters...).Returns(fiber.StatusOK, httpapi.List[EventView]{}),
+		httpapi.Get("identifyEvents", "/find/:text", "IDs of the events that a text identifies", a.identify).
+			Explain("An event is found by whatever names it, wherever it is. Several are found by the ID of a request with several, or by "+
+				"a key that several providers have.").
+			With(identifyParameter).Returns(fiber.StatusOK, identified{}),
 		httpapi.Get("showEvent", "/events/:id", "One event with its body, entities, attempts and dead letters", a.showEvent).
 			With(eventID).Returns(fiber.StatusOK, EventDetail{}),
 		httpapi.Get("downloadBody", "/events/:id/body", "Body of an event, as received", a.DownloadBody).

@@ -62,7 +62,7 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
 		run := event.Run{WorkflowID: waiting.Receipt.WorkflowID()}
-		return recordOf(waiting.Receipt, statusWaiting, run, waiting.Body), a.inboxWait(ctx, waiting), nil
+		return recordOf(waiting.Receipt, StatusWaiting, run, waiting.Body), a.inboxWait(ctx, waiting), nil
 	}
 	if !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err
@@ -101,7 +101,9 @@ func (a *API) explainMissing(ctx context.Context, id string) error {
 	conflict, err := a.Events.ConflictOfEvent(ctx, id)
 	if err == nil {
 		return &httpapi.RefusalError{
-			Code: httpapi.CodeNoSuchThing, Detail: "it was dropped: event " + conflict.Owner + " has its key",
+			Code:     httpapi.CodeNoSuchThing,
+			Detail:   "it was dropped: event " + conflict.Owner + " has its key",
+			Conflict: &conflict,
 		}
 	}
 	return err

@@ -102,6 +102,9 @@ type RefusalError struct {
 	Field, Detail string
 	// KnownFrom is the earliest time with known data; zero if there is none.
 	KnownFrom time.Time
+	// Decision and Conflict explain why an event is missing: an operator's decision, or the event that has its key.
+	Decision *event.Decision
+	Conflict *event.Conflict
 }
 
 func (r *RefusalError) Error() string { return string(r.Code) }
@@ -151,7 +154,7 @@ func shown(err error) *RefusalError {
 	case errors.Is(err, feed.ErrTooMany):
 		return Refuse(CodeManyStreams)
 	case errors.As(err, &decided):
-		return &RefusalError{Code: CodeGone, Detail: decided.Error()}
+		return &RefusalError{Code: CodeGone, Detail: decided.Error(), Decision: &decided.Decision}
 	case errors.As(err, &state):
 		return &RefusalError{Code: CodeWrongState, Detail: state.Error()}
 	case errors.As(err, &exists):
@@ -183,6 +186,8 @@ type Failure struct {
 	RequestID     string
 	// KnownFrom is the earliest time with known data; zero if there is none.
 	KnownFrom time.Time
+	Decision  *event.Decision
+	Conflict  *event.Conflict
 }
 
 // FailureOf converts an error for API clients.
@@ -191,8 +196,16 @@ func FailureOf(c *fiber.Ctx, err error) Failure {
 	entry := failures[s.Code]
 	return Failure{
 		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: RequestID(c),
-		KnownFrom: s.KnownFrom,
+		KnownFrom: s.KnownFrom, Decision: s.Decision, Conflict: s.Conflict,
 	}
+}
+
+// WithCause adds the text of the error, if the response hides it.
+func (f Failure) WithCause(err error) Failure {
+	if f.Code == CodeInternal || f.Code == CodeUnavailable || f.Code == CodeRefused {
+		f.Detail = err.Error()
+	}
+	return f
 }
 
 // SetRetryAfter says how long the client should wait, in whole seconds.
@@ -216,11 +229,16 @@ type ErrorBody struct {
 	Detail string `json:"detail,omitempty"`
 	// KnownFrom is the earliest time for which the entity's state is known, if as_of is before it.
 	KnownFrom time.Time `json:"known_from,omitzero"`
+	// Decision is an operator's decision about an event of which nothing else is left.
+	Decision *event.Decision `json:"decision,omitempty"`
+	// Conflict is why a missing event was dropped: another one has its key.
+	Conflict *event.Conflict `json:"conflict,omitempty"`
 }
 
 // Body returns the response.
 func (f Failure) Body() ErrorResponse {
 	return ErrorResponse{ErrorBody{
 		Code: f.Code, Message: f.Message, RequestID: f.RequestID, Field: f.Field, Detail: f.Detail, KnownFrom: f.KnownFrom.UTC(),
+		Decision: f.Decision, Conflict: f.Conflict,
 	}}
 }

@@ -49,8 +49,8 @@ func (q *Query) Text(name string) string { return q.values.Get(name) }
 // Source returns a source within the "provider" parameter, or "".
 func (q *Query) Source() string {
 	source := q.Text("source")
-	if source != "" && q.Text("provider") == "" {
-		q.Refuse("source")
+	if source != "" && q.Text("provider") == "" && q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: "source", Detail: "it needs provider"}
 	}
 	return source
 }

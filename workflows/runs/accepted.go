@@ -203,9 +203,6 @@ func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event
 	return found, nil
 }
 
-// CodeUnanswered is the error code if Temporal doesn't respond.
-const CodeUnanswered = "temporal_unavailable"
-
 func unavailable(doing string, err error) error {
-	return &event.Error{Class: event.ClassTransient, Code: CodeUnanswered, Err: fmt.Errorf("%s: %w", doing, err)}
+	return &event.Error{Class: event.ClassTransient, Code: event.CodeNoTemporal, Err: fmt.Errorf("%s: %w", doing, err)}
 }

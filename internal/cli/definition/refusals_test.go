@@ -43,10 +43,10 @@ func TestRefusalsAreTold(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, server.Shutdown(context.Background())) })
 	address := "http://" + listener.Addr().String()
 
-	_, err = run(t, "", "provider", "refusals", "--url", address)
+	_, err = run(t, "", "provider", "refusals", "--operator", address)
 	require.ErrorContains(t, err, "set HOLDFAST_SECRET_TOKEN")
 	t.Setenv("HOLDFAST_SECRET_TOKEN", text)
-	out, err := run(t, "", "provider", "refusals", "--url", address)
+	out, err := run(t, "", "provider", "refusals", "--operator", address)
 	require.NoError(t, err)
 	for _, line := range []string{
 		`stripe: 1234 refused in the last hour`, ` +1234  bad_signature: it is wrong`, ` +correct it`,
@@ -54,14 +54,14 @@ func TestRefusalsAreTold(t *testing.T) {
 	} {
 		require.Regexp(t, "(?m)^"+line+"$", out)
 	}
-	out, err = run(t, "", "provider", "refusals", "stripe", "--json", "--url", address)
+	out, err = run(t, "", "provider", "refusals", "stripe", "--json", "--operator", address)
 	require.NoError(t, err)
 	var all httpapi.List[oversight.ProviderRefusals]
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	require.Equal(t, at, all.Items[0].Last[0].At)
-	out, err = run(t, "", "provider", "refusals", "github", "--url", address)
+	out, err = run(t, "", "provider", "refusals", "github", "--operator", address)
 	require.NoError(t, err)
 	require.Equal(t, "none\n", out)
-	_, err = run(t, "", "provider", "refusals", "--url", "http://127.0.0.1:1")
+	_, err = run(t, "", "provider", "refusals", "--operator", "http://127.0.0.1:1")
 	require.ErrorContains(t, err, "no server is listening at http://127.0.0.1:1: is it running?")
 }

@@ -18,24 +18,23 @@ import (
 )
 
 func eventShowCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event: its status, entities and body",
 		Long: "Show one event: its status, entities and the first 64 KiB of its body. ID is its\n" +
 			"own, its workflow's (provider:key), its key, the number of its dead letter, or the\n" +
 			"ID of its request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			ids, err := t.FindEvents(c.Context(), args[0])
-			switch {
-			case err != nil:
-				return err
-			case len(ids) > 1:
-				return printRequest(c, args[0], ids)
-			}
-			return showEvent(c, t, ids[0])
-		}),
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		ids, err := a.FindEvents(c.Context(), args[0])
+		switch {
+		case err != nil:
+			return err
+		case len(ids) > 1:
+			return printRequest(c, args[0], ids)
+		}
+		return showEvent(c, a, ids[0])
+	}))
 }
 
 // printRequest lists the events of a request with several events, or those of a key that several providers have.
@@ -53,48 +52,35 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 	})
 }
 
-// reader returns an API that reads events as the operator API does.
-func reader(t *cli.Tools) *api.API {
-	a := &api.API{
-		Events: t.Store.EventView(), Accepted: t.Runs(), DeadLetters: t.Store.DeadLetters, Errors: t.Store.Errors,
-		Outbound: &deliveryapi.API{Deliveries: t.Store.Outbox},
-	}
-	if web := t.Cfg.Operator.TemporalWeb; len(web) > 0 {
-		a.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], t.Cfg.Temporal.Namespace, run) }
-	}
-	return a
-}
-
 // showEvent prints an event wherever it is: stored, in the inbox, waiting for a worker, failed before it had a row, or deleted
 // except for an operator's decision.
-func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
-	detail, err := reader(t).EventDetail(c.Context(), id, false)
-	if err != nil {
-		return showRest(c, t, id, err)
-	}
-	shown := detail
-	shown.Body = detail.Body.Beginning()
-	return cli.Print(c, shown, func(w io.Writer) error {
-		if waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id); err == nil {
-			return writeWaiting(w, waiting, detail.Wait)
+func showEvent(c *cobra.Command, a *cli.API, id string) error {
+	err := cli.Show(c, a, cli.Path("events", id), nil, func(w io.Writer, e api.EventDetail) error {
+		switch {
+		case e.Status == api.StatusWaiting:
+			var waiting event.Waiting
+			if err := a.Read(c.Context(), cli.Path("inbox", id), nil, &waiting); err == nil {
+				return writeWaiting(w, waiting, e)
+			}
+		case e.PersistedAt.IsZero() && len(e.DeadLetters) > 0:
+			return deadletter.Write(c.Context(), w, a, e.DeadLetters[0].ID)
 		}
-		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
-			return deadletter.WriteWhole(c.Context(), w, t, detail.DeadLetters[0].ID)
-		}
-		return writeEvent(w, detail)
+		return writeEvent(w, e)
 	})
+	return showRest(c, id, err)
 }
 
 // showRest prints the remaining records of a deleted event.
-func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
-	var decided *event.DecisionError
-	if errors.As(err, &decided) {
-		return cli.Print(c, decided.Decision, func(w io.Writer) error { return writeDecision(w, decided.Decision) })
-	}
-	if conflict, err := t.Store.Read.ConflictOfEvent(c.Context(), id); err == nil {
-		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
-	}
-	if !errors.Is(err, event.ErrNotFound) {
+func showRest(c *cobra.Command, id string, err error) error {
+	var refused *cli.RefusalError
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Decision != nil:
+		return cli.Print(c, refused.Decision, func(w io.Writer) error { return writeDecision(w, *refused.Decision) })
+	case refused.Conflict != nil:
+		return cli.Print(c, refused.Conflict, func(w io.Writer) error { return writeDropped(w, *refused.Conflict) })
+	case !errors.Is(err, event.ErrNotFound) || refused.Detail != "":
 		return err
 	}
 	return cli.NotFound("no event %s. It may have been a dropped duplicate, which has no row; "+
@@ -178,7 +164,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if err := destination.WriteDeliveries(w, e.Deliveries); err != nil {
 		return err
 	}
-	return cli.WriteBody(w, e.ID, e.Body.Raw)
+	return cli.WriteContent(w, e.ID, e.Body)
 }
 
 // occurred returns "" for an event that hasn't been parsed yet.
@@ -223,34 +209,21 @@ func writeLinks(w io.Writer, links []api.Change) error {
 }
 
 func eventAttemptsCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:     "attempts ID",
 		Short:   "Show the attempts to deliver one event",
 		Example: "  holdfast event attempts stripe:evt_123",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := t.FindEvent(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			all, err := t.Store.Outbox.AttemptsOf(c.Context(), id)
-			if err != nil {
-				return err
-			}
-			if len(all) == 0 {
-				if _, err := reader(t).EventDetail(c.Context(), id, false); err != nil {
-					return err
-				}
-			}
-			page := httpapi.List[deliveryapi.AttemptView]{Items: []deliveryapi.AttemptView{}}
-			for _, a := range all {
-				page.Items = append(page.Items, deliveryapi.WholeAttempt(a))
-			}
-			return cli.Print(c, page, func(w io.Writer) error {
-				if len(all) == 0 {
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		id, err := a.FindEvent(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return cli.Show(c, a, cli.Path("events", id, "attempts"), nil,
+			func(w io.Writer, all httpapi.List[deliveryapi.AttemptView]) error {
+				if len(all.Items) == 0 {
 					fmt.Fprintln(w, "no attempts yet: holdfast event show "+id)
 				}
-				return destination.WriteAttempts(w, page.Items)
+				return destination.WriteAttempts(w, all.Items)
 			})
-		}),
-	})
+	}))
 }

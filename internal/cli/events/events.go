@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,64 +21,48 @@ func EventCommand() *cobra.Command {
 }
 
 func eventListCommand() *cobra.Command {
-	var query event.RecordQuery
-	var changed, note string
-	command := cli.Listing[event.Record, string]{
-		Short: "List events, stored or waiting for a worker, newest first",
+	command := cli.Page[api.EventView]{
+		Short: "List events, stored or waiting for a worker, newest first", Route: "/events", Limit: 50, Query: entityOfProvider,
 		Example: "  holdfast event list --provider stripe --type customer.updated --since 24h\n" +
 			"  holdfast event list --provider stripe --entity customer/cus_123\n" +
 			"  holdfast event list --json | jq -r '.items[].id'",
-		Limit: 50, Place: func(r event.Record) string { return r.Receipt.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *string) ([]event.Record, error) {
-			entity, err := entityOfProvider(query.Provider, changed)
-			if err != nil {
-				return nil, cli.UsageError(c, err)
-			}
-			query.Entity, query.Limit = entity, limit
-			if after != nil {
-				query.Before = *after
-			}
-			var found []event.Record
-			found, note, err = reader(t).FindEvents(c.Context(), query)
-			return found, err
-		},
-		Note:    func() string { return note },
-		View:    func(r event.Record) any { return api.ViewEvent(r) },
 		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "POSSIBLE DUPLICATE OF+", "WORKFLOW+"},
-		Cells: func(e event.Record) []string {
+		Cells: func(e api.EventView) []string {
 			return []string{
-				e.Receipt.ID, statusOf(e), e.Receipt.Provider, e.Receipt.Source, e.Type,
-				e.Receipt.ReceivedAt.Format(time.RFC3339), e.PossibleDuplicateOf, e.Run.WorkflowID,
+				e.ID, statusOf(e), e.Provider, e.Source, e.Type, e.ReceivedAt.Format(time.RFC3339), e.PossibleDuplicateOf, e.Run.WorkflowID,
 			}
 		},
 	}.Command()
-	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddTypeFlag(command, &query.Type)
-	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", event.Statuses())
-	cli.AddKeyFlag(command, &query.Key)
-	command.Flags().BoolVar(&query.PossibleDuplicates, "possible-duplicates", false,
-		"only those with the same content as an earlier event")
-	command.Flags().StringVar(&changed, "entity", "", "only those that changed this entity, KIND/ID (with --provider)")
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddProviderFilters(command)
+	cli.AddTypeFilter(command)
+	cli.AddChoiceFilter(command, "status", "status", "only those of this status", event.Statuses())
+	cli.AddKeyFilter(command)
+	command.Flags().Bool("possible-duplicates", false, "only those with the same content as an earlier event")
+	cli.AsFilter(command, "possible-duplicates", "possible_duplicate")
+	command.Flags().String("entity", "", "only those that changed this entity, KIND/ID (with --provider)")
+	cli.AddPeriodFilters(command)
 	return command
 }
 
 // statusOf marks an event that may repeat an earlier one.
-func statusOf(e event.Record) string {
+func statusOf(e api.EventView) string {
 	if e.PossibleDuplicateOf != "" {
 		return string(e.Status) + " (possible duplicate)"
 	}
 	return string(e.Status)
 }
 
-// entityOfProvider parses KIND/ID; "" is no entity.
-func entityOfProvider(provider, text string) (*event.EntityRef, error) {
+// entityOfProvider adds the entity of --entity, KIND/ID.
+func entityOfProvider(c *cobra.Command, query url.Values) error {
+	text, _ := c.Flags().GetString("entity") // the flag exists
 	if text == "" {
-		return nil, nil //nolint:nilnil // nil does not restrict
+		return nil
 	}
 	kind, id, ok := strings.Cut(text, "/")
-	if !ok || kind == "" || id == "" || provider == "" {
-		return nil, fmt.Errorf("invalid --entity %q: use KIND/ID together with --provider", text)
+	if !ok || kind == "" || id == "" || query.Get("provider") == "" {
+		return cli.UsageError(c, fmt.Errorf("invalid --entity %q: use KIND/ID together with --provider", text))
 	}
-	return &event.EntityRef{Provider: provider, Kind: kind, ExternalID: id}, nil
+	query.Set("entity_kind", kind)
+	query.Set("entity_id", id)
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/operator/api"
 )
 
 // InboxCommand returns `holdfast inbox`.
@@ -21,15 +22,9 @@ func InboxCommand() *cobra.Command {
 }
 
 func inboxListCommand() *cobra.Command {
-	var query event.InboxQuery
-	command := cli.Listing[event.Waiting, int64]{
-		Short:   "List the events in the inbox, in order of arrival",
+	command := cli.Page[event.Waiting]{
+		Short: "List the events in the inbox, in order of arrival", Route: "/inbox", Limit: 50,
 		Example: "  holdfast inbox list --lane overflow\n  holdfast inbox list --provider stripe --limit 500",
-		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
-			query.Limit, query.After = limit, cli.LastID(after)
-			return t.Store.Inbox.Inbox(c.Context(), query)
-		},
 		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
 		Cells: func(e event.Waiting) []string {
 			return []string{
@@ -38,48 +33,44 @@ func inboxListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	cli.AddChoiceFlag(command, &query.Lane, "lane", "only those in this lane", event.Lanes())
-	cli.AddProviderFlags(command, &query.Provider, &query.Source)
+	cli.AddChoiceFilter(command, "lane", "lane", "only those in this lane", event.Lanes())
+	cli.AddProviderFilters(command)
 	return command
 }
 
 func inboxShowCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one event in the inbox: its age, last error and body",
 		Example: "  holdfast inbox show stripe:evt_123",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := t.FindEvent(c.Context(), args[0])
-			if err != nil {
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		id, err := a.FindEvent(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		err = cli.Show(c, a, cli.Path("inbox", id), nil, func(w io.Writer, waiting event.Waiting) error {
+			var detail api.EventDetail
+			if err := a.Read(c.Context(), cli.Path("events", id), nil, &detail); err != nil {
 				return err
 			}
-			waiting, err := t.Store.Inbox.WaitingEvent(c.Context(), id)
-			if errors.Is(err, event.ErrNotFound) {
-				return cli.NotFound("event %s isn't in the inbox: `holdfast event show %s` shows its status", id, id)
-			}
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, waiting, func(w io.Writer) error {
-				detail, err := reader(t).EventDetail(c.Context(), id, false)
-				if err != nil && !errors.Is(err, event.ErrNotFound) {
-					return err
-				}
-				return writeWaiting(w, waiting, detail.Wait)
-			})
-		}),
-	})
+			return writeWaiting(w, waiting, detail)
+		})
+		if errors.Is(err, event.ErrNotFound) {
+			return cli.NotFound("event %s isn't in the inbox: `holdfast event show %s` shows its status", id, id)
+		}
+		return err
+	}))
 }
 
-// writeWaiting prints an event in the inbox; wait is nil if it has left the inbox in the meantime.
-func writeWaiting(w io.Writer, e event.Waiting, wait *event.Wait) error {
+// writeWaiting prints an event in the inbox.
+func writeWaiting(w io.Writer, e event.Waiting, detail api.EventDetail) error {
 	status, workflow := fmt.Sprintf("in the inbox, number %d of the lane %s", e.Seq, e.Lane), e.Receipt.WorkflowID()
 	var advice string
 	switch {
 	case !e.Lane.HasRun():
 		workflow += " (not started)"
-	case wait != nil:
-		status, advice = status+"; "+wait.Reason, wait.Advice
+	case detail.Wait != nil:
+		status, advice = status+"; "+detail.Wait.Reason, detail.Wait.Advice
 	}
 	err := cli.WriteFields(w,
 		"event", e.Receipt.ID,
@@ -100,5 +91,5 @@ func writeWaiting(w io.Writer, e event.Waiting, wait *event.Wait) error {
 	if err != nil {
 		return err
 	}
-	return cli.WriteBody(w, e.Receipt.ID, e.Body)
+	return cli.WriteContent(w, e.Receipt.ID, detail.Body)
 }

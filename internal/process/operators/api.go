@@ -27,8 +27,9 @@ import (
 
 // Side has the dependencies of a process's API and console.
 type Side struct {
-	Config    config.Config
-	Catalogue *providers.Live
+	Config config.Config
+	// Catalogue returns the definitions.
+	Catalogue func() *providers.Live
 	Codec     *payloadcodec.Codec
 	Temporal  client.Client
 	Starter   *runs.Starter
@@ -50,14 +51,20 @@ func Tokens(cfg config.Operator) (access.Tokens, error) {
 	return tokens, nil
 }
 
-// OpenStore opens a separate pool, so that operators and events never wait for each other's connections.
+// OpenStore opens a separate pool, so that operators and events never wait for each other's connections. Without a process there
+// is no telemetry.
 func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
 	c := stores.StoreConfig(cfg)
 	c.MaxConns, c.StatementTimeout = cfg.Operator.MaxConns, cfg.Operator.StatementTimeout
 	c.LockTimeout = min(c.LockTimeout, c.StatementTimeout)
-	c.ApplicationName, c.Tracer = "holdfast-operator", t.DatabaseTracer()
+	c.ApplicationName = "holdfast-operator"
+	if t != nil {
+		c.Tracer = t.DatabaseTracer()
+	}
 	return persistence.Open(ctx, c)
 }
+
+func (s Side) lookup(name string) (*providers.Provider, bool) { return s.Catalogue().Lookup(name) }
 
 // API returns the operator API over a store; closeAdmin closes the connections to destinations' Temporals.
 func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
@@ -68,12 +75,12 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 		Stats:         stores.NewStatistics(s.Config, store, s.Temporal),
 		SingleReplays: &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: s.Starter},
 		Replays:       launch.NewReplays(store.Replays, s.Starter),
-		Rebuilds:      launch.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
+		Rebuilds:      launch.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.lookup)),
 		Recoveries: launch.NewRecoveries(store.Recoveries, s.Starter, func(provider string) error {
-			_, _, err := providers.ListOf(s.Catalogue.Lookup, provider)
+			_, _, err := providers.ListOf(s.lookup, provider)
 			return err
 		}),
-		Imports: launch.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
+		Imports: launch.NewImports(store.Imports, s.Starter), Redactor: redactor{s.lookup},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
@@ -84,7 +91,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 }
 
 func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdmin func()) {
-	samples := admin.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
+	samples := admin.Samples{Names: func() []string { return s.Catalogue().Catalogue().Names() }, Lookup: s.lookup}
 	d := stores.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
@@ -93,15 +100,17 @@ func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdm
 }
 
 // redactor applies the redaction of providers' definitions; for an unknown provider it hides everything.
-type redactor struct{ catalogue *providers.Live }
+type redactor struct {
+	lookup func(name string) (*providers.Provider, bool)
+}
 
 func (r redactor) Redacts(provider string) bool {
-	p, ok := r.catalogue.Lookup(provider)
+	p, ok := r.lookup(provider)
 	return !ok || p.Redacts()
 }
 
 func (r redactor) Redact(receipt event.Receipt, body []byte) (json.RawMessage, error) {
-	p, ok := r.catalogue.Lookup(receipt.Provider)
+	p, ok := r.lookup(receipt.Provider)
 	if !ok {
 		return json.RawMessage("null"), nil
 	}

@@ -24,7 +24,7 @@ func (s Side) Console(o operator.Options, store *persistence.Store, history *tel
 	shown := console.Options{
 		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Destinations: store.Outbox,
 		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
-		Definitions: s.Catalogue, Lists: store.Recoveries, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
+		Definitions: s.Catalogue(), Lists: store.Recoveries, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
 	}
 	if len(o.TemporalWeb) > 0 {

@@ -44,7 +44,7 @@ func (s Side) keyOfPublished(id, source string) string {
 		fields["source"] = source
 	}
 	body, err := json.Marshal(fields)
-	p, ok := s.Catalogue.Lookup(dispatcher.Provider)
+	p, ok := s.lookup(dispatcher.Provider)
 	if err != nil || !ok {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (s Side) keyOfPublished(id, source string) string {
 
 // parsePublished parses published events like a worker.
 func (s Side) parsePublished(body []byte) error {
-	p, ok := s.Catalogue.Lookup(dispatcher.Provider)
+	p, ok := s.lookup(dispatcher.Provider)
 	if !ok {
 		return nil // the ingress refuses it
 	}

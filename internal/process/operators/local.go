@@ -1,0 +1,108 @@
+package operators
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/config"
+	"holdfast/internal/stores"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/persistence"
+	"holdfast/providers"
+	"holdfast/workflows/runs"
+)
+
+// Local is the operator API inside a process that isn't an operator: a command's. It is the same server, behind a listener in
+// memory, so every request passes the same checks. Opening it connects to nothing: a request that needs a store that is away
+// fails, and others don't.
+type Local struct {
+	// Client reaches the server under any host name. Token is an admin's: whoever may read the database's secret may do
+	// everything.
+	Client *http.Client
+	Token  string
+
+	server   *operator.Server
+	listener net.Listener
+	store    *persistence.Store
+	temporal client.Client
+	closeAPI func()
+}
+
+// OpenLocal opens the API for a caller, whose name the audit log gets.
+func OpenLocal(ctx context.Context, cfg config.Config, caller string) (*Local, error) {
+	if err := cfg.RequireDatabase(); err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(ctx, cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := stores.NewTemporalClient(cfg, nil, nil)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	l := &Local{Token: rand.Text(), store: store, temporal: temporal}
+	codec := cfg.PayloadCodec()
+	side := Side{
+		Config: cfg, Catalogue: definitionsOf(cfg), Codec: codec, Temporal: temporal,
+		Starter: runs.NewStarter(temporal, codec.DataConverter()),
+	}
+	options := operator.Options{
+		ShowsCauses: true,
+		Tokens:      access.Tokens{{Name: caller, Role: access.RoleAdmin, Hash: sha256.Sum256([]byte(l.Token))}},
+	}
+	options.API, l.closeAPI = side.API(store)
+	l.server = operator.New(options)
+	l.serve()
+	return l, nil
+}
+
+// definitionsOf loads the catalogue when it is first needed, which costs more than most commands.
+func definitionsOf(cfg config.Config) func() *providers.Live {
+	return sync.OnceValue(func() *providers.Live {
+		rate := providers.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
+		live, err := providers.LoadLive(cfg.Providers.Dir, cfg.Secrets, rate, nil)
+		if err == nil {
+			return live
+		}
+		slog.Error("providers.unreadable", "error", err) // what isn't built in is unknown then
+		live, _ = providers.LoadLive("", cfg.Secrets, rate, nil)
+		return live
+	})
+}
+
+func (l *Local) serve() {
+	memory := fasthttputil.NewInmemoryListener()
+	l.listener = memory
+	l.Client = &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return memory.Dial() },
+	}}
+	go func() {
+		if err := l.server.Serve(memory); err != nil {
+			slog.Error("operator.failed", "error", err)
+		}
+	}()
+}
+
+// Close ends requests in progress and closes the connections to the stores.
+func (l *Local) Close() {
+	l.Client.CloseIdleConnections()
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
+	defer cancel()
+	_ = l.server.Shutdown(ctx)
+	_ = l.listener.Close() // it is closed already, unless the server hadn't begun
+	l.closeAPI()
+	l.temporal.Close()
+	l.store.Close()
+}
