@@ -118,7 +118,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"/errors?since=2026-11-28&until=2026-11-28T01:00%2B03:00": `must be later than since, which is 2026-11-28T00:00:00Z`,
 		"/changes?after=yesterday":                                "use the `next` of a page, start, now, or a time: " + noTime,
 		"/stats?window=1w":                                        noDuration,
-		"/stats?window=30d":                                       `use a duration from 1m to 168h`,
+		"/stats?window=32d":                                       `use a duration from 1m to 744h`,
 	} {
 		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail, path)
 	}

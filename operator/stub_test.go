@@ -32,6 +32,8 @@ type stub struct {
 	calls  []string
 	actor  oversight.Actor
 	events event.RecordQuery
+	// report has the bounds of the last report.
+	report [2]time.Time
 	edit   operation.Edit
 	err    error
 
@@ -264,9 +266,9 @@ func (s *stub) AuditLog(context.Context, oversight.AuditQuery) ([]oversight.Audi
 	return []oversight.AuditEntry{e}, s.call("audit")
 }
 
-func (s *stub) Errors(context.Context, oversight.ErrorQuery) ([]oversight.ErrorEntry, error) {
+func (s *stub) Errors(_ context.Context, q oversight.ErrorQuery) ([]oversight.ErrorEntry, error) {
 	return []oversight.ErrorEntry{{
-		ID: 1, At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "x", Count: 1, EventID: someID,
+		ID: min(7, max(1, q.Before-1)), At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "x", Count: 1, EventID: someID,
 	}}, s.call("errors")
 }
 
@@ -275,6 +277,13 @@ func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
 		At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}, Events: []oversight.EventCount{}, Inbox: []oversight.InboxCount{},
 		DeadLetters: []oversight.DeadLetterCount{}, Deliveries: []oversight.DeliveryCount{}, Errors: []oversight.ErrorCount{},
 	}, s.call("stats")
+}
+
+func (s *stub) Report(_ context.Context, since, until time.Time) (oversight.Report, error) {
+	s.report = [2]time.Time{since, until}
+	return oversight.Report{
+		Since: since, Until: until, Received: []oversight.Trend{}, Failed: []oversight.Trend{}, Waiting: []oversight.Backlog{},
+	}, s.call("report")
 }
 
 func (s *stub) WaitingByWorkflow(_ context.Context, id string) (event.Waiting, error) {

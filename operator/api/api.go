@@ -130,6 +130,8 @@ type ErrorLog interface {
 // Statistics counts pending and completed work.
 type Statistics interface {
 	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
+	// Report summarizes a period and compares it with the previous one.
+	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 }
 
 // BulkReplayer replays dead letters in bulk.

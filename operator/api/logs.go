@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/internal/word"
 	"holdfast/operator/httpapi"
 )
 
@@ -39,9 +40,8 @@ var (
 		httpapi.UUIDParameter("event_id", "Errors of one event."),
 		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
 	}
-	windowParameter = httpapi.Parameter{
-		Name: "window", About: "How far back, from 1m to 7d.",
-		Schema: map[string]any{"type": "string", "default": "1h"},
+	errorID = httpapi.Parameter{
+		Name: "id", About: "Number of the entry.", Schema: map[string]any{"type": "integer", "minimum": 1},
 	}
 	conflictParameters = []httpapi.Parameter{
 		httpapi.ProviderParameter, httpapi.SourceParameter, keyParameter,
@@ -60,13 +60,17 @@ func (a *API) errorRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Get("listErrors", "/errors", "Errors of all phases, newest first", a.listErrors).
 			With(errorParameters...).Returns(fiber.StatusOK, httpapi.List[oversight.ErrorEntry]{}),
+		httpapi.Get("showError", "/errors/:id", "One entry of the error log", a.showError).
+			With(errorID).Returns(fiber.StatusOK, oversight.ErrorEntry{}),
 	}
 }
 
 func (a *API) statsRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Get("showStats", "/stats", "Pending and completed work", a.showStats).
-			With(windowParameter).Returns(fiber.StatusOK, oversight.Stats{}),
+			With(windowParameter(defaultWindow)).Returns(fiber.StatusOK, oversight.Stats{}),
+		httpapi.Get("showReport", "/report", "A period, compared with the one before it", a.showReport).
+			With(windowParameter(reportWindow)).Returns(fiber.StatusOK, oversight.Report{}),
 	}
 }
 
@@ -131,19 +135,62 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	}))
 }
 
-// Statistics look back this far.
-const (
-	defaultWindow = time.Hour
-	maxWindow     = 7 * 24 * time.Hour
-)
-
-func (a *API) showStats(c *fiber.Ctx) error {
-	q := httpapi.QueryOf(c, windowParameter)
-	window := q.Duration("window", defaultWindow, time.Minute, maxWindow)
-	if q.Err != nil {
+func (a *API) showError(c *fiber.Ctx) error {
+	n, err := httpapi.PathNumber(c)
+	if err != nil {
+		return err
+	}
+	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
+	return httpapi.RespondWith(c, func(ctx context.Context) (e oversight.ErrorEntry, err error) {
+		rows, err := a.Errors.Errors(ctx, oversight.ErrorQuery{Before: n + 1, Limit: 1})
+		if err == nil && (len(rows) == 0 || rows[0].ID != n) {
+			err = event.ErrNotFound
+		}
+		if err != nil {
+			return e, err
+		}
+		return rows[0], nil
+	})
+}
+
+// Statistics and reports look back this far.
+const (
+	defaultWindow = time.Hour
+	reportWindow  = 24 * time.Hour
+	maxWindow     = 31 * 24 * time.Hour
+)
+
+func windowParameter(usual time.Duration) httpapi.Parameter {
+	return httpapi.Parameter{
+		Name: "window", About: "How far back, from 1m to 31d.",
+		Schema: map[string]any{"type": "string", "default": word.Duration(usual)},
+	}
+}
+
+func windowOf(c *fiber.Ctx, usual time.Duration) (time.Duration, error) {
+	q := httpapi.QueryOf(c, windowParameter(usual))
+	return q.Duration("window", usual, time.Minute, maxWindow), q.Err
+}
+
+func (a *API) showStats(c *fiber.Ctx) error {
+	window, err := windowOf(c, defaultWindow)
+	if err != nil {
+		return err
+	}
 	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Stats, error) { return a.Stats.Stats(ctx, window) })
+}
+
+func (a *API) showReport(c *fiber.Ctx) error {
+	window, err := windowOf(c, reportWindow)
+	if err != nil {
+		return err
+	}
+	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Report, error) {
+		until := time.Now().UTC()
+		return a.Stats.Report(ctx, until.Add(-window), until)
+	})
 }
 
 // ConflictList reads events that were dropped because another one has their key.
