@@ -165,7 +165,7 @@ func (i *installation) awaitFound(t *testing.T, since time.Time, kind reconcile.
 		if err != nil {
 			return errors.New(out)
 		}
-		var r reconcile.Report
+		var r reconcile.Comparison
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func target(method, path string) string {
 // sample returns a body that the route accepts.
 func sample(path string) string {
 	switch {
-	case strings.HasSuffix(path, "/discard"):
+	case strings.HasSuffix(path, "/discard"), strings.HasSuffix(path, "/expunge"):
 		return `{"reason":"because"}`
 	case strings.HasSuffix(path, "/edit"):
 		return `{"body":"{}"}`
@@ -49,6 +49,8 @@ func sample(path string) string {
 		return `{"name":"new","to":"crm","events":{"types":["a"]}}`
 	case path == "/destinations/:name", path == "/subscriptions/:name":
 		return `{"reason":"because"}`
+	case path == "/reconcile":
+		return `{"since":"3h"}`
 	case path == "/recoveries":
 		return `{"provider":"stripe"}`
 	case strings.HasSuffix(path, "/replays"), strings.HasSuffix(path, "/rebuilds"):

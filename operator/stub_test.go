@@ -326,7 +326,7 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 
 func (s *stub) api() *api.API {
 	return &api.API{
-		Events: s, DeadLetters: s, SingleReplays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Replays: s.replays(),
+		Events: s, DeadLetters: s, SingleReplays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Maintenance: s, Replays: s.replays(),
 		Rebuilds: s.rebuilds(), Imports: stubOperations[operation.Import]{s, someImport()},
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
 		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),

@@ -161,6 +161,9 @@ var Table = []Rule{
 		Ours:      list("activities event providers providers/recovery providers/recovery/client"),
 		Libraries: list("go.temporal.io/sdk/activity"),
 		Never:     neverStore},
+	{Package: "operator/maintenance", Why: whyAction,
+		Ours:  list("activities/reconcile event event/oversight event/retention"),
+		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "operator/launch", Why: whyAction,
 		Ours: list("event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
@@ -326,8 +329,8 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
-		Ours: list("delivery event event/fold event/operation event/oversight internal/printable internal/word event/feed " +
-			"operator/api/deliveryapi operator/httpapi"),
+		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word event/feed " +
+			"event/retention operator/api/deliveryapi operator/httpapi operator/maintenance"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
 		Never: neverInOperator},
@@ -397,7 +400,8 @@ var Table = []Rule{
 			"go.temporal.io/sdk/temporal")},
 	{Package: "internal/process/operators",
 		Why: "the operator API is assembled from given parts, for every process that serves it and every command that uses it",
-		Ours: list("delivery/admin event event/feed internal/config internal/doctor internal/stores " +
+		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
+			"delivery/admin event event/feed internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
 			"providers/definition operator/launch workflows/runs"),

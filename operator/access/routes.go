@@ -106,6 +106,9 @@ var routes = map[string]Role{
 	"POST /subscriptions/:name/check":           RoleOperator,
 	"DELETE /dead-letters/:id":                  RoleAdmin,
 	"POST /dead-letters/cleanup":                RoleAdmin,
+	"POST /events/:id/expunge":                  RoleAdmin,
+	"POST /purge":                               RoleAdmin,
+	"POST /reconcile":                           RoleAdmin,
 
 	// The console. Its pages show a viewer no more than the API does.
 	"GET /console/assets/:version/:name":                 Anyone,

@@ -26,8 +26,10 @@ type API struct {
 	Errors        ErrorLog
 	Conflicts     ConflictList
 	Stats         Statistics
-	Replays       BulkReplayer
-	Rebuilds      Rebuilder
+	// Maintenance serves what only administrators do.
+	Maintenance Maintenance
+	Replays     BulkReplayer
+	Rebuilds    Rebuilder
 	// Imports are started from the command line, which reads the file.
 	Imports    httpapi.Operations[operation.Import]
 	Recoveries httpapi.Operations[operation.Recovery]
@@ -181,5 +183,6 @@ func (a *API) Routes() []httpapi.Route {
 	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
 	add(a.Outbound != nil, a.Outbound.Routes)
 	add(a.Payloads != nil, a.payloadRoutes)
+	add(a.Maintenance != nil, a.maintenanceRoutes)
 	return all
 }

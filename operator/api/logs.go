@@ -70,7 +70,7 @@ func (a *API) statsRoutes() []httpapi.Route {
 		httpapi.Get("showStats", "/stats", "Pending and completed work", a.showStats).
 			With(windowParameter(defaultWindow)).Returns(fiber.StatusOK, oversight.Stats{}),
 		httpapi.Get("showReport", "/report", "A period, compared with the one before it", a.showReport).
-			With(windowParameter(reportWindow)).Returns(fiber.StatusOK, oversight.Report{}),
+			Explain(httpapi.SlowDetails).With(windowParameter(reportWindow)).Returns(fiber.StatusOK, oversight.Report{}),
 	}
 }
 
@@ -187,7 +187,7 @@ func (a *API) showReport(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Report, error) {
+	return httpapi.RespondSlowly(c, func(ctx context.Context) (oversight.Report, error) {
 		until := time.Now().UTC()
 		return a.Stats.Report(ctx, until.Add(-window), until)
 	})

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -35,12 +33,12 @@ type resync struct {
 func sendEvents(c *fiber.Ctx, who *feed.Follower, writeTimeout time.Duration) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set("X-Accel-Buffering", "no")
-	c.Context().Response.Header.SetConnectionClose() // awaitClose would read the next request
+	c.Context().Response.Header.SetConnectionClose() // AwaitClose would read the next request
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		ctx, cancel := context.WithTimeout(context.Background(), streamTime)
 		defer cancel()
-		go awaitClose(conn, cancel)
+		go httpapi.AwaitClose(conn, cancel)
 		s := &eventWriter{Writer: w}
 		flush := func() error {
 			if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
@@ -59,14 +57,6 @@ func sendEvents(c *fiber.Ctx, who *feed.Follower, writeTimeout time.Duration) er
 		_ = flush() // the client is gone
 	})
 	return nil
-}
-
-// awaitClose calls gone once the client or the server has closed the connection. Otherwise a disconnect shows only when the
-// second heartbeat after it can't be written, and the client's slot stays taken until then.
-func awaitClose(conn net.Conn, gone context.CancelFunc) {
-	defer gone()
-	_ = conn.SetReadDeadline(time.Time{}) // if this fails, the read fails too
-	_, _ = io.Copy(io.Discard, conn)
 }
 
 // eventWriter writes server-sent events. Errors surface on flush.

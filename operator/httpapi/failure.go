@@ -191,11 +191,13 @@ type Failure struct {
 }
 
 // FailureOf converts an error for API clients.
-func FailureOf(c *fiber.Ctx, err error) Failure {
+func FailureOf(c *fiber.Ctx, err error) Failure { return failureOf(RequestID(c), err) }
+
+func failureOf(requestID string, err error) Failure {
 	s := shown(err)
 	entry := failures[s.Code]
 	return Failure{
-		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: RequestID(c),
+		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: requestID,
 		KnownFrom: s.KnownFrom, Decision: s.Decision, Conflict: s.Conflict,
 	}
 }

@@ -57,6 +57,16 @@ func WhyRefused(err error) string {
 	return ""
 }
 
+// failure adds what a call was for to its error, which is transient if Temporal doesn't respond.
+func failure(doing string, err error) error {
+	var down *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
+	if errors.As(err, &down) || errors.As(err, &late) {
+		return unavailable(doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)

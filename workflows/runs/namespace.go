@@ -24,13 +24,13 @@ type Namespace struct {
 func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 	described, err := n.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: n.Name})
 	if err != nil {
-		return 0, fmt.Errorf("read the retention of namespace %s: %w", n.Name, err)
+		return 0, failure("read the retention of namespace "+n.Name, err)
 	}
 	return described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
 
-// ErrStillRunning is returned for a workflow whose latest run is open.
-var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
+// errStillRunning is returned for a workflow whose latest run is open.
+var errStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
 
 // deleteTimeout bounds the wait for Temporal to delete a run, which it does in the background.
 const deleteTimeout = time.Minute
@@ -38,34 +38,35 @@ const deleteTimeout = time.Minute
 // Delete deletes every run of an event's workflow, with its history, and returns the number of runs. It waits until Temporal no
 // longer has them: a sweep that heals a lost expunge must not find them. An unknown workflow isn't an error. Runs of another
 // type with the same workflow ID belong to another application and are kept.
-func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
+func (n Namespace) Delete(ctx context.Context, workflowID string) (int, error) {
+	c := n.Client
 	doing := "delete runs of workflow " + workflowID
 	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	if isNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, failure(doing, err)
 	}
 	info := latest.GetWorkflowExecutionInfo()
 	isEvents := info.GetType().GetName() == workflows.TypeProcessEvent
 	if isEvents && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return 0, fmt.Errorf("%s: %w", doing, ErrStillRunning)
+		return 0, fmt.Errorf("%s: %w", doing, errStillRunning)
 	}
 	runs, err := runIDs(ctx, c, workflowID)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, failure(doing, err)
 	}
 	if isEvents {
 		runs[info.GetExecution().GetRunId()] = true // the list may lag behind
 	}
 	for id := range runs {
 		_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace:         namespace,
+			Namespace:         n.Name,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: id},
 		})
 		if err != nil && !isNotFound(err) {
-			return 0, fmt.Errorf("%s: %w", doing, err)
+			return 0, failure(doing, err)
 		}
 	}
 	return len(runs), awaitDeleted(ctx, c, workflowID, runs)
@@ -84,7 +85,7 @@ func awaitDeleted(ctx context.Context, c client.Client, workflowID string, runID
 			}
 		}
 		if !isNotFound(err) {
-			return fmt.Errorf("delete runs of workflow %s: %w", workflowID, err)
+			return failure("delete runs of workflow "+workflowID, err)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (r *Reader) ClosedRuns(ctx context.Context, p operation.SweepPage) (runs []
 		NextPageToken: p.Token,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("list closed runs: %w", err)
+		return nil, nil, failure("list closed runs", err)
 	}
 	for _, info := range response.GetExecutions() {
 		runs = append(runs, operation.ClosedRun{
@@ -74,7 +74,7 @@ func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 		Query: fmt.Sprintf("WorkflowType IN ('%s', '%s')", workflows.TypeProcessEvent, workflows.TypeProcessBatch),
 	})
 	if err != nil {
-		return false, fmt.Errorf("count runs: %w", err)
+		return false, failure("count runs", err)
 	}
 	return count.GetCount() > 0, nil
 }
@@ -92,7 +92,7 @@ func (r *Reader) Run(ctx context.Context, run event.Run) (operation.LatestRun, e
 		return operation.LatestRun{}, nil
 	}
 	if err != nil {
-		return operation.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+		return operation.LatestRun{}, failure("describe workflow "+workflowID, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
 	if info.GetType().GetName() != workflows.TypeProcessEvent {

@@ -88,7 +88,7 @@ func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err er
 	}
 	slices.Sort(workflowIDs)
 	for _, workflowID := range slices.Compact(workflowIDs) {
-		n, err := runs.Delete(ctx, t.Temporal, t.Cfg.Temporal.Namespace, workflowID)
+		n, err := runs.Namespace{Client: t.Temporal, Name: t.Cfg.Temporal.Namespace}.Delete(ctx, workflowID)
 		if total += n; err != nil {
 			return total, err
 		}

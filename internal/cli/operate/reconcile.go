@@ -70,7 +70,7 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 }
 
 // repair writes the audit entry, with the plan, before it begins: if it is stopped, completed repairs stay.
-func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.Service, plan reconcile.Report) error {
+func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.Service, plan reconcile.Comparison) error {
 	detail, err := json.Marshal(plan)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ var whatBecomes = map[reconcile.Kind][2]string{
 	reconcile.Unreadable:    {"unreadable runs and events", "none: see below"},
 }
 
-func writeComparison(w io.Writer, r reconcile.Report) error {
+func writeComparison(w io.Writer, r reconcile.Comparison) error {
 	table := cli.NewTable(w, "FOUND", "COUNT", "REPAIR", "EXAMPLES")
 	var errs []string
 	for _, f := range r.Findings {

@@ -71,7 +71,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 	outbound, closeAdmin := s.outbound(store)
 	all = &api.API{
 		Events: store.EventView(), DeadLetters: store.DeadLetters, Entities: store.EntityView(), Audit: store.Audit,
-		Errors: store.Errors, Conflicts: store.Read,
+		Errors: store.Errors, Conflicts: store.Read, Maintenance: maintained{s},
 		Stats:         stores.NewStatistics(s.Config, store, s.Temporal),
 		SingleReplays: &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: s.Starter},
 		Replays:       launch.NewReplays(store.Replays, s.Starter),

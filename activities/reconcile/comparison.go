@@ -24,8 +24,8 @@ const (
 	Unreadable Kind = "unreadable"
 )
 
-// Finding counts the events of one kind.
-type Finding struct {
+// Inconsistency counts the events of one kind.
+type Inconsistency struct {
 	Kind  Kind `json:"kind"`
 	Count int  `json:"count"`
 	// Examples has at most maxExamples workflow IDs.
@@ -36,18 +36,18 @@ type Finding struct {
 
 const maxExamples = 5
 
-// Report is the result of a comparison.
-type Report struct {
+// Comparison is the result of a comparison.
+type Comparison struct {
 	// Since and Until bound the end of runs and the acceptance of events: Since ≤ time < Until.
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	DryRun bool      `json:"dry_run,omitempty"`
 	// Findings has each kind, in order.
-	Findings []Finding `json:"findings"`
+	Findings []Inconsistency `json:"findings"`
 }
 
 // Repairs returns the number of findings that can be repaired.
-func (r Report) Repairs() (n int) {
+func (r Comparison) Repairs() (n int) {
 	for _, f := range r.Findings {
 		if f.Kind != Unreadable {
 			n += f.Count
@@ -57,21 +57,21 @@ func (r Report) Repairs() (n int) {
 }
 
 // Finding returns the finding of a kind.
-func (r Report) Finding(k Kind) Finding {
+func (r Comparison) Finding(k Kind) Inconsistency {
 	for _, f := range r.Findings {
 		if f.Kind == k {
 			return f
 		}
 	}
-	return Finding{Kind: k}
+	return Inconsistency{Kind: k}
 }
 
 // add counts a workflow ID under k, or under Unreadable if it was skipped because of err.
-func (r Report) add(k Kind, workflowID string, err error) {
+func (r Comparison) add(k Kind, workflowID string, err error) {
 	if err != nil {
 		k = Unreadable
 	}
-	f := &r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == k })]
+	f := &r.Findings[slices.IndexFunc(r.Findings, func(f Inconsistency) bool { return f.Kind == k })]
 	if f.Count++; f.Count > maxExamples {
 		return
 	}
@@ -82,10 +82,10 @@ func (r Report) add(k Kind, workflowID string, err error) {
 }
 
 // Compare checks, and unless dry repairs, a time range. It can be interrupted and repeated: repaired events aren't found again.
-func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool) (Report, error) {
-	r := Report{Since: since, Until: until, DryRun: dry}
+func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool) (Comparison, error) {
+	r := Comparison{Since: since, Until: until, DryRun: dry}
 	for _, k := range []Kind{RunWithoutRow, RowWithoutRun, RowWithoutKey, Unreadable} {
-		r.Findings = append(r.Findings, Finding{Kind: k, Examples: []string{}})
+		r.Findings = append(r.Findings, Inconsistency{Kind: k, Examples: []string{}})
 	}
 	if err := s.compareRuns(ctx, r); err != nil {
 		return r, err
@@ -99,11 +99,11 @@ func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool)
 	})
 }
 
-func (r Report) count(k Kind) ReportFunc {
+func (r Comparison) count(k Kind) ReportFunc {
 	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) { r.add(k, run.Run.WorkflowID, err) }
 }
 
-func (s *Service) compareRuns(ctx context.Context, r Report) error {
+func (s *Service) compareRuns(ctx context.Context, r Comparison) error {
 	page := operation.SweepPage{Since: r.Since, Until: r.Until, Restored: true, DryRun: r.DryRun}
 	for {
 		next, err := s.ClosedRuns(ctx, page, r.count(RunWithoutRow))
@@ -115,7 +115,7 @@ func (s *Service) compareRuns(ctx context.Context, r Report) error {
 }
 
 // eachPage reads pages of events until one is empty.
-func (r Report) eachPage(read func(operation.RowPage) (last string, err error)) error {
+func (r Comparison) eachPage(read func(operation.RowPage) (last string, err error)) error {
 	page := operation.RowPage{After: event.FirstIDAt(r.Since), Before: event.FirstIDAt(r.Until), Limit: rowsPage, DryRun: r.DryRun}
 	for {
 		last, err := read(page)
