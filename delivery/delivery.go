@@ -213,7 +213,7 @@ type Outcome struct {
 	DueAt time.Time
 }
 
-// Target is what a sender needs for an attempt.
+// Target holds everything that a sender needs for an attempt.
 type Target struct {
 	Destination  Destination
 	Subscription Subscription

@@ -72,7 +72,7 @@ func (c Condition) NextStep(how Remedies) string {
 	return ""
 }
 
-// isBlocked reports whether a failure, a code and its text, is that of a destination that can't be used as configured.
+// isBlocked reports whether a failure (a code and its text) means that the destination can't be used as configured.
 func isBlocked(failure string) bool {
 	code, _, _ := strings.Cut(failure, ":")
 	return slices.Contains([]string{"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile"}, code)

@@ -86,7 +86,7 @@ func (r *Router) Reads(provider, eventType string) (reads bool) {
 }
 
 // Match returns the subscriptions that an event matches, by ascending ID. It decodes the body at most once, and only if a filter
-// needs it. The error is that of ctx; a failed filter sets Hit.Failed.
+// needs it. The error is ctx's; a failed filter sets Hit.Failed.
 func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
 	seen := &filterInput{message: m}
 	var hits []Hit

@@ -42,7 +42,7 @@ const CodeNotPersisted = "not_persisted"
 // CodeKeyConflict is the code of an event whose certain key belongs to an event with other content.
 const CodeKeyConflict = "key_conflict"
 
-// CodeCorrectedConflict is the code of an event that another one has the key of, by a definition that was corrected since it was
+// CodeCorrectedConflict is the code of an event whose key another one has, by a definition that was corrected since it was
 // accepted. It keeps the key that it was accepted with.
 const CodeCorrectedConflict = "corrected_key_conflict"
 

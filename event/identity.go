@@ -1,6 +1,6 @@
 package event
 
-// Identity is how a definition identifies an event. Its fields are those of the receipt.
+// Identity is how a definition identifies an event. The receipt has the same fields.
 type Identity struct {
 	Key          string      `json:"key"`
 	KeyFrom      KeyOrigin   `json:"key_from"`

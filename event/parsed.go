@@ -34,7 +34,7 @@ type Parsed struct {
 // Mapping says whether rules for entities found what they are meant for.
 type Mapping string
 
-// The mappings; the empty one is that of events for which no rule is meant.
+// The mappings; it is empty for events for which no rule is meant.
 const (
 	Mapped   Mapping = "mapped"
 	Unmapped Mapping = "unmapped"

@@ -51,7 +51,7 @@ type Batched struct {
 	Receipt Receipt
 	// Type is the type from the parse step, if it ran.
 	Type string
-	// Mapping is that of the parse step, if it ran.
+	// Mapping is the parse step's, if it ran.
 	Mapping Mapping
 	// Outcome is OutcomeProcessed, OutcomeIgnored, OutcomeDuplicate or OutcomeLeft.
 	Outcome Outcome

@@ -37,7 +37,7 @@ func (m *bodyMemory) held() int {
 	return m.all.small + m.all.large
 }
 
-// change adds to what a client holds, unless that exceeds a limit; size is that of the whole body afterwards. Nothing is kept of
+// change adds to what a client holds, unless that exceeds a limit; size is the size of the whole body afterwards. Nothing is kept of
 // a client that holds nothing.
 func (m *bodyMemory) change(client netip.Addr, by heldBytes, size int) bool {
 	m.mu.Lock()
@@ -77,7 +77,7 @@ func roomFor(size, limit int) int {
 	return min(room, room/2+4*size)
 }
 
-// bodyShare is what one request holds. It isn't safe for concurrent use.
+// bodyShare counts the memory that one request holds. It isn't safe for concurrent use.
 type bodyShare struct {
 	memory *bodyMemory
 	client netip.Addr

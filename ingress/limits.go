@@ -224,7 +224,7 @@ func newBucket(r providers.Rate) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), r.Requests)
 }
 
-// networkOf is what counts as one client: an IPv4 address, or the /64 of IPv6 that one subscriber has to choose from.
+// networkOf returns what counts as one client: an IPv4 address, or the /64 of IPv6 that one subscriber has to choose from.
 func networkOf(client netip.Addr) netip.Addr {
 	client = client.Unmap().WithZone("")
 	if !client.Is6() {

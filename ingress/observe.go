@@ -38,7 +38,7 @@ type observation struct {
 	requestID     string
 	correlationID string
 	receivedAt    time.Time
-	// definition is that of the request's provider; nil while unknown.
+	// definition is the definition of the request's provider; nil while unknown.
 	definition *providers.Provider
 	provider   string
 	outcome    string
@@ -51,7 +51,7 @@ type observation struct {
 	// client is the address that the request comes from, and denied why it isn't authentic.
 	client netip.Addr
 	denied *denial.Error
-	// memory is what the body holds, and turn ends its turn to be decoded; both are nil without a body.
+	// memory counts what the body holds, and turn ends its turn to be decoded; both are nil without a body.
 	memory *bodyShare
 	turn   func()
 }

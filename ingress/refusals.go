@@ -112,7 +112,7 @@ func (m *refusalMinute) add(cause string, at time.Time) {
 	m.causes[cause] = refusalCount{m.causes[cause].count + 1, at}
 }
 
-// Refusals returns those of one provider, or with "" those of all that have some, by name.
+// Refusals returns the refusals of one provider, or with "" of all providers that have some, by name.
 func (all *Refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -165,7 +165,7 @@ func causeOf(reason string) denial.Cause {
 	return denial.Reason(reason).Cause()
 }
 
-// causes explains the codes of requests that were refused before or after authentication. docs/refusals.md has the same rows.
+// causes explains the codes of requests that were refused before or after authentication, like the table in docs/refusals.md.
 var causes = map[code]denial.Cause{
 	codeMethodNotAllowed: {
 		Means: "the request wasn't a POST",

@@ -59,7 +59,7 @@ type acknowledgedEvent struct {
 type cachedResult struct {
 	Result      event.Outcome `json:"result"`
 	ProcessedAt time.Time     `json:"processed_at"`
-	// CorrelationID is that of the request in which the event first arrived.
+	// CorrelationID is the correlation ID of the request in which the event first arrived.
 	CorrelationID string `json:"correlation_id,omitempty"`
 }
 

@@ -43,7 +43,7 @@ type Options struct {
 	BodyMemory int
 	// BodyLimit, in bytes, lowers the limits of providers whose definition has none of its own; 0: it doesn't.
 	BodyLimit int
-	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
+	// MaxConns bounds all connections, MaxConnsPerIP the connections of one peer address (0: no limit).
 	MaxConns      int
 	MaxConnsPerIP int
 	// TrustedProxies are the addresses and networks whose X-Forwarded-For is trusted; empty trusts none.

@@ -21,7 +21,7 @@ func (s *Server) unpack(o *observation, request *auth.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	o.endTurn() // that of the compressed body
+	o.endTurn() // the turn of the compressed body
 	if o.turn, err = decode.Turn(ctx, len(request.Body)); err != nil {
 		return decode.ErrNoMemory
 	}

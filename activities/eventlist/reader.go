@@ -83,7 +83,7 @@ func (r *Reader) Begin(provider, target string, since, until time.Time) (json.Ra
 const unreadableTries = 3
 
 // Page reads the page at the position of a recovery, at the rate of the provider's API. The error is an *operation.ListError, or
-// that of the context or the database.
+// the context's or the database's.
 func (r *Reader) Page(ctx context.Context, of operation.Recovery) (operation.RecoveryPage, error) {
 	p, list, err := providers.ListOf(r.Lookup, of.Provider)
 	if err != nil {

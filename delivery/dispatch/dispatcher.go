@@ -62,7 +62,7 @@ type Dispatcher struct {
 	loops    sync.WaitGroup
 }
 
-// New returns a dispatcher. The error is that of a metric instrument.
+// New returns a dispatcher. It fails if a metric instrument can't be created.
 func New(o Options) (*Dispatcher, error) {
 	m, err := newMetrics()
 	if err != nil {

@@ -44,7 +44,7 @@ func newDestinationHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 	return client
 }
 
-// dialContext ends when the attempt does: net/http detaches the context of a dial from that of the request.
+// dialContext ends when the attempt does, because net/http detaches the context of a dial from the request's.
 func dialContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p := progressOf(ctx); !p.end.IsZero() {
 		return context.WithDeadline(ctx, p.end)

@@ -23,7 +23,7 @@ const (
 	stepReady                     // the request has a connection
 )
 
-// clientCertificate is what happened when the endpoint asked for a client certificate.
+// clientCertificate says what happened when the endpoint asked for a client certificate.
 type clientCertificate int
 
 const (

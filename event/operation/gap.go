@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ListHealth is what is known about a provider's list of events.
+// ListHealth describes the health of a provider's list of events.
 type ListHealth struct {
 	RecoveryMark
 

@@ -90,7 +90,7 @@ func (s State) Ended() bool { return s == Completed || s == Canceled }
 // Rates limits the rate of a kind of operation, per second.
 type Rates struct {
 	Min, Max, Default float64
-	// Unit is what the rate counts: "runs".
+	// Unit names what the rate counts: "runs".
 	Unit string
 }
 

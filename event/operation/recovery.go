@@ -12,7 +12,7 @@ type Recovery struct {
 	Base
 
 	Provider string `json:"provider"`
-	// Target is what the list is of, if the provider has several: a connected account, a board.
+	// Target names the list if the provider has several: a connected account, a board.
 	Target string `json:"target,omitempty"`
 	// DryRun: it counts without processing anything.
 	DryRun bool `json:"dry_run"`
@@ -131,7 +131,7 @@ type DedupeWindows struct {
 	All string
 }
 
-// RecoveryMark is what is known about a list.
+// RecoveryMark records how far a list has been read.
 type RecoveryMark struct {
 	Provider, Target string
 	// SwitchedOn is since when recovery is on, with at least the present dedupe window.
@@ -241,7 +241,7 @@ type RecoveryStart struct {
 	Left map[string]bool
 }
 
-// ListError is why a page of a list couldn't be read. Its text has neither a credential nor anything of the answer.
+// ListError says why a page of a list couldn't be read. Its text never contains a credential or anything of the answer.
 type ListError struct {
 	Text string
 	// IsTemporary: the page may be readable later. Otherwise an operator must do something about it.

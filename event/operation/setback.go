@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Mark is what each sweep leaves in both stores: as a row in PostgreSQL, and in the sweep's result in Temporal.
+// Mark is left by each sweep in both stores: as a row in PostgreSQL, and in the sweep's result in Temporal.
 type Mark struct {
 	Counter int64 `json:"counter,omitempty"`
 	// At is the database's time of the mark. Every commit before it has survived if the mark has.

@@ -73,7 +73,7 @@ type ArchiveStats struct {
 	OldestDue time.Time
 }
 
-// Archived are the changes of entities in an archive; those of one event are in order.
+// Archived are the changes of entities in an archive; changes of one event are in order.
 type Archived map[event.EntityRef][]event.OrderedChange
 
 // Expunged counts what was removed with one event.

@@ -1,4 +1,4 @@
-// Package tally has the counters of what both the intake and the steps find out about events, so that each is created once.
+// Package tally counts what both the intake and the steps find out about events, so that each counter is created once.
 package tally
 
 import (

@@ -32,7 +32,7 @@ type TemporalOptions struct {
 	CodecEndpoint string
 	// Namespace is created if it doesn't exist; "" is "default".
 	Namespace string
-	// SearchAttributes are those of [Namespace].
+	// SearchAttributes are as in [Namespace].
 	SearchAttributes map[string]string
 	// DynamicConfig holds JSON values by key: a string needs its own quotes.
 	DynamicConfig map[string]string

@@ -19,7 +19,7 @@ import (
 // Retention is how long a closed run stays readable; the dev server's default of a day wouldn't last a weekend.
 const Retention = 72 * time.Hour
 
-// Namespace is what a server must provide before it is used.
+// Namespace describes what a server must provide before it is used.
 type Namespace struct {
 	Address string // host:port of the frontend
 	Name    string

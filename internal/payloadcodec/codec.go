@@ -146,7 +146,7 @@ func (c *Codec) Seal(plain []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Open decrypts the result of Seal with any of the keys. Its errors are those of Decode.
+// Open decrypts the result of Seal with any of the keys. It fails as Decode does.
 func (c *Codec) Open(sealed []byte) ([]byte, error) {
 	var payload commonpb.Payload
 	if proto.Unmarshal(sealed, &payload) != nil { // its error may quote the bytes

@@ -3,5 +3,5 @@
 //
 // It must not depend on the domain: callers pass names, numbers and durations. Nothing here may block the observed work:
 // exporters have bounded queues and drop what a back end doesn't accept. No secret or payload gets through: log values are
-// redacted, and spans contain neither SQL parameters nor the texts of database errors.
+// redacted, and spans don't contain SQL parameters or the texts of database errors.
 package telemetry

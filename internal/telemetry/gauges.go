@@ -152,7 +152,7 @@ func (t *Telemetry) ObserveSchedules(read func(context.Context) (failing map[str
 	}, gauge)
 }
 
-// ListFigures is what is known about a provider's list of events.
+// ListFigures describes a provider's list of events.
 type ListFigures struct {
 	// Missed counts events that never arrived, and Unknown is the length of the time of which nothing can be known.
 	Missed  int64

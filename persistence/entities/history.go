@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// This query deliberately differs from that of refoldAll.
+	// This query deliberately differs from refoldAll's.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
   FROM ` + AllLinks + `
@@ -26,7 +26,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, p
   FROM ` + givenRefs + ` CROSS JOIN LATERAL (SELECT * FROM entity_bases WHERE ` + isGiven + `) AS c`
 )
 
-// History is what an entity is folded from: its base (nil if nothing is collapsed), and the changes after it in fold order.
+// History is the input of an entity's fold: its base (nil if nothing is collapsed), and the changes after it in fold order.
 type History struct {
 	base    *checkpoint
 	Changes []event.OrderedChange

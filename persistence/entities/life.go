@@ -33,7 +33,7 @@ type Life struct {
 	base    event.Order // position up to which changes are collapsed; zero if none are. The reset, if any, is after it
 	lost    event.Order // changes before this position were removed and aren't in a base; zero if none. See IsIncomplete
 	purged  purged
-	latest  time.Time // latest occurrence time of the counted changes; not necessarily that of the last in order
+	latest  time.Time // latest occurrence time of the counted changes; not necessarily of the last one in order
 
 	at      event.Order // position of the last counted change
 	covered int64       // links when the last checkpoint was due

@@ -41,7 +41,7 @@ func (l *lead) learn(outcomes []delivery.Outcome) {
 type depth struct{ each atomic.Int64 }
 
 // destinations returns how many destinations to check for a lease of limit deliveries: twice the number needed if each has as
-// many as those of the last lease.
+// many as in the last lease.
 func (d *depth) destinations(limit int) int {
 	enough := 2 * int64(limit) / max(1, d.each.Load())
 	return int(min(int64(limit), maxDestinations, max(enough, fewDestinations)))

@@ -41,7 +41,7 @@ SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok,
  ORDER BY s.next_at LIMIT $1
    FOR UPDATE OF s SKIP LOCKED`
 
-// inProgress counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
+// inProgress counts the leases of destination l.id that have not ended at $2; the ones of lease $1 are this transaction's.
 const inProgress = `
        SELECT count(*) AS live, count(*) FILTER (WHERE q.epoch = l.epoch) AS of_epoch,
               count(*) FILTER (WHERE q.lease = $1::uuid) AS leased, min(q.due_at) AS ends

@@ -148,7 +148,7 @@ func (d dueDestination) probes() *int {
 }
 
 // allowed returns how many attempts may be in flight. A busy destination gets one until an attempt succeeds. After that, or after
-// its breaker closes, the number starts at that of the probes and doubles every second.
+// its breaker closes, the number starts at the number of probes and doubles every second.
 func (d dueDestination) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {

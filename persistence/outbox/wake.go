@@ -99,8 +99,8 @@ func (s *Store) wake(ctx context.Context, destination int64) {
 	s.Signal()
 }
 
-// Rearm finds deliveries that are or will be due and that no dispatcher would check: those of a process that died between its
-// commit and the wake, and those committed long after they were queued. Every process that dispatches calls it every few seconds.
+// Rearm finds deliveries that are or will be due and that no dispatcher would check, because a process died between its
+// commit and the wake, or they were committed long after they were queued. Every process that dispatches calls it every few seconds.
 func (s *Store) Rearm(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, rearm)
 	return postgres.Failure("rearm destinations", err)

@@ -10,7 +10,7 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Durability is what the server does for what it has committed.
+// Durability describes how the server keeps what it has committed.
 type Durability struct {
 	// Settings holds fsync, full_page_writes, synchronous_commit and data_checksums.
 	Settings map[string]string
@@ -37,7 +37,7 @@ type Standby struct {
 // Risk is a reason for which committed data could be lost.
 type Risk string
 
-// The risks. Those named like a setting mean that it has the wrong value.
+// The risks. One that is named like a setting means that the setting has the wrong value.
 const (
 	RiskFsync         Risk = "fsync"
 	RiskPageWrites    Risk = "full_page_writes"

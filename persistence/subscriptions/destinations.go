@@ -113,7 +113,7 @@ func (s *Store) ApplyDestination(
 	return d.Shown(), nil
 }
 
-// found is what the transaction that changes a destination has read.
+// found holds what the transaction that changes a destination has read.
 type found struct {
 	before *destination
 	// same: the settings don't change; isListed: the variable that they name is listed.

@@ -77,7 +77,7 @@ type Event struct {
 	Body       []byte
 }
 
-// Routed is what an event matches as of a version. The zero value matches nothing, as of the version before any subscription.
+// Routed lists what an event matches as of a version. The zero value matches nothing, as of the version before any subscription.
 type Routed struct {
 	version int64
 	hits    []delivery.Hit

@@ -21,7 +21,7 @@ func (s *Store) Target(ctx context.Context, subscriptionID int64) (delivery.Targ
 	return s.target(subscriptionID)
 }
 
-// Targets returns those of many subscriptions after one check of their version, or the error of each.
+// Targets returns the targets of many subscriptions after one check of their version, or the error of each.
 func (s *Store) Targets(ctx context.Context, subscriptionIDs []int64) (map[int64]delivery.Target, map[int64]error) {
 	targets, failed := make(map[int64]delivery.Target, len(subscriptionIDs)), map[int64]error{}
 	unread := s.refreshTogether(ctx)

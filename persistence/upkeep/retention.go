@@ -165,7 +165,7 @@ const keepContents = 31 * 24 * time.Hour
 // keepRefused is how long counts of refused requests are kept: longer than the list of any provider.
 const keepRefused = 100 * 24 * time.Hour
 
-// keepMapped is how long counts of mapped events are kept: the doctor reads those of a day.
+// keepMapped is how long counts of mapped events are kept: the doctor reads one day of them.
 const keepMapped = 7 * 24 * time.Hour
 
 // PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is

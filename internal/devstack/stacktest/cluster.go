@@ -18,7 +18,7 @@ import (
 const templateDatabase = "template_of_tests"
 
 // A Cluster is a PostgreSQL in a temporary directory. It doesn't wait for the disk (fsync is off), so it survives the death of
-// its processes, but not that of the machine.
+// its processes, but not of the machine.
 type Cluster struct {
 	dir      string
 	server   *devstack.Postgres

@@ -50,7 +50,7 @@ type Options struct {
 	DynamicConfig string
 	// Port of the frontend on 127.0.0.1; 0 picks a free one.
 	Port int
-	// Namespace and SearchAttributes are those of [devstack.TemporalOptions].
+	// Namespace and SearchAttributes are as in [devstack.TemporalOptions].
 	Namespace        string
 	SearchAttributes map[string]string
 	// Environ adds variables to the server's environment, such as GOGC=200.
