@@ -60,8 +60,8 @@ func BatchWorkflowID(id string) string { return batchPrefix + id }
 // IsBatchWorkflow reports whether the workflow is a batch, which processes many events.
 func IsBatchWorkflow(id string) bool { return strings.HasPrefix(id, batchPrefix) }
 
-// FirstIDAt returns a lower bound of all UUIDv7 created at or after t, which is greater than any UUIDv7 of an earlier millisecond. Lists
-// ordered by ID use it as a bound in time.
+// FirstIDAt returns a lower bound of all UUIDv7 created at or after t, which is greater than any UUIDv7 of an earlier
+// millisecond. Lists ordered by ID use it as a bound in time.
 func FirstIDAt(t time.Time) string {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], uint64(max(t.UnixMilli(), 0)))

@@ -37,8 +37,8 @@ func (m *bodyMemory) held() int {
 	return m.all.small + m.all.large
 }
 
-// change adds to what a client holds, unless that exceeds a limit; size is the size of the whole body afterwards. Nothing is kept of
-// a client that holds nothing.
+// change adds to what a client holds, unless that exceeds a limit; size is the size of the whole body afterwards. Nothing is
+// kept of a client that holds nothing.
 func (m *bodyMemory) change(client netip.Addr, by heldBytes, size int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -191,7 +191,7 @@ func checkSecret(h delivery.HTTP, given string) error {
 	return nil
 }
 
-// shownSecret returns a secret in the form that the endpoint needs: as Standard Webhooks writes it, unless a signature is declared.
+// shownSecret returns a secret in the form that the endpoint needs: Standard Webhooks' form, unless a signature is declared.
 func shownSecret(h delivery.HTTP, secret string) string {
 	if !h.IsStandard() {
 		return secret

@@ -100,7 +100,8 @@ func (s *Store) wake(ctx context.Context, destination int64) {
 }
 
 // Rearm finds deliveries that are or will be due and that no dispatcher would check, because a process died between its
-// commit and the wake, or they were committed long after they were queued. Every process that dispatches calls it every few seconds.
+// commit and the wake, or they were committed long after they were queued. Every process that dispatches calls it every few
+// seconds.
 func (s *Store) Rearm(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, rearm)
 	return postgres.Failure("rearm destinations", err)
