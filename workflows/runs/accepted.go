@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -56,16 +55,16 @@ func (r *Reader) AcceptedEvents(ctx context.Context, q event.RecordQuery) (found
 
 const openRuns = "WorkflowType = '" + workflows.TypeProcessEvent + "' AND ExecutionStatus = 'Running'"
 
-// restrict adds the filters that Temporal's list supports.
+// restrict adds the filters that Temporal's list supports. They may select more than the query does.
 func restrict(q event.RecordQuery) (clauses string) {
 	if q.Provider != "" {
-		clauses += " AND " + workflows.SearchProvider + " = " + quoted(q.Provider)
+		clauses += matching(workflows.SearchProvider, q.Provider)
 	}
 	if q.Type != "" {
-		clauses += " AND " + workflows.SearchEventType + " = " + quoted(q.Type)
+		clauses += matching(workflows.SearchEventType, q.Type)
 	}
 	if q.Provider != "" && q.Key != "" {
-		clauses += " AND WorkflowId = " + quoted(event.WorkflowID(q.Provider, event.CanonicalKey(q.Provider, q.Key)))
+		clauses += matching("WorkflowId", event.WorkflowID(q.Provider, event.CanonicalKey(q.Provider, q.Key)))
 	}
 	if !q.Since.IsZero() {
 		clauses += startedSince(q.Since.Add(-startedBefore))
@@ -77,14 +76,12 @@ func startedSince(t time.Time) string {
 	return " AND StartTime >= '" + t.UTC().Format(time.RFC3339Nano) + "'"
 }
 
-var escapeQuery = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-
-func quoted(text string) string { return "'" + escapeQuery.Replace(text) + "'" }
-
-// selects applies the filters that Temporal's list doesn't support.
+// selects applies all filters, since Temporal's list doesn't support some of them, and not every value of the others.
 func selects(q event.RecordQuery, r event.Record) bool {
 	id, provider := r.Receipt.ID, r.Receipt.Provider
-	return (q.Key == "" || r.Receipt.Key == event.CanonicalKey(provider, q.Key)) &&
+	return (q.Provider == "" || provider == q.Provider) &&
+		(q.Type == "" || r.Type == q.Type) &&
+		(q.Key == "" || r.Receipt.Key == event.CanonicalKey(provider, q.Key)) &&
 		(q.Source == "" || r.Receipt.Source == q.Source) &&
 		(q.Before == "" || id < q.Before) &&
 		(q.Since.IsZero() || id >= event.FirstIDAt(q.Since)) &&
