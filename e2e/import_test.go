@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event/operation"
+	operatorapi "holdfast/operator/api"
 )
 
 // A company migrates to Holdfast, with a file from its previous system:
@@ -28,11 +29,12 @@ func TestACompanyMovesIn(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN=token-of-the-test")
 	n := i.start(t, "serve")
-	send := func(id string, total int) {
+	send := func(id string, total int) (eventID string) {
 		a, err := n.post("/webhooks/acme", fmt.Appendf(nil, `{"id":%q,"type":"order.paid","order":"o1","total":%d}`, id, total),
 			"X-Acme-Token", "token-of-the-test")
 		require.NoError(t, err)
 		require.Equal(t, 202, a.status)
+		return a.Events[0].EventID
 	}
 	send("new", 150)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
@@ -71,12 +73,18 @@ func TestACompanyMovesIn(t *testing.T) {
 		operation.ImportKey: {New: 1}, operation.ImportEvent: {New: 1}, operation.ImportDeadLetter: {New: 1}, operation.ImportEntity: {New: 1},
 	}, first.Counts)
 	require.JSONEq(t, `{"customer":"ada","total":150}`, i.entity(t, "acme", "order", "o1"))
-	send("known", 1)
-	send("old", 1)
+	repeatedKey, repeated := send("known", 1), send("old", 1)
 	for _, key := range []string{"known", "old"} {
 		i.awaitStatus(t, "acme:"+key, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	}
 	require.Equal(t, 2, i.count(t, processedEvents), "they were duplicates")
+	var original operatorapi.EventDetail
+	api{url: n.operator}.call(t, "GET", "/events/"+repeated, "", 200, &original)
+	require.Equal(t, []string{"old", repeated}, []string{original.Key, original.RedeliveredAs})
+	out, err = i.run(t, "event", "show", repeated)
+	require.NoError(t, err, out)
+	require.Contains(t, out, repeated+", a redelivery of this event")
+	api{url: n.operator}.call(t, "GET", "/events/"+repeatedKey, "", 404, nil)
 	out, err = i.run(t, "dlq", "replay", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters")))
 	require.NoError(t, err, out)
 	i.awaitCount(t, time.Minute, 3, processedEvents)

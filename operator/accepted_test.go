@@ -73,6 +73,10 @@ func (w *waitingWorld) ConflictOfEvent(context.Context, string) (event.Conflict,
 	return event.Conflict{}, event.ErrNotFound
 }
 
+func (w *waitingWorld) OwnerOfRedelivery(context.Context, string) (string, error) {
+	return "", event.ErrNotFound
+}
+
 func (w *waitingWorld) AcceptedEvent(context.Context, string) (event.Accepted, bool, error) {
 	return event.Accepted{}, w.isCut, event.ErrNotFound
 }

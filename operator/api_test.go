@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 )
 
 // Every invalid request gets an error code from the table, and changes nothing.
@@ -206,6 +208,27 @@ func TestAnEventWithoutARow(t *testing.T) {
 	require.Equal(t, "410 gone", fmt.Sprint(r.status, " ", r.Error.Code), "a redelivery is answered with the ID of its workflow")
 	require.Equal(t, 404, ask(t, "GET", base+"/events/acme:other", "").status)
 	require.Equal(t, 400, ask(t, "GET", base+"/events/neither", "").status)
+}
+
+// The ID of a redelivery leads to the event that it repeated, also for its body and its attempts.
+func TestTheIDOfARedelivery(t *testing.T) {
+	t.Parallel()
+	again := uuid.NewString()
+	behind := &stub{redelivery: again, noLetter: true}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	var shown api.EventDetail
+	r := ask(t, "GET", base+"/events/"+again, "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.NoError(t, json.Unmarshal(r.body, &shown))
+	require.Equal(t, []string{someID, again}, []string{shown.ID, shown.RedeliveredAs})
+	require.Equal(t, ask(t, "GET", base+"/events/"+someID+"/body", "").body, ask(t, "GET", base+"/events/"+again+"/body", "").body)
+	r = ask(t, "GET", base+"/events/"+someID, "")
+	require.NotContains(t, string(r.body), "redelivered_as")
+
+	behind.noRow = true // it was imported as a key, or is purged
+	r = ask(t, "GET", base+"/events/"+again, "")
+	require.Equal(t, 404, r.status)
+	require.Contains(t, r.Error.Detail, "it repeated event "+someID)
 }
 
 func TestFiltersReachTheStore(t *testing.T) {

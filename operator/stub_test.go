@@ -40,6 +40,7 @@ type stub struct {
 	changes []feed.Change
 
 	noRow, noLetter bool
+	redelivery      string // its ID; someID is the event that it repeated
 	decision        *event.Decision
 	idleConnections *event.Waiting
 	conflict        *event.Conflict
@@ -117,8 +118,8 @@ func someLetter() event.DeadLetter {
 	}
 }
 
-func (s *stub) Event(context.Context, string) (event.Record, error) {
-	if s.noRow {
+func (s *stub) Event(_ context.Context, id string) (event.Record, error) {
+	if s.noRow || id == s.redelivery {
 		return event.Record{}, event.ErrNotFound
 	}
 	return someRecord(), s.call("event")
@@ -158,6 +159,13 @@ func (s *stub) ConflictOfEvent(context.Context, string) (event.Conflict, error) 
 		return event.Conflict{}, event.ErrNotFound
 	}
 	return *s.conflict, nil
+}
+
+func (s *stub) OwnerOfRedelivery(_ context.Context, id string) (string, error) {
+	if id != s.redelivery {
+		return "", event.ErrNotFound
+	}
+	return someID, nil
 }
 
 func (s *stub) DeadLetterOfEvent(context.Context, string) (event.DeadLetter, error) {

@@ -93,3 +93,44 @@ func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
 	}
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_duplicates`))
 }
+
+// A redelivery that only the database recognizes has got an ID of its own, which leads to the event until events of its age are purged.
+// Nothing is kept for the event itself when its run is retried.
+func TestTheIDOfARedeliveryIsKept(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.mustProcess(r, parsed())
+	db.mustProcess(r, parsed())
+	require.Zero(t, value[int](db, `SELECT count(*) FROM redeliveries`))
+	var ids []string
+	for range 3 {
+		again := r
+		again.ID = uuid.Must(uuid.NewV7()).String()
+		ids = append(ids, again.ID)
+		persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+		require.NoError(t, err)
+		require.True(t, persisted.Duplicate)
+		_, err = db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+		require.NoError(t, err, "a retry")
+	}
+	for _, id := range ids {
+		owner, err := db.Read.OwnerOfRedelivery(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, r.ID, owner)
+	}
+	_, err := db.Read.OwnerOfRedelivery(t.Context(), r.ID)
+	require.ErrorIs(t, err, event.ErrNotFound)
+
+	dead := deadLetterOf(r)
+	dead.Receipt.ID = uuid.Must(uuid.NewV7()).String()
+	require.Error(t, db.DeadLetters.RecordDeadLetter(t.Context(), dead), "it failed before it was parsed")
+	owner, err := db.Read.OwnerOfRedelivery(t.Context(), dead.Receipt.ID)
+	require.NoError(t, err)
+	require.Equal(t, r.ID, owner)
+	db.purge(retention.Events, time.Now().Add(-time.Hour))
+	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM redeliveries`))
+	for db.purge(retention.Events, time.Now().Add(time.Hour)) > 0 {
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM redeliveries`))
+}

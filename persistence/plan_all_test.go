@@ -170,7 +170,7 @@ func TestNothingIsSortedByTheTextOfAnID(t *testing.T) {
 }
 
 // ourTables matches those that may be large.
-var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
+var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|redeliveries|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
 
 // genericPlan returns the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
 // statement.

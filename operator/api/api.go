@@ -65,6 +65,8 @@ type EventStore interface {
 	LargeBody(ctx context.Context, r event.Receipt) ([]byte, error)
 	// ConflictOfEvent returns the conflict that an event was dropped for, or event.ErrNotFound.
 	ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error)
+	// OwnerOfRedelivery returns the event that a redelivery repeated, by the redelivery's own ID, or event.ErrNotFound.
+	OwnerOfRedelivery(ctx context.Context, id string) (eventID string, err error)
 	// Duplicates counts the redeliveries of an event.
 	Duplicates(ctx context.Context, eventID string) (event.Duplicates, error)
 	// EventOfWorkflow returns the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.

@@ -77,6 +77,8 @@ type EventDetail struct {
 	DeadLetters []DeadLetterView       `json:"dead_letters"`
 	// Deliveries are sorted by subscription.
 	Deliveries []deliveryapi.DeliveryView `json:"deliveries,omitempty"`
+	// RedeliveredAs is the ID in the request's path, if it was given to a redelivery of this event. Redeliveries have no rows.
+	RedeliveredAs string `json:"redelivered_as,omitempty" jsonschema:"format=uuid"`
 	// Duplicates counts its redeliveries; absent if there were none.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
@@ -270,6 +272,9 @@ func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer boo
 		EventView: ViewEvent(record), Wait: wait, Receipt: receipt(viewer, record.Receipt), PayloadNote: record.PayloadNote,
 		Body: a.content(viewer, record.Receipt, record.Body), Entities: make([]Change, 0, len(record.Links)),
 	}
+	if detail.ID != id {
+		detail.RedeliveredAs = id
+	}
 	for _, l := range record.Links {
 		detail.Entities = append(detail.Entities, a.change(viewer, l))
 	}
@@ -380,6 +385,9 @@ func (a *API) attempts(c *fiber.Ctx) (list httpapi.List[deliveryapi.AttemptView]
 	if list, err = a.Outbound.Attempts(c, id); err != nil || len(list.Items) > 0 {
 		return list, err
 	}
-	_, _, err = a.known(ctx, id, workflowID)
+	record, _, err := a.known(ctx, id, workflowID)
+	if err == nil && record.Receipt.ID != id {
+		return a.Outbound.Attempts(c, record.Receipt.ID)
+	}
 	return list, err
 }

@@ -57,7 +57,8 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 }
 
 // eventWithoutRow finds an event in the inbox, in an open run, or, if it failed before it had a row, in its latest dead letter.
-// Otherwise there may be an operator's decision, or the event that has its key.
+// Otherwise there may be an operator's decision, or the event that has its key, or the ID is that of a redelivery: then it returns
+// the event that the redelivery repeated.
 func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
@@ -79,7 +80,26 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 	if err := a.explainMissing(ctx, id); !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err
 	}
+	owner, err := a.Events.OwnerOfRedelivery(ctx, id)
+	if err == nil {
+		return a.repeated(ctx, owner)
+	}
+	if !errors.Is(err, event.ErrNotFound) {
+		return event.Record{}, nil, err
+	}
 	return a.acceptedEvent(ctx, id, workflowID)
+}
+
+// repeated returns the event that a redelivery repeated.
+func (a *API) repeated(ctx context.Context, owner string) (event.Record, *event.Wait, error) {
+	record, wait, err := a.known(ctx, owner, "")
+	if errors.Is(err, event.ErrNotFound) {
+		err = &httpapi.RefusalError{
+			Code:   httpapi.CodeNoSuchThing,
+			Detail: "it repeated event " + owner + ", of which only the key is known: it was imported without a body, or is purged",
+		}
+	}
+	return record, wait, err
 }
 
 // recordOf builds the record of an event that wasn't parsed.

@@ -42,6 +42,10 @@ func (k *known) Decision(context.Context, string) (event.Decision, error) {
 	return *k.decision, nil
 }
 
+func (k *known) OwnerOfRedelivery(context.Context, string) (string, error) {
+	return "", event.ErrNotFound
+}
+
 func (k *known) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
 	if k.conflict == nil {
 		return event.Conflict{}, event.ErrNotFound

@@ -51,6 +51,15 @@ func scanConflict(row pgx.CollectableRow) (c event.Conflict, err error) {
 	return c, err
 }
 
+const selectOwner = `SELECT owner_id::text FROM redeliveries WHERE event_id = $1::uuid`
+
+// OwnerOfRedelivery returns the ID of the event that a redelivery repeated, by the ID that the redelivery was given, or
+// event.ErrNotFound.
+func (s *Store) OwnerOfRedelivery(ctx context.Context, id string) (owner string, err error) {
+	err = s.db.QueryRow(ctx, selectOwner, id).Scan(&owner)
+	return owner, postgres.Failure("read the owner of redelivery "+postgres.Clean(id), err)
+}
+
 const selectDuplicates = `SELECT times, first_seen, last_seen, rewritten FROM event_duplicates WHERE event_id = $1::uuid`
 
 // Duplicates returns how many duplicates of an event arrived; zero if there were none.

@@ -235,12 +235,15 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	return removed, postgres.Failure("purge "+string(p.kind), err)
 }
 
-// purgeWithEvents removes data with the retention of events: ended deliveries, counts of duplicates, and fetched
-// states without an event.
+// purgeWithEvents removes data with the retention of events: ended deliveries, counts and IDs of duplicates, and
+// fetched states without an event.
 func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
 	removed, err = s.purgeDeliveries(ctx, p)
 	if err == nil && removed == 0 {
 		removed, err = s.removeOld(ctx, p, writer.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
+	}
+	if err == nil && removed == 0 {
+		removed, err = s.removeOld(ctx, p, writer.PurgeRedeliveries, event.FirstIDAt(p.before), purgeRows)
 	}
 	if err == nil && removed == 0 {
 		removed, err = s.removeOld(ctx, p, fetches.Purge, event.FirstIDAt(p.before), purgeRows)

@@ -38,6 +38,32 @@ DELETE FROM event_duplicates WHERE event_id = ANY (ARRAY(
         ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
 
+const (
+	keepRedeliveries = `
+INSERT INTO redeliveries (event_id, owner_id) SELECT id, owner FROM unnest($1::uuid[], $2::uuid[]) AS row (id, owner) ORDER BY id
+    ON CONFLICT (event_id) DO UPDATE SET owner_id = excluded.owner_id WHERE redeliveries.owner_id <> excluded.owner_id`
+
+	// PurgeRedeliveries removes up to $2 IDs of redeliveries older than $1.
+	PurgeRedeliveries = `
+DELETE FROM redeliveries WHERE event_id = ANY (ARRAY(
+       SELECT event_id FROM redeliveries WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
+)
+
+// queueRedeliveries keeps the IDs of redeliveries, which have no rows, so that they lead to their events.
+func queueRedeliveries(b *pgx.Batch, ws []*write) {
+	repeated := filter(ws, (*write).isRedelivery)
+	if len(repeated) == 0 {
+		return
+	}
+	b.Queue(keepRedeliveries, postgres.Column(repeated, (*write).id),
+		postgres.Column(repeated, func(w *write) string { return w.Owner }))
+}
+
+// isRedelivery reports whether the event repeats the one that owns its key. Conflicts have a list of their own.
+func (w *write) isRedelivery() bool {
+	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID
+}
+
 // counted is how many duplicates of an event arrived since the last write.
 type counted struct {
 	times       int64

@@ -38,6 +38,13 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 			return r, err
 		}
 	}
+	if w.isRedelivery() {
+		b := &pgx.Batch{}
+		queueRedeliveries(b, c.events)
+		if err := t.Send(ctx, b); err != nil {
+			return r, err
+		}
+	}
 	switch {
 	case w.Decision != nil:
 		return r, &event.DecisionError{Decision: *w.Decision}

@@ -121,6 +121,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	gone := filter(ws, func(w *write) bool { return !w.keepsLarge() })
 	QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
 	t.queueContentRows(b)
+	queueRedeliveries(b, ws)
 	for _, w := range ws {
 		if w.Conflict != nil {
 			queueConflict(b, *w.Conflict)

@@ -1,7 +1,6 @@
 package runs_test
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,13 +20,15 @@ import (
 	"holdfast/workflows/runs"
 )
 
-var odd = []string{`it's`, `"quoted"`, `a?b`, `back\slash`, `100%`, `a_b`, `%`, `?`, "a\nb", `$1`, `:x`, `größe`, `!%_`, `a;b`, `{a}`, `x'?"\`}
+var odd = []string{
+	`it's`, `"quoted"`, `a?b`, `back\slash`, `100%`, `a_b`, `%`, `?`, "a\nb", `$1`, `:x`, `größe`, `!%_`, `a;b`, `{a}`, `x'?"\`,
+}
 
 // Events whose type has characters that Temporal's list reads in its own way are found by it, and no others are, on both databases. No
 // value of a filter is an error.
 func TestFiltersWithOddCharacters(t *testing.T) {
 	t.Parallel()
-	quiet := log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		s := stacktest.NewTemporal(t, stacktest.TemporalOptions{})

@@ -138,6 +138,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"occurred", occurred(e),
 		"received", e.ReceivedAt.Format(time.RFC3339Nano),
 		"processed", processed,
+		"asked for", redeliveredAs(e.RedeliveredAs),
 		"redelivered", cameAgain(e.Duplicates),
 		"possible duplicate of", possibleDuplicate(e.PossibleDuplicateOf),
 		"request", e.Receipt.RequestID,
@@ -173,6 +174,14 @@ func occurred(e api.EventDetail) string {
 		return ""
 	}
 	return e.OccurredAt.Format(time.RFC3339Nano)
+}
+
+// redeliveredAs explains why another event is shown than was asked for; "" if it isn't.
+func redeliveredAs(id string) string {
+	if id == "" {
+		return ""
+	}
+	return id + ", a redelivery of this event"
 }
 
 // cameAgain describes an event's redeliveries; "" for none.
