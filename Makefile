@@ -39,6 +39,13 @@ QUIETLY := $(if $(V),,2> >(grep -v '^go: downloading ' >&2))
 run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it (V=1 shows more)
 	@exec bin/holdfast dev $(if $(V),--verbose) $(ARGS)
 
+.PHONY: demo bin/fake-stripe
+demo: bin/holdfast bin/fake-stripe $(TEMPORAL) ## The same as run, with a fake Stripe to recover events from (docs/recover.md)
+	@exec bin/fake-stripe $(if $(V),--verbose)
+
+bin/fake-stripe:
+	@$(GO_BUILD) -C tools/fakestripe -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ . $(QUIETLY)
+
 # GOTESTSUM_FORMAT=standard-verbose shows every test as it runs, see bin/gotestsum --help.
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
 
@@ -49,9 +56,11 @@ RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=40 -
 	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
-.PHONY: api-clients chart queries release-parts
+.PHONY: api-clients chart demo-parts queries release-parts
 api-clients: ## Check with Stripe's and Paddle's own libraries that the fake APIs have the right form
 	go test -C tools/apiclients -count=1 ./... $(QUIETLY)
+demo-parts: ## Check that nothing but the demo's own transport reaches the fake Stripe
+	go test -C tools/fakestripe -count=1 ./... $(QUIETLY)
 chart: ## Render the Helm chart and check it without a cluster (seconds; the first time it builds Kubernetes' libraries, 2 minutes)
 	go test -C tools/deploy -count=1 ./... $(QUIETLY)
 queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
@@ -66,7 +75,7 @@ test-bench:
 	go test -C bench -count=1 ./... $(QUIETLY)
 
 .PHONY: test
-test: $(if $(filter ./...,$(PACKAGES)),api-clients chart queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about half an hour on 2 cores)"
 	@rm -f bin/test-*
 	@$(MAKE) --no-print-directory -k test-unraced test-raced; code=$$?; \
@@ -249,7 +258,7 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 size: ## Count the lines of Go and SQL, by package
 	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
-		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
+		FILENAME ~ /_test\.go$$|stacktest|archtest|config\/reference|devstack\/(fakeapi|faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
 		package ~ /^(bench|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
 		{ product[package]++; p++; packages[package] } \
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \

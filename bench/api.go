@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"holdfast/bench/lab"
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 // announcedAPI is where the part serves, and with which certificate.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 // The part lists as many events as it was asked for last, and has a state for any customer.

@@ -34,7 +34,12 @@ func newDev(t *testing.T) devInstallation {
 // start runs `holdfast dev` and waits until it reports that it is running.
 func (d devInstallation) start(t *testing.T, flags ...string) *node {
 	t.Helper()
-	n := launchProcess(t, "dev", d.env, flags...)
+	return d.startProgram(t, holdfast, "dev", flags...)
+}
+
+func (d devInstallation) startProgram(t *testing.T, program, role string, flags ...string) *node {
+	t.Helper()
+	n := launchProgram(t, program, role, d.env, flags...)
 	eventually(t, 2*time.Minute, "holdfast dev is running", func() error {
 		select {
 		case <-n.exited:

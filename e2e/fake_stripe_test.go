@@ -9,23 +9,27 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/program"
 )
 
 // The page's steps work exactly as written: a fake Stripe never sends 14 of 100 events, a dry run names them, they are recovered,
-// and a late delivery is a duplicate. The other roles have no such fake.
+// and a late delivery is a duplicate.
 func TestMissedEventsAreRecoveredByThePage(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)
 	f := &follower{dir: filepath.Dir(d.dir()), env: d.env}
 	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "bin"), 0o750))
 	require.NoError(t, os.Symlink(holdfast, filepath.Join(f.dir, "bin", "holdfast")))
+	demo := filepath.Join(filepath.Dir(holdfast), "fake-stripe") // next to temporal
+	require.NoError(t, program.BuildModule(t.Context(), filepath.Join(root, "tools", "fakestripe"), demo, "."))
 	var n *node
 	for _, step := range stepsOf(t, "docs/recover.md", "Try it") {
 		switch {
 		case step.language == "text":
 			f.sees(t, step.text)
-		case strings.HasPrefix(step.text, "make run "):
-			n = d.start(t, flagsOfMake(t, strings.Fields(step.text)[1:]...)...)
+		case step.text == "make demo\n":
+			n = d.startProgram(t, demo, "--verbose")
 		default:
 			f.run(t, step.text)
 		}
@@ -34,28 +38,11 @@ func TestMissedEventsAreRecoveredByThePage(t *testing.T) {
 		}
 	}
 	require.NotNil(t, n, "the page starts Holdfast")
-	require.Contains(t, n.log.String(), "recover stripe --since 48h --dry-run", "the screen names the commands as well")
+	require.Contains(t, n.log.String(), "holdfast recover stripe --since 48h --dry-run", "the screen names the commands as well")
 
-	command := exec.Command(holdfast, "dev", "--fake-stripe")
+	command := exec.Command(demo)
 	command.Env = append(slices.Clone(d.env), "STRIPE_API_KEY=rk_test_of_somebody")
 	out, err := command.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "unset STRIPE_API_KEY")
-	for _, role := range []string{"serve", "worker", "ingress", "operator"} {
-		out, err := d.run(t, role, "--fake-stripe")
-		require.Error(t, err)
-		require.Contains(t, out, "unknown flag", role)
-	}
-}
-
-// flagsOfMake returns the flags of `holdfast dev` that make runs.
-func flagsOfMake(t *testing.T, args ...string) []string {
-	t.Helper()
-	command := exec.Command("make", append([]string{"--just-print"}, args...)...)
-	command.Dir = root
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, string(out))
-	_, flags, ok := strings.Cut(string(out), "exec bin/holdfast dev")
-	require.True(t, ok, string(out))
-	return strings.Fields(flags)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 // An event never arrives, and a recovery finds it: the doctor, the console and the metric behind the alert say so, although the

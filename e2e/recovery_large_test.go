@@ -9,7 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 // Two events that never arrived are too large for Temporal, and more than one page of bodies together:

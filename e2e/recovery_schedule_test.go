@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/operation"
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/workflows"
 )
 

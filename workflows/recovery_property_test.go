@@ -24,12 +24,12 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/persistence"
 	"holdfast/persistence/recoveries"
 	"holdfast/providers"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // The times of the shop's list.

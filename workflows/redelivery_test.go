@@ -13,8 +13,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/internal/devstack/stacktest"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // GitHub is asked to send a missed event again only once an operator has allowed it. The event then arrives as any webhook, once,

@@ -16,9 +16,9 @@ import (
 	"holdfast/activities/eventlist"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // bulk is Stripe with a type in the bulk lane, one that is refused, and one whose keys expire early.

@@ -51,7 +51,7 @@ func devCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dev",
 		Short:   "Run everything on this machine: PostgreSQL, Temporal, all roles",
-		Example: "  holdfast dev     # the same as: make run\n  holdfast dev --fake-stripe     # to try: holdfast recover stripe",
+		Example: "  holdfast dev     # the same as: make run",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,9 +62,7 @@ func devCommand() *cobra.Command {
 			return dev.Run(c.Context(), cfg, c.OutOrStdout(), options)
 		},
 	}
-	flags := command.Flags()
-	flags.BoolVarP(&options.Verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
-	flags.BoolVar(&options.FakeStripe, "fake-stripe", false, "start a fake Stripe that never sends 14 of its 100 events")
+	command.Flags().BoolVarP(&options.Verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
 	return command
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/operation"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/internal/ledger"
 	"holdfast/persistence"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // A recovery walks a list of some hundred events, a third of which were never sent. Each fault comes twice: while the list is

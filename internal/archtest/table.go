@@ -111,8 +111,6 @@ var Table = []Rule{
 		Ours:      list("providers/auth providers/recovery"),
 		Libraries: list("golang.org/x/oauth2"),
 		Never:     never("secrets come from a function that the caller passes", "os")},
-	{Package: "providers/recovery/fakeapi",
-		Why: "lists of events for tests and `holdfast dev`, made from the providers' documentation, not from the definitions"},
 	{Package: "providers",
 		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
 		Ours: list("event event/operation providers/definition providers/decode providers/jq providers/auth " +
@@ -386,6 +384,8 @@ var Table = []Rule{
 	{Package: "internal/devstack/stacktest", Why: whyPlumbing,
 		Ours:      list("internal/devstack internal/devstack/child"),
 		Libraries: list(anything)},
+	{Package: "internal/devstack/fakeapi",
+		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
 	{Package: "internal/devstack/faulttest", Why: "tests of deployments share their load, stand-ins and tables; the product doesn't",
 		Ours:      list("internal/ledger"),
 		Libraries: list("github.com/stretchr/testify")},
@@ -415,11 +415,11 @@ var Table = []Rule{
 			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
 			"workflows/runs workflows"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
-		Never:     never("production processes start no servers", "holdfast/internal/devstack", "holdfast/providers/recovery/fakeapi")},
+		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
-		Ours: list("delivery delivery/webhook event event/operation event/oversight internal/config internal/devstack " +
+		Ours: list("delivery event event/oversight internal/config internal/devstack " +
 			"internal/devstack/child internal/stores internal/process internal/process/operators persistence providers " +
-			"providers/auth providers/recovery/fakeapi workflows"),
+			"providers/auth workflows"),
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
@@ -481,7 +481,7 @@ var Table = []Rule{
 	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",
 		Ours: list("bench/figures bench/lab bench/baseline bench/peers delivery event event/operation event/oversight " +
 			"event/retention bench/loadgen internal/devstack/program internal/ledger internal/ledger/check persistence providers " +
-			"providers/recovery/fakeapi"),
+			"internal/devstack/fakeapi"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid github.com/jackc/pgx/v5")},
 	{Package: "bench/cmd/holdfast-bench",
 		Why: "sent events are checked against the ledger and the database, whichever process received them",

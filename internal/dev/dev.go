@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,6 @@ import (
 	"holdfast/internal/process"
 	"holdfast/internal/process/operators"
 	"holdfast/internal/stores"
-	"holdfast/providers/recovery/fakeapi"
 	"holdfast/workflows"
 )
 
@@ -33,15 +33,26 @@ type devStack struct {
 	claimed  *devstack.Claimed
 	postgres *devstack.Postgres
 	temporal *devstack.Temporal
-	stripe   *fakeStripe // nil without
 }
 
 // Options are those of the command.
 type Options struct {
 	// Verbose logs as configured, and not only warnings.
 	Verbose bool
-	// FakeStripe starts a fake Stripe, to recover events from.
-	FakeStripe bool
+	Demo    Demo
+}
+
+// Demo is what a demonstration adds; its fields may be zero.
+type Demo struct {
+	// Settings are used for unset variables.
+	Settings map[string]string
+	// Prepare is called before the roles start, and returns the transport to the APIs of providers.
+	Prepare func(context.Context, config.Config) (http.RoundTripper, error)
+	// Run is called once the roles run. When it returns, the screen says so, and ends with Hint.
+	Run  func(context.Context, config.Config) error
+	Hint string
+	// Program is the name of holdfast in hints; empty means this program's.
+	Program string
 }
 
 // Run starts the missing servers, prepares them, runs every role, and stops all of it when the context ends.
@@ -55,17 +66,11 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	defer cancel(nil)
 
 	stack := &devStack{}
-	if o.FakeStripe {
-		if len(cfg.Secrets(stripeKey)) > 0 {
-			return fmt.Errorf("unset %s: the fake Stripe has a credential of its own", stripeKey)
-		}
-		stack.stripe = &fakeStripe{}
-	}
 	defer func() { err = errors.Join(err, stack.stop()) }()
 	if err := stack.start(ctx, cfg, out); err != nil {
 		return err
 	}
-	if cfg, err = stack.configure(cfg); err != nil {
+	if cfg, err = stack.configure(cfg, o.Demo.Settings); err != nil {
 		return err
 	}
 	cfg.Log.Level = level
@@ -82,22 +87,20 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	}
 	defer func() { err = errors.Join(err, samples.stop()) }()
 	own := process.Development{Tickets: tickets}
-	if stack.stripe != nil {
-		defer func() { err = errors.Join(err, stack.stripe.stop()) }()
-		if err := stack.stripe.start(ctx, cfg); err != nil {
+	if o.Demo.Prepare != nil {
+		if own.APIs, err = o.Demo.Prepare(ctx, cfg); err != nil {
 			return err
 		}
-		own.APIs = stack.stripe.apis
 	}
 	go stack.watch(cancel)
 	err = process.Run(ctx, cfg, "dev", process.RoleIngress|process.RoleWorker|process.RoleOperator, own, func() {
-		if stack.stripe != nil {
-			if err := stack.stripe.send(ctx, cfg); err != nil {
-				cancel(fmt.Errorf("fake Stripe: %w", err))
+		if o.Demo.Run != nil {
+			if err := o.Demo.Run(ctx, cfg); err != nil {
+				cancel(fmt.Errorf("run the demonstration: %w", err))
 				return
 			}
 		}
-		stack.welcome(out, cfg, link, samples.url)
+		stack.welcome(out, cfg, o.Demo, link, samples.url)
 	})
 	if cause := context.Cause(ctx); err == nil && parent.Err() == nil {
 		return cause
@@ -168,7 +171,7 @@ var sqliteTimeouts = map[string]string{
 }
 
 // configure points the configuration at the started servers and records it for the tools.
-func (s *devStack) configure(cfg config.Config) (config.Config, error) {
+func (s *devStack) configure(cfg config.Config, demo map[string]string) (config.Config, error) {
 	given, err := devSecrets(s.claimed.Dir, cfg)
 	if err != nil {
 		return cfg, err
@@ -187,10 +190,7 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 		given["TEMPORAL_ADDRESS"] = s.temporal.Address()
 		given["HOLDFAST_OPERATOR_TEMPORAL_WEB"] = fmt.Sprintf("%s,http://localhost:%d", s.temporal.UIURL(), cfg.Dev.TemporalUIPort)
 	}
-	if s.stripe != nil {
-		given[stripeKey] = fakeapi.Credential
-		given["HOLDFAST_RECOVERY_INTERVAL"] = "8760h" // recoveries are left to the developer
-	}
+	maps.Copy(given, demo)
 	if cfg.Payloads.Keys.IsSet() { // for the tools, which also start runs
 		given["HOLDFAST_PAYLOAD_KEYS"] = strings.Join(strings.Fields(cfg.Payloads.Keys.Reveal()), ",")
 	}

@@ -1,10 +1,10 @@
 package dev
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"text/template"
 
 	"holdfast/internal/config"
@@ -40,32 +40,22 @@ Events that can't be parsed become dead letters. Fix the cause, then replay them
   echo 'no JSON' | {{.Program}} send stripe --file -
   {{.Program}} dlq list
   {{.Program}} dlq discard 1 --reason 'only a test'
-{{with .Late}}
-The fake Stripe has sent 86 of its 100 events. Find the others, recover them, and deliver one of
-them late:
-
-  {{$.Program}} recover stripe --since 48h --dry-run
-  {{$.Program}} recover stripe --yes
-  {{$.Program}} send stripe --file {{.}}
-{{end}}
+{{.Hint}}
 `))
 
-func (s *devStack) welcome(out io.Writer, cfg config.Config, console, endpoint string) {
+func (s *devStack) welcome(out io.Writer, cfg config.Config, demo Demo, console, endpoint string) {
 	shown := struct {
-		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions, Late string
+		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions, Hint string
 
 		PID int
 	}{
-		Dir: cfg.Dev.Dir, Program: os.Args[0], Console: console, Endpoint: endpoint, Definitions: cfg.Providers.Dir, PID: os.Getpid(),
+		Dir: cfg.Dev.Dir, Program: cmp.Or(demo.Program, os.Args[0]), Hint: demo.Hint, Console: console, Endpoint: endpoint, Definitions: cfg.Providers.Dir, PID: os.Getpid(),
 	}
 	if s.temporal != nil {
 		shown.TemporalWeb = s.temporal.UIURL()
 	}
 	if s.postgres != nil {
 		shown.Database = s.postgres.URL("holdfast")
-	}
-	if s.stripe != nil {
-		shown.Late = filepath.Join(cfg.Dev.Dir, lateFile)
 	}
 	if err := welcome.Execute(out, shown); err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast:", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v82"
 
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 var start = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

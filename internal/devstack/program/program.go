@@ -25,7 +25,12 @@ func Build(ctx context.Context, root, path string, edits ...Edit) error {
 
 // BuildBench compiles the bench module's holdfast-bench to path.
 func BuildBench(ctx context.Context, root, path string) error {
-	return goBuild(ctx, filepath.Join(root, "bench"), "", nil, "-ldflags", "-s -w", "-o", path, "./cmd/holdfast-bench")
+	return BuildModule(ctx, filepath.Join(root, "bench"), path, "./cmd/holdfast-bench")
+}
+
+// BuildModule compiles a package of another module to path.
+func BuildModule(ctx context.Context, module, path, pkg string) error {
+	return goBuild(ctx, module, "", nil, "-ldflags", "-s -w", "-o", path, pkg)
 }
 
 // Compile compiles the packages that the edits change and discards the result. It writes overlays to dir.

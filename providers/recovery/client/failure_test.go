@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers/auth"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // first reads the first page of a list.

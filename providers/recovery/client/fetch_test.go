@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // A state is fetched with a GET at the definition's address, and every failure says what to do without a credential.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // start is when the first event of the fakes happened.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // logged returns the one event of a log of deliveries, and a client.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers/recovery"
 	"holdfast/providers/recovery/client"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 // Every built-in list is read page by page: each event of the window once, with the key of the webhook, and no other one. Three

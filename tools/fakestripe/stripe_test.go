@@ -1,4 +1,4 @@
-package dev
+package main
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/providers/recovery/fakeapi"
+	"holdfast/internal/devstack/fakeapi"
 )
 
 // refusing is the transport to other hosts.
@@ -24,7 +24,8 @@ func TestOnlyItsOwnTransportReachesTheFakeStripe(t *testing.T) {
 	f := &fakeStripe{
 		style: fakeapi.Styles()[stripe], events: []fakeapi.Event{{ID: "evt_1", Type: "customer.updated", Time: time.Now()}},
 	}
-	require.NoError(t, f.serve(refusing{}))
+	apis, err := f.serve(refusing{})
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.stop()) })
 	get := func(transport http.RoundTripper, host string) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/v1/events", http.NoBody)
@@ -32,15 +33,15 @@ func TestOnlyItsOwnTransportReachesTheFakeStripe(t *testing.T) {
 		r.Header.Set("authorization", "Bearer "+fakeapi.Credential)
 		return transport.RoundTrip(r)
 	}
-	response, err := get(f.apis, stripeHost)
+	response, err := get(apis, stripeHost)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)
 
-	_, err = get(f.apis, "api.gocardless.com")
+	_, err = get(apis, "api.gocardless.com")
 	require.ErrorIs(t, err, errOther)
 
-	own := f.apis.(hostTransport).own.(*http.Transport)
+	own := apis.(hostTransport).own.(*http.Transport)
 	distrusting := own.Clone()
 	distrusting.TLSClientConfig.RootCAs = nil
 	_, err = get(distrusting, stripeHost)

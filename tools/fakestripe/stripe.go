@@ -1,4 +1,4 @@
-package dev
+package main
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
+	"holdfast/internal/devstack/fakeapi"
 	"holdfast/internal/stores"
 	"holdfast/persistence"
 	"holdfast/providers"
-	"holdfast/providers/recovery/fakeapi"
 )
 
 const (
@@ -51,12 +51,11 @@ type fakeStripe struct {
 	store    *persistence.Store
 	// sender sends the webhooks.
 	sender *http.Client
-	// apis sends requests for Stripe's API to the fake, and others as in production.
-	apis http.RoundTripper
 }
 
-// start serves the account's list of events on loopback, and switches recovery on as if that had been some days ago.
-func (f *fakeStripe) start(ctx context.Context, cfg config.Config) error {
+// start serves the account's list of events on loopback, and switches recovery on as if that had been some days ago. The transport
+// that it returns sends requests for Stripe's API to the fake, and others as in production.
+func (f *fakeStripe) start(ctx context.Context, cfg config.Config) (http.RoundTripper, error) {
 	f.style, f.sender = fakeapi.Styles()[stripe], &http.Client{Timeout: 30 * time.Second}
 	begin := time.Now().Add(-stripeSettled - stripeEvents*stripeEvery)
 	for n := range stripeEvents {
@@ -67,16 +66,16 @@ func (f *fakeStripe) start(ctx context.Context, cfg config.Config) error {
 	}
 	late := filepath.Join(cfg.Dev.Dir, lateFile)
 	if err := os.WriteFile(late, f.style.Body(f.events[firstUnsent]), 0o600); err != nil {
-		return fmt.Errorf("write the event of a late delivery: %w", err)
+		return nil, fmt.Errorf("write the event of a late delivery: %w", err)
 	}
 	if err := f.open(ctx, cfg); err != nil {
-		return err
+		return nil, err
 	}
 	var windows operation.DedupeWindows
 	windows.Shortest, windows.Longest, windows.All = f.provider.DedupeWindows()
 	since := time.Now().Add(-stripeOnFor)
 	if err := f.store.Recoveries.SwitchOnSince(ctx, since, map[string]operation.DedupeWindows{stripe: windows}); err != nil {
-		return err
+		return nil, err
 	}
 	return f.serve(webhook.NewTransport(cfg.Deliveries.AllowedNetworks))
 }
@@ -95,21 +94,20 @@ func (f *fakeStripe) open(ctx context.Context, cfg config.Config) error {
 }
 
 // serve serves the API as Stripe's host. Only the fake's own transport trusts its certificate.
-func (f *fakeStripe) serve(others http.RoundTripper) (err error) {
+func (f *fakeStripe) serve(others http.RoundTripper) (apis http.RoundTripper, err error) {
 	api := fakeapi.New(f.style)
 	api.Add(f.events...)
 	if f.server, err = fakeapi.Serve(stripeHost, api); err != nil {
-		return err
+		return nil, err
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(f.server.Certificate)
-	f.apis = hostTransport{host: stripeHost, others: others, own: &http.Transport{
+	return hostTransport{host: stripeHost, others: others, own: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+f.server.Port)
 		},
 		TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
-	}}
-	return nil
+	}}, nil
 }
 
 // send sends signed webhooks of all events but the unsent ones to the ingress, and waits until they are processed.
