@@ -95,7 +95,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"a source of no provider": {"GET", "/events?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dropped one's as well": {"GET", "/conflicts?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dead one's as well":    {"GET", "/dead-letters?source=shop-a", ``, "400 bad_parameter", "source"},
-		"a replay's as well":      {"POST", "/replays", `{"source":"shop-a"}`, "400 missing_field", "provider"},
+		"a replay's as well":      {"POST", "/replays", `{"source":"shop-a"}`, "400 bad_field", "source"},
 		"a path that is no text":  {"GET", "/entities/acme/thing/%ff", ``, "400 bad_parameter", "external_id"},
 	} {
 		r := ask(t, c.method, base+c.path, c.content)

@@ -31,10 +31,10 @@ func TestMistypedCommandLines(t *testing.T) {
 		"dlq list --step bogus":                   `want start, parse, fetch, persist, upsert, batch, run or deliver`,
 		"dlq list --limit 501":                    `use a number from 1 to 500`,
 		"dlq list --limit 0":                      `use a number from 1 to 500`,
-		"dlq list --since 1h --until 2h":          `--since must be before --until: 20`,
+		"dlq list --since 1h --until 2h":          `invalid --until "20`,
 		"dlq list --since 2026-11-28T10:00":       `it has no time zone: use 2026-11-28T10:00:00Z for UTC`,
 		"stats --window 1w":                       `invalid --window "1w": use a duration in s, m, h or d (90s, 30m, 1h30m, 7d)`,
-		"dlq list --until 2h --since 1h":          `--since must be before --until`,
+		"dlq list --until 2h --since 1h":          `must be later than since, which is 20`,
 		"dlq list --since yesterday":              `invalid --since "yesterday": use a duration back from now (90m, 24h, 7d)`,
 		"entity show a b c --as-of noon":          `invalid --as-of "noon": use a duration back from now (90m, 24h, 7d)`,
 		"dlq cleanup --older-than -5m":            `invalid --older-than "-5m": use a duration back from now (90m, 24h, 7d)`,
@@ -64,23 +64,23 @@ func TestMistypedCommandLines(t *testing.T) {
 		"dlq list --cursor -1":                    `use the one that the previous page printed`,
 		"audit list --action dead_letter.bogus":   `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.refetch, dead_letter.edit`,
 		"audit list --action dead_letter.replya":  `did you mean dead_letter.replay?`,
-		"errors list --source shop-a":             `--source "shop-a" needs --provider`,
+		"errors list --source shop-a":             `invalid --source "shop-a": it needs provider`,
 		"inbox list --source shop-a":              `invalid --source "shop-a": it needs provider`,
 		"dlq replay --cod x":                      `unknown flag: --cod: did you mean --code?`,
 		"send strpe":                              `did you mean stripe?`,
 		"provider show xyzzy":                     `known providers: adyen`,
 		"provider refusals --operator x":          `--operator "x": use http://`,
 		"health --operator x":                     `--operator "x": use http://`,
-		"dlq list --code x --source y":            `--source "y" needs --provider`,
-		"dlq replay --error-code x --source y":    `--source "y" needs --provider`,
-		"dlq replay --code x --source y":          `--source "y" needs --provider`,
+		"dlq list --code x --source y":            `invalid --source "y": it needs provider`,
+		"dlq replay --error-code x --source y":    `invalid --source "y": it needs provider`,
+		"dlq replay --code x --source y":          `invalid --source "y": it needs provider`,
 		"dlq replay":                              `give the ID of a dead letter`,
 		"dlq replay --all --type x":               `use either --all or a filter`,
 		"token new ada bogus":                     `"bogus" is unknown: want viewer, operator, integrator or admin`,
 		"token new a:b viewer":                    `invalid token name "a:b"`,
 		"payload-key new a:b":                     `invalid key id`,
 		"purge --expunge stripe:evt_1":            `missing --reason`,
-		"stats --window 0s":                       `--window must be more than 0`,
+		"stats --window 0s":                       `invalid --window "0s": use a duration from 1m to 744h`,
 		"audit list --limit 1000":                 `use a number from 1 to 500`,
 		"subscription create x":                   `use exactly one of --to, --url and --task-queue`,
 		"subscription create x --url a --to b":    `use exactly one of`,
@@ -93,11 +93,13 @@ func TestMistypedCommandLines(t *testing.T) {
 		"resend plan x --since 1h --until 2h":     `--since must be before --until`,
 		"audit list --since 1h --until 1h0m1s":    `--since must be before --until`,
 	} {
-		out, err := run(t, "", strings.Fields(line)...)
-		require.ErrorContains(t, err, wanted, line)
-		require.Equal(t, 2, cli.ExitCode(err), line)
-		require.ErrorContains(t, err, " --help`)", line)
-		require.Empty(t, out, line)
+		t.Run(line, func(t *testing.T) {
+			out, err := run(t, "", strings.Fields(line)...)
+			require.ErrorContains(t, err, wanted)
+			require.Equal(t, 2, cli.ExitCode(err))
+			require.ErrorContains(t, err, " --help`)")
+			require.Empty(t, out)
+		})
 	}
 	require.Equal(t, 1, cli.ExitCode(errors.New("no such thing")))
 }

@@ -444,11 +444,11 @@ var Table = []Rule{
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,
 		Ours: list("event event/fold event/operation internal/cli internal/cli/deadletter internal/cli/destination operator/api " +
-			"operator/api/deliveryapi operator/httpapi providers providers/recovery operator/launch"),
+			"operator/api/deliveryapi operator/httpapi providers providers/recovery"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/deadletter", Why: whyCommand,
-		Ours:      list("event event/operation event/oversight internal/cli operator/api operator/launch"),
+		Ours:      list("event event/operation internal/cli operator/api"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
 	{Package: "internal/cli/destination", Why: whyCommand,
 		Ours: list("delivery delivery/admin delivery/webhook event event/operation event/oversight internal/cli " +

@@ -25,7 +25,7 @@ import (
 const TokenVariable = "HOLDFAST_SECRET_TOKEN"
 
 const (
-	// answerTimeout bounds each request except streams.
+	// answerTimeout bounds the time until a response begins. Some take long: see httpapi.SlowDetails.
 	answerTimeout = 30 * time.Second
 	maxAnswer     = 16 << 20 // in bytes
 )
@@ -148,20 +148,34 @@ func (a *API) Change(ctx context.Context, method, path string, body, into any) e
 }
 
 func (a *API) call(ctx context.Context, method, path string, body []byte, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
 	response, err := a.send(ctx, method, path, body, "application/json")
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if into == nil {
+	if into == nil || response.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(into); err != nil {
+	var answer json.RawMessage
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
+		return fmt.Errorf("read answer of %s: %w", a.URL, err)
+	}
+	var late httpapi.ErrorResponse // of a slow route that failed after its status was sent
+	if json.Unmarshal(answer, &late) == nil && late.Error.Code != "" {
+		return &RefusalError{Status: response.StatusCode, ErrorBody: late.Error, By: a.by()}
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
 		return fmt.Errorf("read answer of %s: %w", a.URL, err)
 	}
 	return nil
+}
+
+// by names the server in errors; "" for the API in this process.
+func (a *API) by() string {
+	if a.local != nil {
+		return ""
+	}
+	return a.URL
 }
 
 func (a *API) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
@@ -186,11 +200,7 @@ func (a *API) send(ctx context.Context, method, path string, body []byte, accept
 	defer response.Body.Close()
 	var answer httpapi.ErrorResponse
 	_ = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&answer) // a proxy may respond with something else
-	refused := &RefusalError{Status: response.StatusCode, ErrorBody: answer.Error}
-	if a.local == nil {
-		refused.By = a.URL
-	}
-	return nil, refused
+	return nil, &RefusalError{Status: response.StatusCode, ErrorBody: answer.Error, By: a.by()}
 }
 
 // Path joins the segments of a path, each of which may have any characters.

@@ -168,7 +168,7 @@ func checkSource(c *cobra.Command) error {
 	provider, _ := c.Flags().GetString(providerFlag)
 	source, _ := c.Flags().GetString(sourceFlag)
 	if source != "" && provider == "" {
-		return UsageError(c, fmt.Errorf("--source %q needs --provider", source))
+		return UsageError(c, fmt.Errorf("invalid --source %q: it needs provider", source))
 	}
 	return nil
 }

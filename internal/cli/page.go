@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"strconv"
 	"time"
@@ -17,8 +18,9 @@ import (
 // Page is a command that prints rows of a route, as a table or as the route's JSON. The caller adds filters: see AddFilter.
 type Page[Row any] struct {
 	Short, Example, Route string
-	// Limit is the default page size; 0 if the route has no pages.
+	// Limit is the default page size; 0 if the route has no pages. IsOne: only the first page can be read.
 	Limit int
+	IsOne bool
 	// Query adds what a filter can't say; nil for nothing.
 	Query func(*cobra.Command, url.Values) error
 	// Heading and Cells define the table.
@@ -58,11 +60,25 @@ func (p Page[Row]) Command() *cobra.Command {
 		})
 	if p.Limit > 0 {
 		AddLimitFlag(command, &limit, p.Limit)
+	}
+	if p.Limit > 0 && !p.IsOne {
 		command.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 	}
 	AddJSONFlag(command)
 	AddWideFlag(command)
 	return command
+}
+
+// ReadAll reads all pages of a route.
+func ReadAll[Row any](c *cobra.Command, a *API, route string, query url.Values) (all []Row, err error) {
+	found, err := a.readPage(c, route, query, math.MaxInt)
+	all = []Row{}
+	for _, item := range found.Items {
+		var row Row
+		err = errors.Join(err, json.Unmarshal(item, &row))
+		all = append(all, row)
+	}
+	return all, err
 }
 
 // readPage reads as many rows, which may be several pages of the route.

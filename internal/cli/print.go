@@ -86,7 +86,8 @@ func WriteBody(w io.Writer, eventID string, body []byte) error {
 func WriteContent(w io.Writer, eventID string, body api.Content) (err error) {
 	switch {
 	case body.Redacted:
-		_, err = fmt.Fprintf(w, "\nbody (%d bytes), without what the role viewer may not see:\n%s\n", body.Size, Printable(string(body.JSON)))
+		_, err = fmt.Fprintf(w, "\nbody (%d bytes), without what the role viewer may not see:\n%s\n", body.Size,
+			Printable(string(body.JSON)))
 	case !body.Truncated:
 		return WriteWholeBody(w, body.Raw)
 	case body.Text == "":

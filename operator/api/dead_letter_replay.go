@@ -16,16 +16,16 @@ func (a *API) singleReplayRoutes() []httpapi.Route {
 			a.replayDeadLetter).
 			Explain("Of several concurrent requests, one starts a run. A dead letter that is resolved, running, discarded or replaced "+
 				"is refused with 409.").
-			With(deadLetterID).MayTake(singleReplay{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
+			With(deadLetterID).MayTake(SingleReplay{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
 		httpapi.Post("editDeadLetter", "/dead-letters/:id/edit", "Run an edited event instead", a.editDeadLetter).
 			Explain("Starts the workflow {id}:r{n} with the new body as a new event. The original is kept as discarded, and each "+
 				"names the other. If the run can't be started, run_id is empty and the edited event is an open dead letter.").
-			With(deadLetterID).Takes(edit{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
+			With(deadLetterID).Takes(Edit{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
 	}
 }
 
-// singleReplay is the body of a replay of one dead letter.
-type singleReplay struct {
+// SingleReplay is the body of a replay of one dead letter.
+type SingleReplay struct {
 	httpapi.Reasoned
 
 	// Refetch asks the provider's API again for the state behind the event.
@@ -37,7 +37,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var body singleReplay
+	var body SingleReplay
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
-// edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.
-type edit struct {
+// Edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.
+type Edit struct {
 	httpapi.Reasoned
 
 	// Body is the new body as text, up to 1 MiB.
@@ -64,7 +64,7 @@ type edit struct {
 	BodyBase64 *string `json:"body_base64,omitempty" jsonschema:"oneof_required=body_base64"`
 }
 
-func (e edit) bytes() ([]byte, error) {
+func (e Edit) bytes() ([]byte, error) {
 	switch {
 	case e.Body != nil && e.BodyBase64 != nil:
 		return nil, httpapi.BadField("body_base64")
@@ -96,7 +96,7 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var body edit
+	var body Edit
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ var (
 		httpapi.TextParameter("subscription", "Subscription of a failed delivery."),
 		httpapi.TextParameter("key", "Idempotency key; needs provider."),
 		httpapi.UUIDParameter("event_id", "All dead letters of one event."),
+		httpapi.ChoiceParameter("oldest", "The one that failed longest ago first.", []string{"true"}),
 		httpapi.SinceParameter, httpapi.UntilParameter, httpapi.LimitParameter, httpapi.CursorParameter,
 	}
 )
@@ -110,7 +111,7 @@ func (a *API) deadLetterRoutes() []httpapi.Route {
 			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
 		httpapi.Post("cleanUpDeadLetters", path+"/cleanup", "Delete dead letters that were resolved or discarded long ago",
 			a.cleanUpDeadLetters).
-			Takes(cleanup{}, "older_than").Returns(fiber.StatusOK, cleanedUp{}),
+			Takes(Cleanup{}, "older_than").Returns(fiber.StatusOK, CleanedUp{}),
 	}
 }
 
@@ -125,7 +126,7 @@ func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Code: q.Text("code"),
 		State: httpapi.Choose(q, "state", event.DeadLetterStates()), Class: httpapi.Choose(q, "class", event.Classes()),
 		Step: httpapi.Choose(q, "step", event.Steps()), Rule: q.Text("rule"), Subscription: q.Text("subscription"),
-		Limit: q.Limit(),
+		Limit: q.Limit(), Oldest: httpapi.Choose(q, "oldest", []string{"true"}) != "",
 	}
 	wanted.Since, wanted.Until = q.Period()
 	if key := q.Text("key"); key != "" {
@@ -259,8 +260,8 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// cleanup is the body of a cleanup request.
-type cleanup struct {
+// Cleanup is the body of a cleanup request.
+type Cleanup struct {
 	httpapi.Reasoned
 
 	// OlderThan selects dead letters that were closed at least this long ago.
@@ -270,15 +271,15 @@ type cleanup struct {
 	Limit int `json:"limit,omitempty" jsonschema:"minimum=1,maximum=1000,default=1000"`
 }
 
-// cleanedUp is the result of a cleanup.
-type cleanedUp struct {
+// CleanedUp is the result of a cleanup.
+type CleanedUp struct {
 	Removed int64 `json:"removed"`
 	// More reports that there may be more: repeat the request.
 	More bool `json:"more"`
 }
 
 func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
-	var body cleanup
+	var body Cleanup
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -303,5 +304,5 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	if most == 0 {
 		most = operation.MaxCleanup
 	}
-	return c.JSON(cleanedUp{Removed: removed, More: removed == most})
+	return c.JSON(CleanedUp{Removed: removed, More: removed == most})
 }

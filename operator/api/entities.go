@@ -109,10 +109,10 @@ func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
 		Provider: q.Text("provider"), Kind: q.Text("kind"), Prefix: q.Text("prefix"), Since: q.Time("since"), Limit: q.Limit(),
 	}
 	if wanted.Kind != "" && wanted.Provider == "" {
-		q.Refuse("kind") // kinds are per provider
+		q.Needs("kind", "provider")
 	}
 	if wanted.Prefix != "" && wanted.Kind == "" {
-		q.Refuse("prefix") // entity IDs are per kind
+		q.Needs("prefix", "kind")
 	}
 	wanted.After = httpapi.CursorOf(q, func(r event.EntityRef) bool {
 		return httpapi.IsText(r.Provider) && httpapi.IsText(r.Kind) && httpapi.IsText(r.ExternalID)

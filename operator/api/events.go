@@ -121,8 +121,8 @@ func (a *API) eventRoutes() []httpapi.Route {
 				"They are left out if you filter by text, entity or possible_duplicate. Events in the inbox aren't listed.").
 			With(eventParameters...).Returns(fiber.StatusOK, httpapi.List[EventView]{}),
 		httpapi.Get("identifyEvents", "/find/:text", "IDs of the events that a text identifies", a.identify).
-			Explain("An event is found by whatever names it, wherever it is. Several are found by the ID of a request with several, or by "+
-				"a key that several providers have.").
+			Explain("An event is found by whatever names it, wherever it is. Several are found by the ID of a request with "+
+				"several, or by a key that several providers have.").
 			With(identifyParameter).Returns(fiber.StatusOK, identified{}),
 		httpapi.Get("showEvent", "/events/:id", "One event with its body, entities, attempts and dead letters", a.showEvent).
 			With(eventID).Returns(fiber.StatusOK, EventDetail{}),

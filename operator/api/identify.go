@@ -19,8 +19,8 @@ type identified struct {
 	EventIDs []string `json:"event_ids"`
 }
 
-var identifyParameter = httpapi.TextParameter("text", "ID of an event, of its workflow (provider:key) or of its request, its key, or "+
-	"the number of its dead letter.")
+var identifyParameter = httpapi.TextParameter("text", "ID of an event, of its workflow (provider:key) or of its request, "+
+	"its key, or the number of its dead letter.")
 
 func (a *API) identify(c *fiber.Ctx) error {
 	return httpapi.ReadByPath(c, "text", func(ctx context.Context, text string) error {
@@ -59,8 +59,8 @@ func (a *API) Identify(ctx context.Context, text string) ([]string, error) {
 }
 
 func notIdentified(text string, isUnsearched bool) error {
-	detail := fmt.Sprintf("no event matches %q: use its ID, its workflow ID (provider:key), its key, the number of its dead letter, "+
-		"or the ID of its request", text)
+	detail := fmt.Sprintf("no event matches %q: use its ID, its workflow ID (provider:key), its key, "+
+		"the number of its dead letter, or the ID of its request", text)
 	if isUnsearched {
 		detail += "; Temporal didn't respond, so events waiting for a worker were not searched"
 	}

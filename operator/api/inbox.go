@@ -18,7 +18,7 @@ func (a *API) inboxRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Get("listInbox", "/inbox", "Acknowledged events in the inbox, in order of arrival", a.listInbox).
 			With(inboxParameters...).Returns(fiber.StatusOK, httpapi.List[event.Waiting]{}),
-		httpapi.Get("showInboxEvent", "/inbox/:id", "One event in the inbox: its lane, its attempts and the last error", a.showInboxEvent).
+		httpapi.Get("showInboxEvent", "/inbox/:id", "One event in the inbox, with its attempts and the last error", a.showInboxEvent).
 			Explain("The event itself, with its body and what it waits for: GET /events/{id}.").
 			With(eventID).Returns(fiber.StatusOK, event.Waiting{}),
 	}

@@ -10,8 +10,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// rebuildRequest is the body of a rebuild.
-type rebuildRequest struct {
+// RebuildRequest is the body of a rebuild.
+type RebuildRequest struct {
 	operation.RebuildFilter
 	httpapi.Reasoned
 
@@ -30,13 +30,13 @@ func (a *API) rebuildRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindRebuild, a.Rebuilds),
 		httpapi.Post("startRebuild", "/rebuilds", "Parse stored events again with the current definitions; one rebuild at a time",
 			a.startRebuild).
-			MayTake(rebuildRequest{}).Returns(fiber.StatusAccepted, operation.Rebuild{}),
+			MayTake(RebuildRequest{}).Returns(fiber.StatusAccepted, operation.Rebuild{}),
 		httpapi.Get("showRebuildDiff", "/rebuilds/:id/diff", "What the latest rebuild, a dry run, would change in some entities",
 			a.showRebuildDiff).
 			With(httpapi.TextParameter("id", "ID of the rebuild.")).Returns(fiber.StatusOK, httpapi.List[fold.EntityDiff]{}))
 }
 
-func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
+func rebuildOf(c *fiber.Ctx) (body RebuildRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
@@ -60,7 +60,9 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 		Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun, Refetch: body.Refetch,
 	}
 	if wanted.Refetch && !wanted.CanRefetch() {
-		return httpapi.BadField("refetch")
+		return &httpapi.RefusalError{
+			Code: httpapi.CodeBadField, Field: "refetch", Detail: "it needs a provider, and allows neither a kind nor a dry run",
+		}
 	}
 	return httpapi.StartOperation(c, a.Rebuilds, wanted, body.Reason)
 }

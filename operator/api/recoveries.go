@@ -7,8 +7,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// recoveryRequest is the body of a recovery.
-type recoveryRequest struct {
+// RecoveryRequest is the body of a recovery.
+type RecoveryRequest struct {
 	httpapi.Reasoned
 
 	// Provider is the provider whose list of events is read.
@@ -34,11 +34,11 @@ func (a *API) recoveryRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindRecovery, a.Recoveries),
 		httpapi.Post("startRecovery", "/recoveries",
 			"Read a provider's list of events, and process those that never arrived; one recovery of a list at a time", a.startRecovery).
-			MayTake(recoveryRequest{}).Returns(fiber.StatusAccepted, operation.Recovery{}))
+			MayTake(RecoveryRequest{}).Returns(fiber.StatusAccepted, operation.Recovery{}))
 }
 
 func (a *API) startRecovery(c *fiber.Ctx) error {
-	var body recoveryRequest
+	var body RecoveryRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}

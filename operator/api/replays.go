@@ -11,8 +11,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// replayRequest is the body of a replay or its plan.
-type replayRequest struct {
+// ReplayRequest is the body of a replay or its plan.
+type ReplayRequest struct {
 	operation.ReplayFilter
 	httpapi.Reasoned
 
@@ -28,12 +28,12 @@ var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLett
 func (a *API) replayRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindReplay, a.Replays),
 		httpapi.Post("startReplay", "/replays", "Replay many dead letters, at a rate", a.startReplay).
-			MayTake(replayRequest{}).Returns(fiber.StatusAccepted, operation.Replay{}),
+			MayTake(ReplayRequest{}).Returns(fiber.StatusAccepted, operation.Replay{}),
 		httpapi.Post("planReplay", "/replays/plan", "Count what a replay would run, and change nothing", a.planReplay).
-			MayTake(replayRequest{}).Returns(fiber.StatusOK, operation.ReplayPlan{}))
+			MayTake(ReplayRequest{}).Returns(fiber.StatusOK, operation.ReplayPlan{}))
 }
 
-func replayOf(c *fiber.Ctx) (body replayRequest, err error) {
+func replayOf(c *fiber.Ctx) (body ReplayRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
@@ -46,7 +46,7 @@ func replayOf(c *fiber.Ctx) (body replayRequest, err error) {
 		}
 	}
 	if body.Source != "" && body.Provider == "" {
-		return body, httpapi.MissingField("provider") // sources are per provider
+		return body, &httpapi.RefusalError{Code: httpapi.CodeBadField, Field: "source", Detail: "it needs provider"}
 	}
 	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
 		return body, httpapi.RefuseChoice(httpapi.CodeBadField, "class", err)

@@ -43,14 +43,21 @@ func (q *Query) Refuse(name string) {
 	}
 }
 
+// Needs records that a parameter needs another one, unless there was an earlier error.
+func (q *Query) Needs(name, other string) {
+	if q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: name, Detail: "it needs " + other}
+	}
+}
+
 // Text returns a parameter unchanged, or "".
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
 // Source returns a source within the "provider" parameter, or "".
 func (q *Query) Source() string {
 	source := q.Text("source")
-	if source != "" && q.Text("provider") == "" && q.Err == nil {
-		q.Err = &RefusalError{Code: CodeBadParameter, Field: "source", Detail: "it needs provider"}
+	if source != "" && q.Text("provider") == "" {
+		q.Needs("source", "provider")
 	}
 	return source
 }

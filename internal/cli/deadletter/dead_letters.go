@@ -1,9 +1,9 @@
 package deadletter
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -27,44 +27,37 @@ func Command() *cobra.Command {
 const anyState event.DeadLetterState = "all"
 
 func listCommand() *cobra.Command {
-	var query event.DeadLetterQuery
-	var about string
 	state := event.DeadLetterOpen
-	command := cli.Listing[event.DeadLetter, event.DeadLetterCursor]{
-		Short: "List dead letters, the last failed first",
+	command := cli.Page[api.DeadLetterView]{
+		Short: "List dead letters, the last failed first", Route: "/dead-letters", Limit: 50,
 		Example: "  holdfast dlq list --provider stripe --since 24h\n" +
 			"  holdfast dlq list --state all --event stripe:evt_123\n" +
 			"  holdfast dlq list --json | jq '.items[].failure.code'",
-		Limit: 50, Place: event.DeadLetter.Cursor,
-		Read: func(
-			c *cobra.Command, t *cli.Tools, limit int, after *event.DeadLetterCursor,
-		) (page []event.DeadLetter, err error) {
-			query.Limit, query.Before = limit, after
-			if query.State = state; state == anyState {
-				query.State = ""
+		Query: func(_ *cobra.Command, query url.Values) error {
+			if query.Set("state", string(state)); state == anyState {
+				query.Del("state")
 			}
-			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
-				return nil, err
-			}
-			return t.Store.DeadLetters.DeadLetters(c.Context(), query)
+			return nil
 		},
-		View: func(d event.DeadLetter) any { return api.ViewDeadLetter(d) },
 		Heading: []string{"ID!", "STATE", "PROVIDER", "SOURCE+", "TYPE", "STEP", "CLASS+", "CODE", "FAILURES+", "LAST FAILED/AGE~",
 			"WORKFLOW+"},
-		Cells: func(d event.DeadLetter) []string {
+		Cells: func(d api.DeadLetterView) []string {
 			return []string{
-				strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
-				string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
-				d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID,
+				strconv.FormatInt(d.ID, 10), string(d.State), d.Provider, d.Source, d.Type, string(d.Failure.Step),
+				string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures), d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID,
 			}
 		},
 	}.Command()
-	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddTypeFlag(command, &query.Type)
-	addFailureFlags(command, &query.Class, &query.Code, &query.Step, &query.Rule, &query.Subscription)
-	cli.AddEventFlag(command, &about, "only its own")
-	command.Flags().BoolVar(&query.Oldest, "oldest", false, "the one that failed longest ago first")
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddProviderFilters(command)
+	cli.AddTypeFilter(command)
+	addFailureFlags(command, new(event.Class), new(string), new(event.Step), new(string), new(string))
+	for _, name := range []string{"class", "code", "step", "rule", "subscription"} {
+		cli.AsFilter(command, name, name)
+	}
+	cli.AddEventFilter(command)
+	command.Flags().Bool("oldest", false, "the one that failed longest ago first")
+	cli.AsFilter(command, "oldest", "oldest")
+	cli.AddPeriodFilters(command)
 	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
 	return command
 }
@@ -80,87 +73,30 @@ func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *e
 }
 
 // withNumber passes the number of the dead letter that the argument names to a command.
-func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.Command, []string) error {
-	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-		id, err := t.FindDeadLetter(c.Context(), args[0])
+func withNumber(c *cobra.Command, run func(*cobra.Command, *cli.API, string) error) *cobra.Command {
+	return cli.WithAPI(c, func(c *cobra.Command, a *cli.API, args []string) error {
+		id, err := a.FindDeadLetter(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		return run(c, t, id)
+		return run(c, a, id)
 	})
 }
 
 func showCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(withNumber(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one dead letter: the failed step, the reason, its body",
 		Long: "Show one dead letter: the failed step, the reason, its body, and what to do.\n" +
 			"ID is its number, or anything that identifies its event.",
 		Example: "  holdfast dlq show 7\n  holdfast dlq show stripe:evt_123",
-		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
-			d, err := t.Store.DeadLetters.DeadLetter(c.Context(), id)
-			if err != nil {
-				return err
-			}
-			return Print(c, d)
-		}),
-	})
-}
-
-// Print prints one dead letter.
-func Print(c *cobra.Command, d event.DeadLetter) error {
-	var api api.API
-	detail := api.DeadLetterDetail(d, false)
-	detail.Body = detail.Body.Beginning()
-	return cli.Print(c, detail, func(w io.Writer) error { return writeDeadLetter(w, d) })
-}
-
-// WriteWhole writes one dead letter, like Print as text.
-func WriteWhole(ctx context.Context, w io.Writer, t *cli.Tools, id int64) error {
-	d, err := t.Store.DeadLetters.DeadLetter(ctx, id)
-	if err != nil {
-		return err
-	}
-	return writeDeadLetter(w, d)
-}
-
-func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
-	err := cli.WriteFields(w,
-		"dead letter", strconv.FormatInt(d.ID, 10)+" ("+string(d.State)+")",
-		"event", d.Receipt.ID,
-		"workflow", d.Run.WorkflowID,
-		"run", d.Run.RunID,
-		"provider", d.Receipt.Provider,
-		"source", d.Receipt.Source,
-		"type", d.Receipt.Type,
-		"received", d.Receipt.ReceivedAt.Format(time.RFC3339Nano),
-		"failed at step", fmt.Sprintf("%s (%s, %s)", d.Failure.Step, d.Failure.Class, d.Failure.Code),
-		"rule", d.Failure.Rule(),
-		"reason", d.Failure.Message,
-		"attempts", strconv.Itoa(d.Failure.Attempts),
-		"failures", strconv.Itoa(d.Failures),
-		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
-		"last failed", d.LastFailed.Format(time.RFC3339Nano),
-		"automatic attempts", automaticAttempts(d),
-		"resolved by run", d.ResolvedRun,
-		"resolved as duplicate of", d.DuplicateOf,
-		"discarded by", d.DiscardedBy,
-		"discarded because", d.DiscardReason,
-		"replaced by event", d.ReplacedBy,
-		"replaces event", d.Receipt.Replaces,
-	)
-	if err != nil {
-		return err
-	}
-	if err := cli.WriteBody(w, d.Receipt.ID, d.Body); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, advice(d))
-	return err
+	}, func(c *cobra.Command, a *cli.API, id string) error {
+		return cli.Show(c, a, cli.Path("dead-letters", id), nil, write)
+	}))
 }
 
 // advice returns the next step for a dead letter; "" if none is needed.
-func advice(d event.DeadLetter) string {
+func advice(d api.DeadLetterView) string {
 	replay := fmt.Sprintf("holdfast dlq replay %d --wait\n", d.ID)
 	switch waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted; {
 	case d.ReplacedBy != "":
@@ -186,7 +122,7 @@ func advice(d event.DeadLetter) string {
 		"  or discard the event:          holdfast dlq discard %d --reason WHY\n", replay, d.ID, d.ID)
 }
 
-func automaticAttempts(d event.DeadLetter) string {
+func automaticAttempts(d api.DeadLetterView) string {
 	switch {
 	case d.NextReplayAt != nil:
 		return fmt.Sprintf("%d, the next one from %s", d.AutoAttempts, d.NextReplayAt.Format(time.RFC3339))
@@ -211,13 +147,9 @@ func WriteShort(w io.Writer, letters []api.DeadLetterView) error {
 }
 
 func causesCommand() *cobra.Command {
-	var provider string
-	command := cli.Listing[operation.Cause, string]{
-		Short:   "Group waiting dead letters by cause",
+	command := cli.Page[operation.Cause]{
+		Short: "Group waiting dead letters by cause", Route: "/dead-letters/causes",
 		Example: "  holdfast dlq causes\n  holdfast dlq causes --provider stripe --json | jq '.items[].code'",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
-			return t.Store.DeadLetters.Causes(c.Context(), provider)
-		},
 		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REPLAYING+", "PROVIDER", "STEP", "SUBSCRIPTION", "CLASS+", "CODE", "RULE",
 			"OLDEST+~", "NEWEST/AGE~", "EXAMPLE!"},
 		Cells: func(c operation.Cause) []string {
@@ -229,6 +161,6 @@ func causesCommand() *cobra.Command {
 		},
 	}.Command()
 	command.Use = "causes"
-	cli.AddProviderFlag(command, &provider)
+	cli.AddProviderFilter(command)
 	return command
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +15,12 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
+	"holdfast/operator/api"
 )
 
 func replayCommand() *cobra.Command {
-	o := replayOptions{rate: operation.KindReplay.Rates().Default}
-	command := &cobra.Command{
+	o := replayOptions{ReplayRequest: api.ReplayRequest{Rate: operation.KindReplay.Rates().Default}}
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "replay [ID]",
 		Short: "Replay a dead letter, or all that match a filter",
 		Long: "Replay a dead letter: the same workflow, event and bytes. A failed delivery is sent\n" +
@@ -28,26 +30,26 @@ func replayCommand() *cobra.Command {
 			"  holdfast dlq replay --provider stripe --since 2h --dry-run\n" +
 			"  holdfast dlq replay --all --yes --detach",
 		Args: cobra.MaximumNArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			if err := o.checkScope(len(args) == 1); err != nil {
-				return cli.UsageError(c, err)
-			}
-			if len(args) == 1 {
-				return o.one.run(c, t, args[0])
-			}
-			return o.run(c, t)
-		}),
-	}
-	addWaitFlag(command, &o.one.wait)
-	cli.AddRefetchFlag(command, &o.one.refetch)
-	cli.AddProviderFlags(command, &o.filter.Provider, &o.filter.Source)
-	cli.AddTypeFlag(command, &o.filter.Type)
-	addFailureFlags(command, &o.filter.Class, &o.filter.Code, &o.filter.Step, &o.filter.Rule, &o.filter.Subscription)
-	cli.AddChoiceFlag(command, &o.filter.State, "state", "only those in this state",
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		o.Reasoned = cli.Reasoned(c)
+		if err := o.checkScope(len(args) == 1); err != nil {
+			return cli.UsageError(c, err)
+		}
+		if len(args) == 1 {
+			return o.runOne(c, a, args[0])
+		}
+		return o.run(c, a)
+	})
+	addWaitFlag(command, &o.wait)
+	cli.AddRefetchFlag(command, &o.refetch)
+	cli.AddProviderFlags(command, &o.Provider, &o.Source)
+	cli.AddTypeFlag(command, &o.Type)
+	addFailureFlags(command, &o.Class, &o.Code, &o.Step, &o.Rule, &o.Subscription)
+	cli.AddChoiceFlag(command, &o.State, "state", "only those in this state",
 		[]event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted})
-	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
-	command.Flags().BoolVar(&o.all, "all", false, "all (waiting dead letters, instead of a filter)")
-	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
+	cli.AddPeriodFlags(command, &o.Since, &o.Until)
+	command.Flags().BoolVar(&o.All, "all", false, "all (waiting dead letters, instead of a filter)")
+	cli.AddRateFlag(command, &o.Rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddJSONFlag(command)
@@ -55,24 +57,23 @@ func replayCommand() *cobra.Command {
 }
 
 type replayOptions struct {
-	one         oneReplay
-	filter      operation.ReplayFilter
-	rate        float64
-	all, dryRun bool
+	api.ReplayRequest
+
+	wait, refetch, dryRun bool
 }
 
-func (o *replayOptions) run(c *cobra.Command, t *cli.Tools) error {
-	plan, err := t.Replays().Plan(c.Context(), o.filter)
-	if err != nil {
+func (o *replayOptions) run(c *cobra.Command, a *cli.API) error {
+	var plan operation.ReplayPlan
+	if err := a.Change(c.Context(), http.MethodPost, "/replays/plan", o.ReplayRequest, &plan); err != nil {
 		return err
 	}
-	cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
-	shown := func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }
+	cli.WarnUnknownProvider(c, a.Cfg, o.Provider, int(plan.Count))
+	shown := func(w io.Writer) error { return writePlan(w, o.ReplayFilter, plan, o.Rate) }
 	question := fmt.Sprintf("Replay %d dead letters?", plan.Count)
 	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
 		return err
 	}
-	r, err := replays().Start(c, t, operation.Replay{Base: operation.New(o.rate), Filter: o.filter})
+	r, err := replays().Start(c, a, o.ReplayRequest)
 	if r.ID == "" {
 		return err
 	}
@@ -82,15 +83,15 @@ func (o *replayOptions) run(c *cobra.Command, t *cli.Tools) error {
 // checkScope refuses an ID with a filter, and an empty filter without --all: a forgotten filter must not replay everything.
 func (o *replayOptions) checkScope(hasID bool) error {
 	switch {
-	case hasID && (o.all || o.dryRun || !o.filter.IsAll()):
+	case hasID && (o.All || o.dryRun || !o.IsAll()):
 		return errors.New("use either an ID or a filter, not both")
 	case hasID:
 		return nil
-	case o.one.wait || o.one.refetch:
+	case o.wait || o.refetch:
 		return errors.New("--wait and --refetch are for one dead letter: give its ID")
-	case o.all && !o.filter.IsAll():
+	case o.All && !o.IsAll():
 		return errors.New("use either --all or a filter, not both")
-	case !o.all && !o.dryRun && o.filter.IsAll():
+	case !o.All && !o.dryRun && o.IsAll():
 		return errors.New("give the ID of a dead letter, or select some with --provider, --class, --since …, or --all")
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/operator/launch"
 )
 
 // ReplayCommand returns `holdfast replay`.
@@ -20,10 +19,9 @@ func ReplayCommand() *cobra.Command {
 		replays().Commands()...)
 }
 
-func replays() cli.Operations[operation.Replay] {
-	return cli.Operations[operation.Replay]{
+func replays() cli.Runs[operation.Replay] {
+	return cli.Runs[operation.Replay]{
 		Kind:    operation.KindReplay,
-		Of:      func(t *cli.Tools) *launch.Operations[operation.Replay] { return &t.Replays().Operations },
 		Heading: []string{"TOTAL", "DONE", "FAILED", "IN FLIGHT+", "SKIPPED+"},
 		Cells: func(r operation.Replay) []string {
 			return []string{

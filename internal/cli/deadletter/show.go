@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/operator/api"
 )
@@ -38,7 +37,7 @@ func write(w io.Writer, d api.DeadLetterDetail) error {
 		"failures", strconv.Itoa(d.Failures),
 		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
 		"last failed", d.LastFailed.Format(time.RFC3339Nano),
-		"automatic attempts", automaticAttempts(event.DeadLetter{AutoAttempts: d.AutoAttempts, NextReplayAt: d.NextReplayAt}),
+		"automatic attempts", automaticAttempts(d.DeadLetterView),
 		"resolved by run", d.ResolvedRun,
 		"resolved as duplicate of", d.DuplicateOf,
 		"discarded by", d.DiscardedBy,
@@ -52,6 +51,6 @@ func write(w io.Writer, d api.DeadLetterDetail) error {
 	if err := cli.WriteContent(w, d.EventID, d.Body); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, advice(event.DeadLetter{ID: d.ID, State: d.State, ReplacedBy: d.ReplacedBy, Failure: d.Failure}))
+	_, err = io.WriteString(w, advice(d.DeadLetterView))
 	return err
 }

@@ -20,15 +20,9 @@ func ConflictCommand() *cobra.Command {
 }
 
 func conflictListCommand() *cobra.Command {
-	var query event.ConflictQuery
-	command := cli.Listing[event.Conflict, int64]{
-		Short:   "List conflicts, the last seen first: the key's owner, the count",
+	command := cli.Page[event.Conflict]{
+		Short: "List conflicts, the last seen first: the key's owner, the count", Route: "/conflicts", Limit: 50,
 		Example: "  holdfast conflict list --provider stripe --since 24h\n  holdfast conflict list --key evt_123 --wide",
-		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {
-			query.Limit, query.Before = limit, cli.LastID(after)
-			return t.Store.Read.Conflicts(c.Context(), query)
-		},
 		Heading: []string{"ID!", "LAST SEEN/AGE~", "TIMES", "PROVIDER", "SOURCE+", "KEY", "OWNER!", "OWNER'S FINGERPRINT+",
 			"FINGERPRINT+", "FIRST SEEN+~"},
 		Cells: func(c event.Conflict) []string {
@@ -38,8 +32,8 @@ func conflictListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddKeyFlag(command, &query.Key)
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddProviderFilters(command)
+	cli.AddKeyFilter(command)
+	cli.AddPeriodFilters(command)
 	return command
 }

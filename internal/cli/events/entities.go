@@ -2,11 +2,12 @@ package events
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,33 +29,29 @@ func EntityCommand() *cobra.Command {
 }
 
 func entityShowCommand() *cobra.Command {
-	var at time.Time
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "show PROVIDER KIND ID",
 		Short: "Show the folded state of one entity, and the changes that made it",
 		Example: "  holdfast entity show stripe customer cus_123\n" +
 			"  holdfast entity show stripe customer cus_123 --as-of 7d\n" +
 			"  holdfast entity show stripe customer cus_123 --json | jq .state",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
-			entity, timeline, err := readEntity(c.Context(), t, ref, at)
-			if errors.Is(err, event.ErrNotFound) && at.IsZero() {
-				return cli.NotFound("no %s %q of %s: see `holdfast entity list --provider %s --kind %s`",
-					ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
-			}
-			if err != nil {
-				return err
-			}
-			related, err := readRelated(c.Context(), t, entity, at)
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, shownEntity(entity, related, timeline, at), func(w io.Writer) error {
-				return writeEntity(w, entity, related, timeline)
-			})
-		}),
-	}
-	cli.AddTimeFlag(command, &at, nil, "as-of", "its state at this time")
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
+		at, err := a.FiltersOf(c.Context(), c)
+		if err != nil {
+			return err
+		}
+		shown, err := readEntity(c, a, ref, at)
+		if errors.Is(err, event.ErrNotFound) && len(at) == 0 {
+			return cli.NotFound("no %s %q of %s: see `holdfast entity list --provider %s --kind %s`",
+				ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
+		}
+		if err != nil {
+			return err
+		}
+		return cli.Print(c, shown, func(w io.Writer) error { return writeEntity(w, shown) })
+	})
+	cli.AddTimeFilter(command, "as-of", "as_of", "its state at this time")
 	cli.AddJSONFlag(command)
 	return command
 }
@@ -64,43 +61,31 @@ type entityShown struct {
 	api.EntityView
 
 	Related  []api.EntityView `json:"related,omitempty"`
-	Timeline []event.Link     `json:"timeline"`
+	Timeline []api.Change     `json:"timeline"`
 }
 
-func shownEntity(e event.Entity, related []event.Entity, timeline []event.Link, at time.Time) entityShown {
-	shown := entityShown{EntityView: api.ViewEntity(e), Timeline: append([]event.Link{}, timeline...)}
-	if !at.IsZero() {
-		shown.AsOf = &at
+// readEntity reads an entity's state and changes, the earliest first.
+func readEntity(c *cobra.Command, a *cli.API, ref event.EntityRef, at url.Values) (shown entityShown, err error) {
+	if shown.EntityView, err = readState(c, a, ref, at); err != nil {
+		return shown, err
 	}
-	for _, one := range related {
-		shown.Related = append(shown.Related, api.ViewEntity(one))
+	path := cli.Path("entities", ref.Provider, ref.Kind, ref.ExternalID, "timeline")
+	if shown.Timeline, err = cli.ReadAll[api.Change](c, a, path, maps.Clone(at)); err != nil {
+		return shown, err
 	}
-	return shown
+	slices.Reverse(shown.Timeline)
+	shown.Related, err = readRelated(c, a, shown.EntityView, at)
+	return shown, err
 }
 
-// readEntity reads an entity's state and changes, at a point in time or, if that is zero, now.
-func readEntity(
-	ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time,
-) (entity event.Entity, timeline []event.Link, err error) {
-	if entity, err = readState(ctx, t, ref, at); err != nil {
-		return entity, nil, err
-	}
-	timeline, err = t.Store.Read.Timeline(ctx, ref)
-	return entity, slices.DeleteFunc(timeline, func(l event.Link) bool {
-		return !at.IsZero() && l.OccurredAt.After(at)
-	}), err
-}
-
-func readState(ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	if at.IsZero() {
-		return t.Store.Read.Entity(ctx, ref)
-	}
-	return t.Store.Entities.EntityAsOf(ctx, ref, at)
+func readState(c *cobra.Command, a *cli.API, ref event.EntityRef, at url.Values) (e api.EntityView, err error) {
+	err = a.Read(c.Context(), cli.Path("entities", ref.Provider, ref.Kind, ref.ExternalID), at, &e)
+	return e, err
 }
 
 // readRelated reads the related entities that the definition names. Those that don't exist, or didn't yet, are left out.
-func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time) (related []event.Entity, err error) {
-	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+func readRelated(c *cobra.Command, a *cli.API, e api.EntityView, at url.Values) (related []api.EntityView, err error) {
+	catalogue, err := providers.Load(a.Cfg.Providers.Dir)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the entity itself can be shown without definitions
 	}
@@ -108,8 +93,8 @@ func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time
 	if !ok {
 		return nil, nil
 	}
-	for _, ref := range p.Related(e) {
-		one, err := readState(ctx, t, ref, at)
+	for _, ref := range p.Related(event.Entity{EntityRef: e.EntityRef, State: e.State}) {
+		one, err := readState(c, a, ref, at)
 		switch {
 		case errors.Is(err, event.ErrNotFound):
 		case err != nil:
@@ -121,21 +106,21 @@ func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time
 	return related, nil
 }
 
-func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline []event.Link) error {
-	if err := writeState(w, e); err != nil {
+func writeEntity(w io.Writer, e entityShown) error {
+	if err := writeState(w, e.EntityView); err != nil {
 		return err
 	}
 	if e.CollapsedUntil != nil {
 		fmt.Fprintf(w, "earlier changes are not kept: the state is known since %s\n\n",
 			e.CollapsedUntil.Format(time.RFC3339))
 	}
-	for _, one := range related {
+	for _, one := range e.Related {
 		if err := writeState(w, one); err != nil {
 			return err
 		}
 	}
 	table := cli.NewTable(w, "OCCURRED/AGE~", "EVENT!", "TYPE", "CHANGE", "STATE")
-	for _, l := range timeline {
+	for _, l := range e.Timeline {
 		op := string(l.Op)
 		if l.WithoutEffect {
 			op += " (no effect)"
@@ -150,7 +135,7 @@ const incomplete = "incomplete: an event was expunged after a purge had removed 
 	"The state lacks those changes, or may still contain those of the expunged event.\n" +
 	"The next snapshot or delete makes it complete."
 
-func writeState(w io.Writer, e event.Entity) error {
+func writeState(w io.Writer, e api.EntityView) error {
 	title := e.Provider + " " + e.Kind + " " + e.ExternalID
 	if e.Deleted {
 		title += " (deleted)"
@@ -162,7 +147,9 @@ func writeState(w io.Writer, e event.Entity) error {
 		title += ", also " + strings.Join(e.Names, ", ")
 	}
 	var state bytes.Buffer
-	if err := json.Indent(&state, e.State, "", "  "); err != nil {
+	if e.Redacted {
+		state.WriteString("the role viewer may not see its state")
+	} else if err := json.Indent(&state, e.State, "", "  "); err != nil {
 		return fmt.Errorf("indent state: %w", err)
 	}
 	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String())); err != nil || !e.Incomplete {
@@ -173,51 +160,25 @@ func writeState(w io.Writer, e event.Entity) error {
 }
 
 func entityListCommand() *cobra.Command {
-	var query event.EntityQuery
-	var lookedTo *event.EntityRef
-	command := cli.Listing[event.Entity, event.EntityRef]{
-		Short: "List entities, in the order of their names",
+	command := cli.Page[api.EntityView]{
+		Short: "List entities, in the order of their names", Route: "/entities", Limit: 50,
 		Example: "  holdfast entity list --provider stripe --kind customer --prefix cus_\n" +
 			"  holdfast entity list --since 1h --json | jq -r '.items[].external_id'",
-		Limit: 50, Place: func(e event.Entity) event.EntityRef { return e.EntityRef },
-		LookedTo: func() *event.EntityRef { return lookedTo },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *event.EntityRef) ([]event.Entity, error) {
-			query.Limit, query.After = limit, after
-			if query.Kind != "" && query.Provider == "" || query.Prefix != "" && query.Kind == "" {
-				return nil, cli.UsageError(c, errors.New("--kind needs --provider, and --prefix needs --kind"))
-			}
-			found, err := t.Store.Read.EntityList(c.Context(), query)
-			lookedTo = found.SearchedTo
-			sayWhatIsMissing(c, query, found)
-			return found.Entities, err
-		},
-		View:    func(e event.Entity) any { return api.ViewEntity(e) },
 		Heading: []string{"PROVIDER", "KIND", "ID!", "VERSION+", "LAST CHANGE/AGE~", "EVENT+!", "DELETED", "INCOMPLETE+"},
-		Cells: func(e event.Entity) []string {
-			version, changed := "", ""
-			if e.Last.Version != nil {
-				version = strconv.FormatInt(*e.Last.Version, 10)
-			}
-			if e.Last.EventID != "" {
-				changed = e.Last.OccurredAt.Format(time.RFC3339)
+		Cells: func(e api.EntityView) []string {
+			version := ""
+			if e.Version != nil {
+				version = strconv.FormatInt(*e.Version, 10)
 			}
 			return []string{
-				e.Provider, e.Kind, e.ExternalID, version, changed, e.Last.EventID, strconv.FormatBool(e.Deleted),
+				e.Provider, e.Kind, e.ExternalID, version, cli.TimeText(e.OccurredAt), e.LastEvent, strconv.FormatBool(e.Deleted),
 				strconv.FormatBool(e.Incomplete),
 			}
 		},
 	}.Command()
-	cli.AddProviderFlag(command, &query.Provider)
-	cli.AddKindFlag(command, &query.Kind, " (with --provider)")
-	command.Flags().StringVar(&query.Prefix, "prefix", "", "only those whose ID starts with this (with --kind)")
-	cli.AddTimeFlag(command, &query.Since, nil, "since", "not before then")
+	cli.AddProviderFilter(command)
+	cli.AddFilter(command, "kind", "kind", "only those of this kind of entity (with --provider)")
+	cli.AddFilter(command, "prefix", "prefix", "only those whose ID starts with this (with --kind)")
+	cli.AddTimeFilter(command, "since", "since", "not before then")
 	return command
-}
-
-// sayWhatIsMissing prints where the list stopped before its end.
-func sayWhatIsMissing(c *cobra.Command, q event.EntityQuery, found event.FoundEntities) {
-	if found.ChangedSince.After(q.Since) {
-		fmt.Fprintf(cli.StatusWriter(c), "too many changes: the list only covers those since %s\n",
-			found.ChangedSince.Format(time.RFC3339))
-	}
 }

@@ -13,8 +13,8 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
+	"holdfast/operator/api"
 	"holdfast/operator/httpapi"
-	"holdfast/operator/launch"
 )
 
 // RebuildCommand returns `holdfast rebuild`.
@@ -24,10 +24,9 @@ func RebuildCommand() *cobra.Command {
 		append(rebuilds().Commands(), diffCommand())...)
 }
 
-func rebuilds() cli.Operations[operation.Rebuild] {
-	return cli.Operations[operation.Rebuild]{
+func rebuilds() cli.Runs[operation.Rebuild] {
+	return cli.Runs[operation.Rebuild]{
 		Kind:    operation.KindRebuild,
-		Of:      func(t *cli.Tools) *launch.Operations[operation.Rebuild] { return &t.Rebuilds().Operations },
 		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+"},
 		Cells: func(r operation.Rebuild) []string {
 			return []string{
@@ -51,25 +50,21 @@ func rebuilds() cli.Operations[operation.Rebuild] {
 }
 
 func diffCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:     "diff ID",
 		Short:   "Show how a dry run would change some entities",
 		Long:    "Show how a dry run would change some entities. Only the latest rebuild has a diff.",
 		Example: "  holdfast rebuild diff 20261122-161500-k3xq",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
-			if errors.Is(err, event.ErrNotFound) {
-				return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: "+
-					"see `holdfast rebuild list`",
-					args[0])
-			}
-			if err != nil {
-				return err
-			}
-			page := httpapi.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}
-			return cli.Print(c, page, func(w io.Writer) error { return writeDiffs(w, diffs) })
-		}),
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		err := cli.Show(c, a, cli.Path("rebuilds", args[0], "diff"), nil, func(w io.Writer, l httpapi.List[fold.EntityDiff]) error {
+			return writeDiffs(w, l.Items)
+		})
+		if errors.Is(err, event.ErrNotFound) {
+			return cli.NotFound("%q has no diff. Only the latest rebuild has one, and only if it was a dry run: "+
+				"see `holdfast rebuild list`", args[0])
+		}
+		return err
+	}))
 }
 
 func filterOfRebuild(f operation.RebuildFilter) string {
@@ -153,8 +148,8 @@ func writeDiffs(w io.Writer, diffs []fold.EntityDiff) error {
 }
 
 func entityRebuildCommand() *cobra.Command {
-	o := rebuildOptions{rate: operation.KindRebuild.Rates().Default}
-	command := &cobra.Command{
+	o := rebuildOptions{Rate: operation.KindRebuild.Rates().Default}
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "rebuild",
 		Short: "Read stored events again, and correct the entities",
 		Long: "Read the stored bodies of processed events again with the workers' current\n" +
@@ -167,50 +162,38 @@ func entityRebuildCommand() *cobra.Command {
 			"  holdfast entity rebuild --provider gocardless --refetch\n" +
 			"  holdfast entity rebuild --yes --detach      # everything, without waiting\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			return o.run(c, t)
-		}),
-	}
-	cli.AddProviderFlag(command, &o.filter.Provider)
-	cli.AddKindFlag(command, &o.filter.Kind, "")
-	cli.AddRateFlag(command, &o.rate, "rate", "events to read")
-	cli.AddRefetchFlag(command, &o.refetch)
+	}, func(c *cobra.Command, a *cli.API, _ []string) error { return o.run(c, a) })
+	cli.AddProviderFlag(command, &o.Provider)
+	cli.AddKindFlag(command, &o.Kind, "")
+	cli.AddRateFlag(command, &o.Rate, "rate", "events to read")
+	cli.AddRefetchFlag(command, &o.Refetch)
 	cli.AddReasonFlag(command)
-	cli.AddStartFlags(command, &o.dryRun)
+	cli.AddStartFlags(command, &o.DryRun)
 	cli.AddJSONFlag(command)
 	return command
 }
 
-type rebuildOptions struct {
-	filter          operation.RebuildFilter
-	rate            float64
-	dryRun, refetch bool
-}
+type rebuildOptions api.RebuildRequest
 
-func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
-	wanted := operation.Rebuild{Base: operation.New(o.rate), Filter: o.filter, DryRun: o.dryRun, Refetch: o.refetch}
-	if o.refetch && !wanted.CanRefetch() {
-		return cli.UsageError(c, errors.New("--refetch needs --provider, and allows neither --kind nor --dry-run"))
-	}
-	question := fmt.Sprintf("Rebuild the entities of %s?", filterOfRebuild(o.filter))
-	if !o.dryRun && !cli.Confirm(c, question) {
+func (o *rebuildOptions) run(c *cobra.Command, a *cli.API) error {
+	o.Reasoned, o.All = cli.Reasoned(c), o.IsAll()
+	question := fmt.Sprintf("Rebuild the entities of %s?", filterOfRebuild(o.RebuildFilter))
+	if !o.DryRun && !cli.Confirm(c, question) {
 		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
 	}
-	r, err := t.Rebuilds().Start(c.Context(), wanted, cli.ActorOf(c))
+	r, err := rebuilds().Start(c, a, o)
 	if r.ID == "" {
 		return err
 	}
 	if r.Until.IsZero() {
-		cli.WarnUnknownProvider(c, t.Cfg, o.filter.Provider, 0)
+		cli.WarnUnknownProvider(c, a.Cfg, o.Provider, 0)
 	}
-	r, err = rebuilds().Follow(c, t, r, err)
-	var diffs []fold.EntityDiff
+	var diffs httpapi.List[fold.EntityDiff]
 	if r.DryRun && r.State == operation.Completed {
-		found, diffErr := t.Rebuilds().Diff(c.Context(), r.ID)
-		diffs, err = found, errors.Join(err, diffErr)
+		err = errors.Join(err, a.Read(c.Context(), cli.Path("rebuilds", r.ID, "diff"), nil, &diffs))
 	}
 	return cli.Report(c, struct {
 		operation.Rebuild
 		Diff []fold.EntityDiff `json:"diff,omitempty"`
-	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }, err)
+	}{r, diffs.Items}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs.Items)) }, err)
 }

@@ -10,14 +10,14 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/operator/launch"
+	"holdfast/operator/api"
 	"holdfast/providers/recovery"
 )
 
 // RecoverCommand returns `holdfast recover`.
 func RecoverCommand() *cobra.Command {
-	o := recoverOptions{rate: operation.KindRecovery.Rates().Default}
-	command := &cobra.Command{
+	o := api.RecoveryRequest{Rate: operation.KindRecovery.Rates().Default}
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "recover PROVIDER",
 		Short: "Find events that never arrived, and process them",
 		Long: "Read a provider's own list of events, and process those that never arrived, oldest\n" +
@@ -33,60 +33,43 @@ func RecoverCommand() *cobra.Command {
 			"  holdfast recover watch|pause|resume|cancel ID",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
-		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
-	}
-	cli.AddTimeFlag(command, &o.since, nil, "since", "not before then")
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		if err := recovery.CheckTarget(o.Target); err != nil {
+			return cli.UsageError(c, fmt.Errorf("--target: %w", err))
+		}
+		o.Reasoned, o.Provider, o.Since = cli.Reasoned(c), args[0], c.Flag("since").Value.String()
+		return recoverMissed(c, a, o)
+	})
+	cli.AddTimeFlag(command, new(time.Time), nil, "since", "not before then")
 	flags := command.Flags()
-	flags.StringVar(&o.target, "target", "", "the account or board whose list to read, if the provider has several")
-	flags.BoolVar(&o.undelivered, "no-deliveries", false, "don't send recovered events to subscriptions")
-	flags.BoolVar(&o.acceptDuplicates, "accept-duplicates", false,
+	flags.StringVar(&o.Target, "target", "", "the account or board whose list to read, if the provider has several")
+	flags.BoolVar(&o.Undelivered, "no-deliveries", false, "don't send recovered events to subscriptions")
+	flags.BoolVar(&o.AcceptDuplicates, "accept-duplicates", false,
 		"also go back before recovery was switched on, where events may be processed twice")
-	flags.BoolVar(&o.paused, "paused", false, "wait until it is resumed: until then the schedule doesn't recover the list either")
-	cli.AddRateFlag(command, &o.rate, "rate", "missed events to start")
-	cli.AddStartFlags(command, &o.dryRun)
+	flags.BoolVar(&o.Paused, "paused", false, "wait until it is resumed: until then the schedule doesn't recover the list either")
+	cli.AddRateFlag(command, &o.Rate, "rate", "missed events to start")
+	cli.AddStartFlags(command, &o.DryRun)
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	command.AddCommand(recoveries().Commands()...)
 	return command
 }
 
-type recoverOptions struct {
-	since                                 time.Time
-	target                                string
-	dryRun, undelivered, acceptDuplicates bool
-	paused                                bool
-	rate                                  float64
-}
-
-func (o *recoverOptions) run(c *cobra.Command, t *cli.Tools, provider string) error {
-	if err := recovery.CheckTarget(o.target); err != nil {
-		return cli.UsageError(c, fmt.Errorf("--target: %w", err))
-	}
-	wanted := operation.Recovery{
-		Base: operation.New(o.rate), Provider: provider, Target: o.target, DryRun: o.dryRun, Undelivered: o.undelivered,
-		AcceptDuplicates: o.acceptDuplicates, AskedSince: o.since,
-	}
-	if o.paused {
-		wanted.State = operation.Paused
-	}
-	question := fmt.Sprintf("Recover missed events of %s (%s)?", provider, deliveriesText(wanted))
-	if !o.dryRun && !cli.Confirm(c, question) {
+func recoverMissed(c *cobra.Command, a *cli.API, wanted api.RecoveryRequest) error {
+	question := fmt.Sprintf("Recover missed events of %s (%s)?", wanted.Provider, deliveriesText(wanted.Undelivered))
+	if !wanted.DryRun && !cli.Confirm(c, question) {
 		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
 	}
-	r, err := t.Recoveries().Start(c.Context(), wanted, cli.ActorOf(c))
+	r, err := recoveries().Start(c, a, wanted)
 	if r.ID == "" {
 		return err
-	}
-	if !o.paused {
-		r, err = recoveries().Follow(c, t, r, err)
 	}
 	return cli.Report(c, r, func(w io.Writer) error { return writeRecovery(w, r) }, err)
 }
 
-func recoveries() cli.Operations[operation.Recovery] {
-	return cli.Operations[operation.Recovery]{
+func recoveries() cli.Runs[operation.Recovery] {
+	return cli.Runs[operation.Recovery]{
 		Kind: operation.KindRecovery, Command: "recover",
-		Of:      func(t *cli.Tools) *launch.Operations[operation.Recovery] { return &t.Recoveries().Operations },
 		Heading: []string{"PROVIDER", "TARGET+", "DRY RUN+", "SINCE+", "LISTED", "KNOWN+", "MISSED", "RECOVERED"},
 		Cells: func(r operation.Recovery) []string {
 			return []string{
@@ -117,8 +100,8 @@ func endOfRecovery(r operation.Recovery) (bool, error) {
 	return r.State.Ended(), nil
 }
 
-func deliveriesText(r operation.Recovery) string {
-	if r.Undelivered {
+func deliveriesText(isUndelivered bool) string {
+	if isUndelivered {
 		return "they are not sent to subscriptions"
 	}
 	return "they are sent to subscriptions like any other event"
@@ -170,7 +153,7 @@ func writeRecovery(w io.Writer, r operation.Recovery) error {
 		"period", period,
 		"not read", cutText(r),
 		"rate", cli.RateText(r.Rate),
-		"deliveries", deliveriesText(r),
+		"deliveries", deliveriesText(r.Undelivered),
 		"listed", cli.Number(r.Listed),
 		"known", cli.Number(r.Known),
 		"of types that never arrived", cli.Number(r.Unwanted),

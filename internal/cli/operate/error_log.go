@@ -1,9 +1,11 @@
 package operate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -25,23 +27,19 @@ func ErrorCommand() *cobra.Command {
 }
 
 func errorShowCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use: "show NUMBER", Short: "Show one entry of the error log", Example: "  holdfast error show 12", Args: cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			n, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || n < 1 {
-				return cli.UsageError(c, fmt.Errorf("invalid number %q: see `holdfast error list`", args[0]))
-			}
-			rows, err := t.Store.Errors.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
-			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
-				err = cli.NotFound("no error %d: see `holdfast error list`", n)
-			}
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, rows[0], func(w io.Writer) error { return writeError(w, rows[0]) })
-		}),
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		err := cli.Show(c, a, cli.Path("errors", args[0]), nil, writeError)
+		var refused *cli.RefusalError
+		switch {
+		case errors.Is(err, event.ErrNotFound):
+			return cli.NotFound("no error %s: see `holdfast error list`", args[0])
+		case errors.As(err, &refused) && refused.Status == http.StatusBadRequest:
+			return cli.UsageError(c, fmt.Errorf("invalid number %q: see `holdfast error list`", args[0]))
+		}
+		return err
+	}))
 }
 
 func writeError(w io.Writer, e oversight.ErrorEntry) error {
@@ -57,21 +55,11 @@ func writeError(w io.Writer, e oversight.ErrorEntry) error {
 }
 
 func errorListCommand() *cobra.Command {
-	var query oversight.ErrorQuery
-	var about string
-	command := cli.Listing[oversight.ErrorEntry, int64]{
-		Short: "List the error log, newest first",
+	command := cli.Page[oversight.ErrorEntry]{
+		Short: "List the error log, newest first", Route: "/errors", Limit: 50,
 		Example: "  holdfast error list --provider stripe --phase parse --since 1h\n" +
 			"  holdfast error list --event stripe:evt_123\n" +
 			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
-		Limit: 50, Place: func(e oversight.ErrorEntry) int64 { return e.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []oversight.ErrorEntry, err error) {
-			query.Limit, query.Before = limit, cli.LastID(after)
-			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
-				return nil, err
-			}
-			return t.Store.Errors.Errors(c.Context(), query)
-		},
 		Heading: []string{"ID!", "AT/AGE~", "PHASE", "PROVIDER", "CLASS+", "CODE", "COUNT", "EVENT+", "MESSAGE"},
 		Cells: func(e oversight.ErrorEntry) []string {
 			return []string{
@@ -81,10 +69,11 @@ func errorListCommand() *cobra.Command {
 		},
 	}.Command()
 	command.Long = "List the error log, newest first. A row can stand for several\nequal errors: see COUNT."
-	cli.AddChoiceFlag(command, &query.Phase, "phase", "only those of this phase", event.Phases())
-	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddFailureFlags(command, &query.Class, &query.Code)
-	cli.AddEventFlag(command, &about, "only its own")
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddChoiceFilter(command, "phase", "phase", "only those of this phase", event.Phases())
+	cli.AddProviderFilters(command)
+	cli.AddChoiceFilter(command, "class", "class", "only those of this class", event.Classes())
+	cli.AddFilter(command, "code", "code", "only those with this code")
+	cli.AddEventFilter(command)
+	cli.AddPeriodFilters(command)
 	return command
 }

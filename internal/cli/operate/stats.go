@@ -1,9 +1,9 @@
 package operate
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +12,6 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/internal/stores"
 )
 
 // watchEvery is the refresh interval of `stats --watch`.
@@ -21,36 +20,35 @@ const watchEvery = 2 * time.Second
 // StatsCommand returns `holdfast stats`.
 func StatsCommand() *cobra.Command {
 	var watch bool
-	var window time.Duration
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:     "stats",
 		Short:   "Count events, dead letters, errors and backlogs",
 		Example: "  holdfast stats --watch\n  holdfast stats --window 24h --json | jq .dead_letters",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			if window <= 0 {
-				return cli.UsageError(c, errors.New("--window must be more than 0"))
-			}
-			if !watch {
-				return printStats(c, t, window)
-			}
-			return watchStats(c, t, window)
-		}),
-	}
+	}, func(c *cobra.Command, a *cli.API, _ []string) error {
+		query, err := a.FiltersOf(c.Context(), c)
+		if err != nil {
+			return err
+		}
+		if !watch {
+			return cli.Show(c, a, "/stats", query, writeStats)
+		}
+		return watchStats(c, a, query)
+	})
 	command.Flags().BoolVar(&watch, "watch", false, "refresh every 2 s, until Ctrl-C")
-	cli.AddDurationFlag(command, &window, time.Hour, "window", "how far back events and errors are counted")
+	cli.AddFilter(command, "window", "window", "how far back events and errors are counted, 1m to 31d (default 1h)")
 	cli.AddJSONFlag(command)
 	cli.AddWideFlag(command)
 	return command
 }
 
-func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
+func watchStats(c *cobra.Command, a *cli.API, query url.Values) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
 		if !cli.WantsJSON(c) {
 			fmt.Fprint(c.OutOrStdout(), "\x1b[H\x1b[2J") // to the top of an empty screen
 		}
-		if err := printStats(c, t, window); err != nil {
+		if err := cli.Show(c, a, "/stats", query, writeStats); err != nil {
 			if c.Context().Err() != nil {
 				return nil
 			}
@@ -62,14 +60,6 @@ func watchStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 		case <-tick.C:
 		}
 	}
-}
-
-func printStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
-	stats, err := stores.NewStatistics(t.Cfg, t.Store, t.Temporal).Stats(c.Context(), window)
-	if err != nil {
-		return err
-	}
-	return cli.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
 }
 
 func writeStats(w io.Writer, s oversight.Stats) error {
@@ -112,29 +102,23 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 
 // ReportCommand returns `holdfast report`.
 func ReportCommand() *cobra.Command {
-	var window time.Duration
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "report",
 		Short: "Summarize a period and compare it with the previous one",
 		Long: "Summarize a period and compare it with the previous one: events, failures, backlogs. The same report is sent to\n" +
 			"the channels of HOLDFAST_NOTIFY_URLS, every HOLDFAST_NOTIFY_REPORT.",
 		Example: "  holdfast report\n  holdfast report --window 168h --json | jq .received",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			if window <= 0 {
-				return cli.UsageError(c, errors.New("--window must be more than 0"))
-			}
-			until := time.Now().UTC()
-			report, err := stores.NewStatistics(t.Cfg, t.Store, t.Temporal).Report(c.Context(), until.Add(-window), until)
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, report, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, report.Text())
-				return err
-			})
-		}),
-	}
-	cli.AddDurationFlag(command, &window, 24*time.Hour, "window", "how far back events and errors are counted")
+	}, func(c *cobra.Command, a *cli.API, _ []string) error {
+		query, err := a.FiltersOf(c.Context(), c)
+		if err != nil {
+			return err
+		}
+		return cli.Show(c, a, "/report", query, func(w io.Writer, report oversight.Report) error {
+			_, err := fmt.Fprintln(w, report.Text())
+			return err
+		})
+	})
+	cli.AddFilter(command, "window", "window", "how far back events and errors are counted, 1m to 31d (default 24h)")
 	cli.AddJSONFlag(command)
 	return command
 }
