@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
-	"holdfast/providers"
 )
 
 // Recorded is the result of recording a dead letter.
@@ -87,7 +86,7 @@ func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (re
 
 func (a *Activities) rejectsRedelivery(provider string) bool {
 	p, ok := a.Catalogue.Lookup(provider)
-	return ok && p.Redelivery() == providers.RejectRedelivery
+	return ok && p.RejectsRedelivery()
 }
 
 // decisionOf extracts an operator's decision from an error: it ends a run without failing it.

@@ -48,7 +48,7 @@ var ablations = []leftOut{
 	{name: "trace header", edits: []program.Edit{
 		without("internal/telemetry/telemetry.go", "propagation.TraceContext{}", "propagation.NewCompositeTextMapPropagator()"),
 	}},
-	{name: "correlation id", edits: []program.Edit{without("ingress/receive.go", "CorrelationID: o.correlationID,", "")}},
+	{name: "correlation id", edits: []program.Edit{without("ingress/receive.go", "e.CorrelationID = o.correlationID", "")}},
 	{name: "traces", environ: []string{"OTEL_TRACES_EXPORTER=none"}},
 	{name: "metrics", edits: []program.Edit{
 		without("internal/telemetry/meters.go", "metric.WithView(latencies()),", keepOneMetric),

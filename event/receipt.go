@@ -72,6 +72,18 @@ type Receipt struct {
 	Fetched *Fetched `json:"-"`
 }
 
+// Received is an event of a request, as it is committed.
+type Received struct {
+	Receipt
+
+	// Body is a slice of the request's bytes, not a copy.
+	Body []byte
+	// RejectRedelivery treats a redelivery as a duplicate even if the event has failed, instead of running the event again.
+	RejectRedelivery bool
+	// Bulk sends the event to the bulk lane, if there is an inbox.
+	Bulk bool
+}
+
 // Via is how an event came here; empty for a request of the provider.
 type Via string
 

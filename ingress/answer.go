@@ -18,24 +18,22 @@ type HandlerClient interface {
 
 // answer returns the reply to a question: the handler's if it comes in time, else the definition's own. It is called only once
 // the event is durable. ok is false for events that aren't questions.
-func (s *Server) answer(
-	o *observation, p *providers.Provider, items []providers.Item, receipts []event.Receipt,
-) (reply providers.Reply, ok bool) {
-	if len(items) != 1 {
+func (s *Server) answer(o *observation, p *providers.Provider, events []event.Received) (reply providers.Reply, ok bool) {
+	if len(events) != 1 {
 		return reply, false
 	}
-	question, ok := p.Question(items[0].Type)
+	question, ok := p.Question(events[0].Type)
 	if !ok {
 		return reply, false
 	}
-	if reply, ok := s.ask(o, question, items[0], receipts[0]); ok {
+	if reply, ok := s.ask(o, question, events[0]); ok {
 		s.metrics.questionAnswered(o.ctx, p.Name(), "handler")
 		return reply, true
 	}
-	reply, err := question.Fallback(p, &items[0])
+	reply, err := question.Fallback(p, events[0].Receipt, events[0].Body)
 	if err != nil {
 		s.metrics.questionAnswered(o.ctx, p.Name(), "nobody")
-		slog.ErrorContext(o.ctx, "question.unanswered", "provider", p.Name(), "event_id", receipts[0].ID,
+		slog.ErrorContext(o.ctx, "question.unanswered", "provider", p.Name(), "event_id", events[0].ID,
 			"request_id", o.requestID, "error", err.Error())
 		return reply, false
 	}
@@ -44,9 +42,7 @@ func (s *Server) answer(
 }
 
 // ask gives the handler the rest of the question's deadline. Only a 2xx with the question's content type is an answer.
-func (s *Server) ask(
-	o *observation, q *providers.Question, item providers.Item, r event.Receipt,
-) (reply providers.Reply, ok bool) {
+func (s *Server) ask(o *observation, q *providers.Question, e event.Received) (reply providers.Reply, ok bool) {
 	if q.Handler == "" || s.HandlerURL == nil {
 		return reply, false
 	}
@@ -56,7 +52,7 @@ func (s *Server) ask(
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, time.Duration(q.Deadline)-s.now().Sub(o.receivedAt))
 	defer cancel()
-	answer, err := s.Questions.Post(ctx, url, handlerHeader(o, r), item.Body)
+	answer, err := s.Questions.Post(ctx, url, handlerHeader(o, e.Receipt), e.Body)
 	if err == nil && answer.Status >= 200 && answer.Status < 300 {
 		if reply, ok = q.Answer(answer.Body); ok {
 			return reply, true
@@ -66,7 +62,7 @@ func (s *Server) ask(
 	if err != nil {
 		reason = err.Error()
 	}
-	slog.WarnContext(o.ctx, "question.fallback", "provider", r.Provider, "event_id", r.ID, "request_id", o.requestID,
+	slog.WarnContext(o.ctx, "question.fallback", "provider", e.Provider, "event_id", e.ID, "request_id", o.requestID,
 		"status", answer.Status, "error", reason)
 	return reply, false
 }

@@ -107,10 +107,10 @@ func (m requestMetrics) questionAnswered(ctx context.Context, provider, by strin
 // isDuplicate reports whether the event came before. A different event with the same key doesn't count.
 func isDuplicate(e runs.Started) bool { return !intake.IsNew(e.State) && e.Conflict == nil }
 
-func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []runs.Started) {
+func (s *Server) countEvents(ctx context.Context, p *providers.Provider, events []event.Received, started []runs.Started) {
 	for i, e := range started {
 		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
-			"provider", p.Name(), "event_type", p.TypeLabel(receipts[i].Type), "state", string(e.State),
+			"provider", p.Name(), "event_type", p.TypeLabel(events[i].Type), "state", string(e.State),
 			"duplicate", strconv.FormatBool(isDuplicate(e)),
 		}))
 	}

@@ -5,10 +5,8 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/providers/definition"
 )
 
 // receive processes a request: method → route → declared length → provider → the client's rate → body → authentication → the
@@ -108,28 +106,17 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 		s.limits.refundProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
-	receipts := o.receipts(provider, items)
-	started, err := s.Intake.Commit(o.ctx, eventsOf(items, receipts))
+	events := o.received(items)
+	started, err := s.Intake.Commit(o.ctx, events)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
-	s.countEvents(o.ctx, provider, receipts, started)
-	if reply, ok := s.answer(o, provider, items, receipts); ok {
+	s.countEvents(o.ctx, provider, events, started)
+	if reply, ok := s.answer(o, provider, events); ok {
 		o.outcome, o.events = "answered", len(started)
 		return sendReply(c, reply)
 	}
 	return s.acknowledge(c, items, started)
-}
-
-func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
-	events := make([]intake.Event, len(items))
-	for i, item := range items {
-		events[i] = intake.Event{
-			Receipt: receipts[i], Body: item.Body, RejectRedelivery: item.Redelivery == providers.RejectRedelivery,
-			Bulk: item.Lane == definition.LaneBulk,
-		}
-	}
-	return events
 }
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
@@ -162,33 +149,16 @@ func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]s
 // isBatch reports whether the request was an envelope of events, possibly empty.
 func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].Root != nil }
 
-// receipts creates the receipt, with an ID, of each event of the request.
-func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
-	receipts, trace := make([]event.Receipt, len(items)), o.traceparent()
-	for i, item := range items {
-		receipts[i] = event.Receipt{
-			ID:            uuid.Must(uuid.NewV7()).String(),
-			Provider:      p.Name(),
-			Source:        item.Source,
-			Key:           item.Key,
-			KeyFrom:       item.KeyFrom,
-			DedupeWindow:  item.DedupeWindow,
-			Fingerprint:   item.Fingerprint,
-			Certain:       item.Certain,
-			Content:       item.Content,
-			Earlier:       item.Earlier,
-			Definition:    p.Digest(),
-			Type:          item.Type,
-			Priority:      item.Priority,
-			ReceivedAt:    o.receivedAt.UTC(),
-			Headers:       item.Headers,
-			Query:         item.Query,
-			Path:          item.Path,
-			Root:          item.Root,
-			RequestID:     o.requestID,
-			CorrelationID: o.correlationID,
-			Trace:         trace,
-		}
+// received returns the events of the request, with an ID each, and with what the definition doesn't determine.
+func (o *observation) received(items []providers.Item) []event.Received {
+	events, trace := make([]event.Received, len(items)), o.traceparent()
+	for i := range items {
+		e := &events[i]
+		*e = items[i].Received
+		e.ID = uuid.Must(uuid.NewV7()).String()
+		e.ReceivedAt, e.RequestID = o.receivedAt.UTC(), o.requestID
+		e.CorrelationID = o.correlationID
+		e.Trace = trace
 	}
-	return receipts
+	return events
 }

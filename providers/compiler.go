@@ -72,9 +72,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	c.DeletesGone = slices.ContainsFunc(d.Fetch, func(f definition.Fetch) bool { return f.Gone == "delete" })
 	p.refusals = c.newRefusals(d.Refuse)
 	p.bodiless = c.newBodiless(d)
-	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
-		p.redelivery = RejectRedelivery
-	}
+	p.rejectsRedelivery = c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject"
 	p.replay = c.newReplay(d.Replay)
 	p.mapping = c.Compile(d)
 	p.decoders.Identity = identityOf(p)

@@ -34,7 +34,7 @@ func (p *Provider) identifyAgain(ctx context.Context, r event.Receipt, body []by
 	if !ok {
 		return nil, nil //nolint:nilnil // as above
 	}
-	item := Item{Body: body, Root: r.Root}
+	item := Item{Received: event.Received{Receipt: event.Receipt{Root: r.Root}, Body: body}}
 	var root any
 	if r.Root != nil {
 		root, _ = decode.JSONExactly(r.Root)

@@ -53,7 +53,7 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 		r.Fetched = nil
 		parsed, err = rules.Parse(ctx, r, eventType, in)
 	}
-	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
+	parsed.RejectRedelivery = p.rejectsRedelivery
 	if err == nil {
 		parsed.Identity, err = p.identifyAgain(ctx, r, body)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
-	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 )
 
@@ -343,19 +342,19 @@ lane: bulk
 overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 `)
 	large := strings.Repeat("x", 32<<10)
-	for body, want := range map[string]definition.Lane{
-		`{"type":"any","id":"i"}`:                        definition.LaneBulk,
-		`{"type":"common","id":"i"}`:                     definition.LaneBulk,
-		`{"type":"rare","id":"i"}`:                       definition.LaneWorkflow,
-		`{"type":"any","id":"i","text":"` + large + `"}`: definition.LaneWorkflow,
+	for body, want := range map[string]bool{
+		`{"type":"any","id":"i"}`:                        true,
+		`{"type":"common","id":"i"}`:                     true,
+		`{"type":"rare","id":"i"}`:                       false,
+		`{"type":"any","id":"i","text":"` + large + `"}`: false,
 	} {
 		item, _, err := parse(t, p, body)
 		require.NoError(t, err)
-		require.Equal(t, want, item.Lane, item.Type)
+		require.Equal(t, want, item.Bulk, item.Type)
 	}
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"any","id":"i"}`)
 	require.NoError(t, err)
-	require.Equal(t, definition.LaneWorkflow, item.Lane)
+	require.False(t, item.Bulk)
 }
 
 func TestRedaction(t *testing.T) {

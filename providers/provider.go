@@ -32,36 +32,26 @@ type Provider struct {
 	refusals         []refusal
 	bodiless         map[string]bodiless
 	mapping          mapping.Set
-	redelivery       Redelivery
-	replay           Replay
-	typeLabels       typeLabels
-	rate             *Rate
-	sourceRate       *Rate
-	clientRate       *Rate
-	replies          Replies
-	replyForm        *answerForm // nil for the usual body
-	questions        []question
-	redact           *jq.Expression
-	samples          map[string]sample
-	recovery         *recovery.List // nil if the provider has no list of events
-	fetches          []*recovery.Fetch
-	apiRate          *Rate
+	// rejectsRedelivery leaves an event whose run has failed to the operators: a redelivery doesn't start it again.
+	rejectsRedelivery bool
+	replay            Replay
+	typeLabels        typeLabels
+	rate              *Rate
+	sourceRate        *Rate
+	clientRate        *Rate
+	replies           Replies
+	replyForm         *answerForm // nil for the usual body
+	questions         []question
+	redact            *jq.Expression
+	samples           map[string]sample
+	recovery          *recovery.List // nil if the provider has no list of events
+	fetches           []*recovery.Fetch
+	apiRate           *Rate
 	// file has the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
 	written *definition.Definition
 	digest  string // of the effective definition
 }
-
-// Redelivery is how a redelivery of an event whose run has failed is handled.
-type Redelivery string
-
-// The ways to handle a redelivery of a failed event.
-const (
-	// RunAgain starts the event again, under the same event ID.
-	RunAgain Redelivery = ""
-	// RejectRedelivery leaves the event to the operators.
-	RejectRedelivery Redelivery = "reject"
-)
 
 // Name returns the definition's name, which is a part of every workflow ID.
 func (p *Provider) Name() string { return p.name }
@@ -219,8 +209,9 @@ func (p *Provider) DedupeWindows() (shortest, longest event.Duration, all string
 	return p.mapping.Windows()
 }
 
-// Redelivery returns how a redelivery of an event whose run has failed is handled.
-func (p *Provider) Redelivery() Redelivery { return p.redelivery }
+// RejectsRedelivery reports whether a redelivery leaves an event whose run has failed to the operators. Otherwise it starts the
+// event again, under the same event ID.
+func (p *Provider) RejectsRedelivery() bool { return p.rejectsRedelivery }
 
 // Definition returns the effective definition, after everything that it extends, as YAML in the order of the reference.
 func (p *Provider) Definition() ([]byte, error) {

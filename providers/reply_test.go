@@ -34,7 +34,7 @@ func TestQuestion(t *testing.T) {
 	require.Equal(t, "RETELL_INBOUND_URL", q.Handler)
 	items, err := p.Split(&auth.Request{Body: []byte(`{"event":"call_inbound","call_inbound":{"from_number":"+1"}}`)})
 	require.NoError(t, err)
-	reply, err := q.Fallback(p, &items[0])
+	reply, err := q.Fallback(p, items[0].Receipt, items[0].Body)
 	require.NoError(t, err)
 	require.Equal(t, Reply{Status: 200, ContentType: "application/json", Body: []byte(`{"call_inbound":{}}`)}, reply)
 	_, ok = p.Question("call_ended")
@@ -136,7 +136,7 @@ func TestAQuestionHasAForm(t *testing.T) {
 		return q
 	}
 	fallback := func(q *Question) (Reply, error) {
-		return q.Fallback(mustLoad(t, minimal), &Item{Body: []byte(`{"name":"Ada"}`)})
+		return q.Fallback(mustLoad(t, minimal), event.Receipt{}, []byte(`{"name":"Ada"}`))
 	}
 
 	twiml := question(`fallback: '@html "<Response><Say>\(.body.name)</Say></Response>"', content_type: text/xml`)

@@ -20,35 +20,17 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// Item is one event of a request, with everything that the ingress needs to start its workflow.
+// Item is one event of a request. Its receipt lacks only what the definition doesn't determine: the ID, the time, and the request
+// with its trace. Its type is UnknownType if there is none, or it couldn't be read; the parse step reports the reason.
 type Item struct {
-	// Key is canonical (see event.CanonicalKey).
-	Key     string
-	KeyFrom event.KeyOrigin
-	// Type is UnknownType if there is none, or it couldn't be read; the parse step reports the reason.
-	Type   string
-	Source string
+	event.Received
+
 	// Refused is why the definition refuses the event; "" if it doesn't. Only callers that can answer the sender use it.
 	Refused string
-	// Body is a slice of the request's bytes, not a copy.
-	Body []byte
-	// Root is the envelope without its items; nil if the request was one event.
-	Root json.RawMessage
 	// Part is the number of the event among Parts that were cut from one; 0 if it is whole.
-	Part, Parts  int
-	Priority     event.Priority
-	Lane         definition.Lane
-	DedupeWindow event.Duration
-	// Fingerprint is that of the receipt.
-	Fingerprint string
-	Certain     bool
-	Content     string
-	Earlier     *event.EarlierKey
+	Part, Parts int
 	// OfValue means that the key depends on the JSON value of the body, not on how it is written.
-	OfValue    bool
-	Redelivery Redelivery
-	// Headers, Query and Path are what the receipt keeps.
-	Headers, Query, Path map[string]string
+	OfValue bool
 	// unreadable is the code of the error with which the body was decoded.
 	unreadable string
 }
@@ -93,7 +75,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 	items, seen := make([]Item, 0, len(parts)), repeats{}
 	for _, item := range parts {
 		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], item.Body)
-		item.Root, item.Redelivery = root, p.redelivery
+		item.Provider, item.Definition, item.Root, item.RejectRedelivery = p.name, p.digest, root, p.rejectsRedelivery
 		item.Headers, item.Query, item.Path = shown.Headers, shown.Query, shown.Path
 		item.unreadable = event.CodeOf(err)
 		if len(p.batch) > 0 && root == nil { // a batch that couldn't be split isn't an event
@@ -171,7 +153,7 @@ func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decode
 	if id.Earlier != nil {
 		item.Earlier = &event.EarlierKey{Key: event.CanonicalKey(p.name, id.Earlier.Key), Fingerprint: id.Earlier.Fingerprint}
 	}
-	item.Priority, item.Lane, item.DedupeWindow = r.Priority, r.LaneOf(len(item.Body)+len(item.Root)), id.Window
+	item.Priority, item.Bulk, item.DedupeWindow = r.Priority, r.IsBulk(len(item.Body)+len(item.Root)), id.Window
 	return nil
 }
 
@@ -212,10 +194,10 @@ func (p *Provider) cut(bodies [][]byte, root json.RawMessage) (items []Item) {
 			parts = nil
 		}
 		if len(parts) == 0 {
-			items = append(items, Item{Body: body})
+			items = append(items, Item{Received: event.Received{Body: body}})
 		}
 		for n, part := range parts {
-			items = append(items, Item{Body: part, Part: n + 1, Parts: len(parts)})
+			items = append(items, Item{Received: event.Received{Body: part}, Part: n + 1, Parts: len(parts)})
 		}
 	}
 	return items

@@ -85,13 +85,13 @@ func (c *Catalogue) HandlerNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Fallback returns the answer to an item of this provider without a handler's answer.
-func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
-	body, err := p.decoders.Decode(item.Headers["content-type"], item.Body)
+// Fallback returns the answer to an event of this provider without a handler's answer.
+func (q *Question) Fallback(p *Provider, r event.Receipt, body []byte) (Reply, error) {
+	value, err := p.decoders.Decode(r.Headers["content-type"], body)
 	if err != nil {
-		body = nil
+		value = nil
 	}
-	answer, err := q.form.write(jq.NewInput(item.Headers, item.Query, item.Path, body, nil))
+	answer, err := q.form.write(jq.NewInput(r.Headers, r.Query, r.Path, value, nil))
 	switch {
 	case errors.Is(err, errTooLong):
 		return Reply{}, q.form.value.Fail("jq_too_large")

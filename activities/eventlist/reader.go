@@ -289,18 +289,16 @@ func newItem(
 	p *providers.Provider, list *recovery.List, of operation.Recovery, item providers.Item, at, now time.Time,
 ) operation.RecoveryItem {
 	at = at.UTC()
+	r := item.Receipt
+	r.Fingerprint, r.Content, r.Earlier = "", "", nil // of the webhook's body, which the item isn't
+	r.ID, r.ReceivedAt, r.RequestID = operation.ImportedID(p.Name(), item.Key, at), at, "recovery/"+of.ID
+	r.Via, r.Undelivered = event.ViaRecover, of.Undelivered
 	made := operation.RecoveryItem{
-		Receipt: event.Receipt{
-			ID: operation.ImportedID(p.Name(), item.Key, at), Provider: p.Name(), Source: item.Source, Key: item.Key,
-			KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-			Certain: item.Certain, Definition: p.Digest(), Type: item.Type, Priority: item.Priority, ReceivedAt: at,
-			Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root, RequestID: "recovery/" + of.ID,
-			Via: event.ViaRecover, Undelivered: of.Undelivered,
-		},
-		At: at, AnyType: list.Types != nil, Redeliverable: list.FollowUp != nil && list.FollowUp.Redelivers,
+		Receipt: r,
+		At:      at, AnyType: list.Types != nil, Redeliverable: list.FollowUp != nil && list.FollowUp.Redelivers,
 		Retrying: list.Retrying > 0 && now.Sub(at) < time.Duration(list.Retrying),
 	}
-	if item.Lane == definition.LaneBulk {
+	if item.Bulk {
 		made.Lane = event.LaneBulk
 	}
 	return made

@@ -59,7 +59,7 @@ func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, er
 		return nil, err
 	}
 	for _, item := range items {
-		m := messageOf(p, item, id, now)
+		m := messageOf(item, id, now)
 		parsed, err := p.Parse(m.Receipt, item.Body)
 		if err != nil {
 			return nil, event.Rejectf("invalid_event", "%s: such an event of %s becomes a dead letter before it is delivered", err, name)
@@ -95,12 +95,9 @@ func (s Samples) none(e delivery.Events) delivery.Finding {
 // ownEvents is the provider of events that the user's own services publish, under their own types.
 const ownEvents = "events"
 
-func messageOf(p *providers.Provider, item providers.Item, id string, now time.Time) delivery.Message {
-	receipt := event.Receipt{
-		ID: id, Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type, ReceivedAt: now,
-		Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
-	}
-	return delivery.Message{Receipt: receipt, Type: item.Type, OccurredAt: now, Body: item.Body}
+func messageOf(item providers.Item, id string, now time.Time) delivery.Message {
+	item.ID, item.ReceivedAt = id, now
+	return delivery.Message{Receipt: item.Receipt, Type: item.Type, OccurredAt: now, Body: item.Body}
 }
 
 func selects(patterns []string, eventType string) bool {
@@ -125,7 +122,7 @@ func sampleOf(p *providers.Provider, sample string) (m delivery.Message, err err
 		if item.Type != providers.SampleEvent(sample) {
 			continue
 		}
-		return messageOf(p, item, id, now), nil
+		return messageOf(item, id, now), nil
 	}
 	return m, event.Rejectf("invalid_event", "the sample %s of %s has no event of this type", sample, p.Name())
 }

@@ -44,13 +44,13 @@ var nextRelease = &variant{name: "next", edits: []edit{{
 // stepping receives by a clock that is two minutes behind, right, and two minutes ahead, for three seconds each. Event IDs have its
 // time, too.
 var stepping = &variant{name: "stepping", edits: []edit{
-	{File: "ingress/receive.go", Old: "			ID:            uuid.Must(uuid.NewV7()).String(),\n", New: `			ID: func() string {
+	{File: "ingress/receive.go", Old: "		e.ID = uuid.Must(uuid.NewV7()).String()\n", New: `		e.ID = func() string {
 				id, ms := uuid.Must(uuid.NewV7()), o.receivedAt.UnixMilli()
 				for n := range 6 {
 					id[n] = byte(ms >> (40 - 8*n))
 				}
 				return id.String()
-			}(),
+			}()
 `},
 	{File: "ingress/server.go", Old: "		now: time.Now, ex", New: `		now: func() time.Time {
 			now := time.Now()

@@ -75,7 +75,8 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p.BatchEnded(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)
 		go func() {
-			started, err := intake.commitResolving(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, ackDeadline: time.Now().Add(time.Hour)})
+			started, err := intake.commitOne(t.Context(), event.Received{Receipt: waiting(1), Bulk: true},
+				&request{ackDeadline: time.Now().Add(time.Hour)})
 			if err != nil {
 				t.Error(err)
 			}

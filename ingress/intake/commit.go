@@ -12,15 +12,6 @@ import (
 	"holdfast/workflows/runs"
 )
 
-type arrival struct {
-	Event
-
-	// ackDeadline is the end of the ACK budget.
-	ackDeadline time.Time
-	// slots limits the concurrent starts of the request's events.
-	slots chan struct{}
-}
-
 // probeGrace bounds the wait of a request that probes both stores while they are considered down.
 const probeGrace = 100 * time.Millisecond
 
@@ -33,7 +24,8 @@ var (
 // commitment is a commit in progress. The rules table determines its next action.
 type commitment struct {
 	*Intake
-	arrival
+	event.Received
+	*request
 
 	start startState
 	store storeState
@@ -53,8 +45,8 @@ type commitment struct {
 
 // commit makes an event durable: in Temporal, or in the inbox if Temporal doesn't confirm within the ACK budget, refuses, is
 // down or is busy. A late start continues. commit returns after the first store has committed.
-func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
-	c := &commitment{Intake: i, arrival: a, ctx: ctx, start: queued, store: untried, clock: inBudget}
+func (i *Intake) commit(ctx context.Context, e event.Received, r *request) (runs.Started, error) {
+	c := &commitment{Intake: i, Received: e, request: r, ctx: ctx, start: queued, store: untried, clock: inBudget}
 	if !i.inbox.isConfigured() {
 		c.store, c.storeErr = unavailable, errNoInbox
 	}
@@ -68,9 +60,9 @@ func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 		case forceStart:
 			c.begin(true)
 		case spool:
-			c.endStore(c.spool(c.ctx, c.arrival, c.start.reason()))
+			c.endStore(c.spool(c.ctx, c.Received, c.start.reason()))
 		case spoolAlongside:
-			c.store, c.spoolResult = writing, c.spoolAlongside(c.ctx, c.arrival, c.startResult, c.start.reason())
+			c.store, c.spoolResult = writing, c.spoolAlongside(c.ctx, c.Received, c.startResult, c.start.reason())
 		case answerStart:
 			return c.startResult.started, nil
 		case answerStore:
@@ -132,7 +124,7 @@ func (c *commitment) begin(forced bool) {
 		c.start = probing
 		c.ctx, c.cancel = runs.WithTimeout(c.ctx, probeGrace)
 	}
-	c.startResult = c.startEvent(c.ctx, c.arrival, c.permit)
+	c.startResult = c.startEvent(c.ctx, c.Received, c.permit)
 }
 
 func (c *commitment) endStore(spooled runs.Started, err error) {
@@ -173,34 +165,28 @@ type pendingResult struct {
 
 func newPendingResult() *pendingResult { return &pendingResult{done: make(chan struct{})} }
 
-func (r *pendingResult) end(started runs.Started, err error) {
-	r.started, r.err = started, err
-	close(r.done)
-}
-
 // startEvent starts the event's workflow in the background: the start continues until its own timeout even if the request stops
 // waiting.
-func (i *Intake) startEvent(ctx context.Context, a arrival, permit *permit) *pendingResult {
+func (i *Intake) startEvent(ctx context.Context, e event.Received, permit *permit) *pendingResult {
 	result := newPendingResult()
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
 	go func() {
 		defer cancel()
-		started, err := safely("start workflow "+a.Receipt.WorkflowID(), func() (runs.Started, error) {
-			return i.Starter.Start(ctx, a.Receipt, a.Body, a.RejectRedelivery)
-		})
-		permit.end(err)
-		result.end(started, err)
+		defer close(result.done)
+		defer func() { permit.end(result.err) }()
+		defer guard("start workflow "+e.WorkflowID(), &result.err)
+		result.started, result.err = i.Starter.Start(ctx, e.Receipt, e.Body, e.RejectRedelivery)
 	}()
 	return result
 }
 
 // spool commits the event to the inbox and counts the reason.
-func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Started, error) {
-	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.RejectRedelivery)
+func (i *Intake) spool(ctx context.Context, e event.Received, reason string) (runs.Started, error) {
+	started, err := i.inbox.spool(ctx, event.LaneOverflow, e)
 	if err != nil {
 		return started, err
 	}
-	i.countSpooled(ctx, a.Receipt.Provider, started, reason)
+	i.countSpooled(ctx, e.Provider, started, reason)
 	if reason != down.reason() { // if Temporal is down, the breaker wakes the drain once it is back
 		i.Breaker.wake()
 	}
@@ -209,33 +195,31 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 
 // spoolAlongside commits an event to the inbox while its start is in flight. The drain skips the row for as long as the start can
 // take, and the row is removed once the start is confirmed, even if the write was canceled: it may have committed.
-func (i *Intake) spoolAlongside(ctx context.Context, a arrival, startResult *pendingResult, reason string) *pendingResult {
+func (i *Intake) spoolAlongside(ctx context.Context, e event.Received, startResult *pendingResult, reason string) *pendingResult {
 	spoolResult := newPendingResult()
 	go func() {
-		spooled, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.RejectRedelivery, i.StartTimeout)
+		spooled, err := i.inbox.spoolLate(ctx, e, i.StartTimeout)
 		if err == nil {
-			i.countSpooled(ctx, a.Receipt.Provider, spooled, reason)
+			i.countSpooled(ctx, e.Provider, spooled, reason)
 		}
-		spoolResult.end(spooled, err)
+		spoolResult.started, spoolResult.err = spooled, err
+		close(spoolResult.done)
 		if err == nil && spooled.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
 			return
 		}
 		if <-startResult.done; startResult.err == nil {
-			i.late.add(a.Receipt)
+			i.late.add(e.Receipt)
 		}
 	}()
 	return spoolResult
 }
 
-// safely turns a panic of call into an error, because nothing else would recover it in our own goroutines. The panic's value is
+// guard turns a panic into an error. Defer it in a goroutine of our own, where nothing else would recover. The panic's value is
 // left out: it may contain part of a payload.
-func safely[T any](doing string, call func() (T, error)) (result T, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("%s: panicked with a %T", doing, value)
-		}
-	}()
-	return call()
+func guard(doing string, err *error) {
+	if value := recover(); value != nil { //nolint:revive // guard itself is what is deferred
+		*err = fmt.Errorf("%s: panicked with a %T", doing, value)
+	}
 }
 
 // joinErrors joins the errors of the two stores on one line.
@@ -257,21 +241,21 @@ const bulkTimeout = time.Second
 // commitBulk commits an event to the bulk lane. If that fails, the event is committed like any other, but under a new event ID:
 // the first commit may have reached the inbox, and one ID must not be processed in two places. Since both share a key, one of
 // the two becomes a duplicate. While the lane is behind, only the response is delayed; the event is already committed.
-func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error) {
+func (i *Intake) commitBulk(ctx context.Context, e event.Received, r *request) (runs.Started, error) {
 	limited, cancel := runs.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
-	forget := i.BulkStarter.Expect(a.Receipt.ID)
-	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.RejectRedelivery)
+	forget := i.BulkStarter.Expect(e.ID)
+	started, err := i.inbox.spool(limited, event.LaneBulk, e)
 	if err != nil || started.State != StateSpooled {
 		forget()
 	}
 	if err == nil {
 		i.BulkStarter.Wake()
-		i.BulkStarter.Throttle(a.ackDeadline)
+		i.BulkStarter.Throttle(r.ackDeadline)
 		return started, nil
 	}
-	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()
-	started, failed := i.commit(ctx, a)
+	e.ID = uuid.Must(uuid.NewV7()).String()
+	started, failed := i.commit(ctx, e, r)
 	if failed != nil {
 		return started, joinErrors(failed, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"holdfast/event"
 	"holdfast/workflows/runs"
 )
 
@@ -27,11 +28,11 @@ func copyPause(attempts int) time.Duration {
 //
 // A run that has ended needs no copy: its event is stored, or is a dead letter. An event that Temporal can never accept goes to
 // the overflow lane, where it becomes a dead letter.
-func (i *Intake) commitBoth(ctx context.Context, a arrival) (runs.Started, error) {
-	a.Receipt.Copied = true
+func (i *Intake) commitBoth(ctx context.Context, e event.Received, r *request) (runs.Started, error) {
+	e.Copied = true
 	select {
-	case a.slots <- struct{}{}:
-		defer func() { <-a.slots }()
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
 	case <-ctx.Done():
 		return runs.Started{}, context.Cause(ctx)
 	}
@@ -39,7 +40,7 @@ func (i *Intake) commitBoth(ctx context.Context, a arrival) (runs.Started, error
 	if permit == nil {
 		return runs.Started{}, errDown
 	}
-	start := i.startEvent(ctx, a, permit)
+	start := i.startEvent(ctx, e, permit)
 	select {
 	case <-start.done:
 	case <-ctx.Done():
@@ -48,10 +49,10 @@ func (i *Intake) commitBoth(ctx context.Context, a arrival) (runs.Started, error
 	s, err := start.started, start.err
 	switch {
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err):
-		return i.spool(ctx, a, failed.reason())
+		return i.spool(ctx, e, failed.reason())
 	case err != nil || s.Conflict != nil || s.State == runs.StateProcessed || s.State == runs.StateDead:
 		return s, err
 	}
-	a.Receipt.ID = cmp.Or(s.EventID, a.Receipt.ID)
-	return s, i.inbox.copy(ctx, a.Receipt, a.Body)
+	e.ID = cmp.Or(s.EventID, e.ID)
+	return s, i.inbox.copy(ctx, e)
 }

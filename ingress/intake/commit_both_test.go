@@ -61,7 +61,7 @@ func TestBothStoresNeedTheDatabase(t *testing.T) {
 	c.temporal.processing = true
 	again := waiting(1)
 	again.ID = "another"
-	started, err := c.commitShared(t.Context(), arrival{Event: Event{Receipt: again}, slots: make(chan struct{}, 1)})
+	started, err := c.commitShared(t.Context(), event.Received{Receipt: again}, &request{slots: make(chan struct{}, 1)})
 	require.NoError(t, err)
 	require.Equal(t, runs.StateProcessing, started.State)
 	require.Len(t, table.rows, 1)

@@ -17,33 +17,33 @@ const largeTimeout = 8 * time.Second
 // PostgreSQL the event is refused.
 //
 // A body that no run needs, since the event is a duplicate or a conflict, is removed, at once or by the drain.
-func (i *Intake) commitLarge(ctx context.Context, a arrival) (runs.Started, error) {
+func (i *Intake) commitLarge(ctx context.Context, e event.Received) (runs.Started, error) {
 	if !i.inbox.isConfigured() {
 		return runs.Started{}, errNoInbox
 	}
 	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), largeTimeout)
 	defer cancel()
-	a.Receipt.Large = event.NewLargeBody(a.Receipt.ID, a.Body)
-	if err := i.inbox.keepLarge(ctx, a.Receipt, a.Body, a.RejectRedelivery); err != nil {
+	e.Large = event.NewLargeBody(e.ID, e.Body)
+	if err := i.inbox.keepLarge(ctx, e); err != nil {
 		return runs.Started{}, err
 	}
-	a.Body = nil
+	e.Body = nil
 	spooled := runs.Started{
-		WorkflowID: a.Receipt.WorkflowID(), EventID: a.Receipt.ID, State: StateSpooled, Fingerprint: a.Receipt.Fingerprint,
+		WorkflowID: e.WorkflowID(), EventID: e.ID, State: StateSpooled, Fingerprint: e.Fingerprint,
 	}
 	permit, why := i.Breaker.admit(false)
 	if permit == nil {
-		i.countSpooled(ctx, a.Receipt.Provider, spooled, why.reason())
+		i.countSpooled(ctx, e.Provider, spooled, why.reason())
 		return spooled, nil
 	}
-	start := i.startEvent(ctx, a, permit)
+	start := i.startEvent(ctx, e, permit)
 	<-start.done // no later than StartTimeout
 	if start.err != nil {
-		i.countSpooled(ctx, a.Receipt.Provider, spooled, failed.reason())
+		i.countSpooled(ctx, e.Provider, spooled, failed.reason())
 		return spooled, nil
 	}
-	if s := start.started; s.State != runs.StateAccepted && s.EventID != "" && s.EventID != a.Receipt.ID {
-		i.removeLarge(ctx, a.Receipt.ID)
+	if s := start.started; s.State != runs.StateAccepted && s.EventID != "" && s.EventID != e.ID {
+		i.removeLarge(ctx, e.ID)
 	}
 	return start.started, nil
 }

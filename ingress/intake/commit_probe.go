@@ -50,7 +50,7 @@ func (p *CommitProbe) Probe(ctx context.Context) error {
 	}
 	if p.running == nil {
 		p.running = make(chan struct{})
-		go p.run(p.running) //nolint:gosec // others wait for it, so it doesn't end with the first request
+		go p.run(p.running)
 	}
 	running := p.running
 	p.mu.Unlock()
@@ -65,13 +65,18 @@ func (p *CommitProbe) Probe(ctx context.Context) error {
 }
 
 func (p *CommitProbe) run(ended chan<- struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
-	defer cancel()
-	_, err := safely("try to commit", func() (struct{}, error) { return struct{}{}, p.try(ctx) })
+	err := p.tryNow()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err, p.triedAt, p.running = err, time.Now(), nil
 	close(ended)
+}
+
+func (p *CommitProbe) tryNow() (err error) {
+	defer guard("try to commit", &err)
+	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
+	defer cancel()
+	return p.try(ctx)
 }
 
 // Starting returns a starter that reports its commits.

@@ -63,7 +63,8 @@ func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	begin := time.Now()
 	ctx, cancel := runs.WithTimeout(t.Context(), c.CommitTimeout)
 	defer cancel()
-	started, err := c.commitResolving(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, ackDeadline: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
+	started, err := c.commitOne(ctx, event.Received{Receipt: waiting(c.next)},
+		&request{ackDeadline: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
 }
 
@@ -190,9 +191,8 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			states := make(chan runs.State, events)
 			for n := range events {
 				go func() {
-					started, err := c.commitResolving(t.Context(), arrival{
-						Event: Event{Receipt: waiting(n)}, ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
-					})
+					started, err := c.commitOne(t.Context(), event.Received{Receipt: waiting(n)},
+						&request{ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1)})
 					if err != nil {
 						started.State = runs.State(err.Error())
 					}
@@ -343,7 +343,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		for k := range requests {
 			go func() {
 				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
-				started, err := i.commitResolving(t.Context(), arrival{Event: Event{Receipt: r}, slots: make(chan struct{}, 1)})
+				started, err := i.commitOne(t.Context(), event.Received{Receipt: r}, &request{slots: make(chan struct{}, 1)})
 				results <- started
 				failures <- err
 			}()
@@ -372,8 +372,8 @@ func TestADuplicateOfASpooledEventNamesNone(t *testing.T) {
 		results := make(chan runs.Started, 2)
 		for range 2 {
 			go func() {
-				started, err := c.commitResolving(t.Context(),
-					arrival{Event: Event{Receipt: waiting(1)}, ackDeadline: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
+				started, err := c.commitOne(t.Context(),
+					event.Received{Receipt: waiting(1)}, &request{ackDeadline: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
 				assert.NoError(t, err)
 				results <- started
 			}()

@@ -21,19 +21,6 @@ type conflicts struct{ store ConflictStore } // nil if no database is configured
 // recordTimeout bounds the write of a conflict: the sender waits for it, and the conflict is logged anyway.
 const recordTimeout = 200 * time.Millisecond
 
-// resolveConflict starts an event. If the key is certain (see event.Receipt.Certain) and belongs to an event with other content,
-// the event gets a separate key.
-func resolveConflict(r event.Receipt, start func(event.Receipt) (runs.Started, error)) (runs.Started, error) {
-	started, err := start(r)
-	if err != nil || !r.IsConflict(started.Conflict) {
-		return started, err
-	}
-	found := started.Conflict
-	started, err = start(r.WithConflictKey(found.Owner))
-	started.Conflict = found
-	return started, err
-}
-
 // report counts, logs and records a conflict.
 func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	if found == nil {

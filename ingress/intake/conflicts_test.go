@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/workflows/runs"
 )
 
@@ -19,8 +20,8 @@ func TestAConflictUnderACertainKeyIsStarted(t *testing.T) {
 	commit := func(n int, fingerprint string) runs.Started {
 		r := waiting(1)
 		r.ID, r.Certain, r.Fingerprint = waiting(n).ID, true, fingerprint
-		started, err := c.commitResolving(t.Context(),
-			arrival{Event: Event{Receipt: r}, ackDeadline: time.Now().Add(time.Minute), slots: make(chan struct{}, 1)})
+		started, err := c.commitOne(t.Context(),
+			event.Received{Receipt: r}, &request{ackDeadline: time.Now().Add(time.Minute), slots: make(chan struct{}, 1)})
 		require.NoError(t, err)
 		return started
 	}
@@ -46,8 +47,8 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 			start := func(fingerprint string) runs.Started {
 				r := waiting(1)
 				r.ID, r.Fingerprint = r.ID+fingerprint, fingerprint
-				started, err := c.commitResolving(t.Context(),
-					arrival{Event: Event{Receipt: r}, ackDeadline: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
+				started, err := c.commitOne(t.Context(),
+					event.Received{Receipt: r}, &request{ackDeadline: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
 				require.NoError(t, err)
 				return started
 			}

@@ -177,15 +177,13 @@ func (d *Drain) drainCopies(ctx context.Context, overflow, claim, capacity int) 
 	return max(n, overflow), nil
 }
 
-func (d *Drain) drainPage(ctx context.Context, lane event.Lane, claim, capacity int) (int, error) {
-	return safely("drain the inbox", func() (int, error) {
-		return d.queue.DrainInbox(ctx, lane, claim,
-			func(ctx context.Context, rows []event.Waiting) []event.StartOutcome {
-				if lane == event.LaneOverflow {
-					d.waited = time.Since(rows[0].Receipt.ReceivedAt)
-				}
-				return d.settle(ctx, rows, capacity)
-			})
+func (d *Drain) drainPage(ctx context.Context, lane event.Lane, claim, capacity int) (n int, err error) {
+	defer guard("drain the inbox", &err)
+	return d.queue.DrainInbox(ctx, lane, claim, func(ctx context.Context, rows []event.Waiting) []event.StartOutcome {
+		if lane == event.LaneOverflow {
+			d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+		}
+		return d.settle(ctx, rows, capacity)
 	})
 }
 
@@ -211,11 +209,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 	}
 	ctx, cancel := runs.WithTimeout(ctx, d.startTimeout)
 	defer cancel()
-	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
-		return resolveConflict(row.Receipt, func(r event.Receipt) (runs.Started, error) {
-			return d.starter.Start(ctx, r, row.Body, row.RejectRedelivery)
-		})
-	})
+	started, err := d.start(ctx, row)
 	permit.end(err)
 	switch {
 	case err == nil && row.Lane == event.LaneLarge:
@@ -249,6 +243,19 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Start
 		d.drained.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
+}
+
+// start starts an event, under a key of its own if its key belongs to an event with other content: see Intake.commitOne.
+func (d *Drain) start(ctx context.Context, row event.Waiting) (started runs.Started, err error) {
+	defer guard("start workflow "+row.Receipt.WorkflowID(), &err)
+	started, err = d.starter.Start(ctx, row.Receipt, row.Body, row.RejectRedelivery)
+	found := started.Conflict
+	if err != nil || !row.Receipt.IsConflict(found) {
+		return started, err
+	}
+	started, err = d.starter.Start(ctx, row.Receipt.WithConflictKey(found.Owner), row.Body, row.RejectRedelivery)
+	started.Conflict = found
+	return started, err
 }
 
 // isAtFault reports whether the event itself is the cause of repeated refusals.

@@ -68,9 +68,8 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
 		ctx, cancel := runs.WithTimeout(t.Context(), 3*time.Second)
-		_, err := intake.commitResolving(ctx, arrival{
-			Event: Event{Receipt: r}, ackDeadline: time.Now().Add(intake.AckBudget), slots: make(chan struct{}, 1),
-		})
+		_, err := intake.commitOne(ctx, event.Received{Receipt: r},
+			&request{ackDeadline: time.Now().Add(intake.AckBudget), slots: make(chan struct{}, 1)})
 		cancel()
 		if err == nil {
 			acknowledged[r.WorkflowID()] = true

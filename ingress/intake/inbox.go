@@ -49,22 +49,20 @@ func (b *inbox) isConfigured() bool { return b.spooler != nil }
 func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
-func (b *inbox) spool(
-	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, rejectRedelivery bool,
-) (runs.Started, error) {
-	return b.guard(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, rejectRedelivery) })
+func (b *inbox) spool(ctx context.Context, lane event.Lane, e event.Received) (runs.Started, error) {
+	return b.execute(e.Receipt, func() (bool, error) { return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery) })
 }
 
 // spoolLate commits to the inbox an event whose start is in flight.
-func (b *inbox) spoolLate(
-	ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration,
-) (runs.Started, error) {
-	return b.guard(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, rejectRedelivery, delay) })
+func (b *inbox) spoolLate(ctx context.Context, e event.Received, delay time.Duration) (runs.Started, error) {
+	return b.execute(e.Receipt, func() (bool, error) {
+		return b.spooler.SpoolLate(ctx, e.Receipt, e.Body, e.RejectRedelivery, delay)
+	})
 }
 
 // copy commits a copy of an event that Temporal has.
-func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
-	s, err := b.guard(r, func() (bool, error) { return false, b.spooler.Copy(ctx, r, body, copyPause(0)) })
+func (b *inbox) copy(ctx context.Context, e event.Received) error {
+	s, err := b.execute(e.Receipt, func() (bool, error) { return false, b.spooler.Copy(ctx, e.Receipt, e.Body, copyPause(0)) })
 	if s.Conflict != nil {
 		return &event.ConflictError{Conflict: *s.Conflict}
 	}
@@ -72,19 +70,20 @@ func (b *inbox) copy(ctx context.Context, r event.Receipt, body []byte) error {
 }
 
 // keepLarge commits the body of a large event.
-func (b *inbox) keepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool) error {
-	_, err := b.guard(r, func() (bool, error) {
-		return b.spooler.KeepLarge(ctx, r, body, rejectRedelivery, largePause)
+func (b *inbox) keepLarge(ctx context.Context, e event.Received) error {
+	_, err := b.execute(e.Receipt, func() (bool, error) {
+		return b.spooler.KeepLarge(ctx, e.Receipt, e.Body, e.RejectRedelivery, largePause)
 	})
 	return err
 }
 
-// guard calls spool through the breaker. Duplicates and conflicts aren't errors.
-func (b *inbox) guard(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
+// execute calls spool through the breaker. Duplicates and conflicts aren't errors.
+func (b *inbox) execute(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
+	defer guard("spool event "+r.ID, &err)
 	var conflict *event.Conflict
 	stored, err := b.breaker.Execute(func() (bool, error) {
 		var refused *event.ConflictError
-		stored, err := safely("spool event "+r.ID, spool)
+		stored, err := spool()
 		if errors.As(err, &refused) {
 			conflict, err = &refused.Conflict, nil
 		}

@@ -95,16 +95,6 @@ const StateSpooled runs.State = "spooled"
 // IsNew reports whether the event is the first with its key. All others are duplicates.
 func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpooled }
 
-// Event is an event to commit.
-type Event struct {
-	Receipt event.Receipt
-	Body    []byte
-	// RejectRedelivery treats a redelivery as a duplicate even if the event has failed, instead of running the event again.
-	RejectRedelivery bool
-	// Bulk sends the event to the bulk lane, if there is an inbox.
-	Bulk bool
-}
-
 const (
 	// maxConcurrentStarts bounds the concurrent starts of one request. maxConcurrentCommits bounds its concurrent commits to
 	// either store.
@@ -112,11 +102,26 @@ const (
 	maxConcurrentCommits = 256
 )
 
+// request is what the events of a request share.
+type request struct {
+	// ackDeadline is the end of the ACK budget.
+	ackDeadline time.Time
+	// slots limits the concurrent starts.
+	slots chan struct{}
+}
+
 // Commit commits every event of a request, or fails as a whole: the sender then retries the whole request, and the events
-// already committed count as duplicates. Events of a large batch that can't be started within the ACK budget go to the inbox,
-// many at a time.
-func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
-	started, err := i.commitAll(ctx, events)
+// already committed count as duplicates. A single event gets no goroutine of its own, which would add a tenth to its cost.
+func (i *Intake) Commit(ctx context.Context, events []event.Received) (started []runs.Started, err error) {
+	limited, cancel := runs.WithTimeout(ctx, i.CommitTimeout)
+	defer cancel()
+	r := &request{ackDeadline: time.Now().Add(i.AckBudget), slots: make(chan struct{}, maxConcurrentStarts)}
+	started = make([]runs.Started, len(events))
+	if len(events) == 1 {
+		started[0], err = i.commitOne(limited, events[0], r)
+	} else {
+		err = i.commitBatch(limited, events, r, started)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,57 +132,50 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	return started, nil
 }
 
-// commitAll commits the events concurrently. A single event gets no goroutine of its own, which would add a tenth to its cost.
-func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
-	ctx, cancel := runs.WithTimeout(ctx, i.CommitTimeout)
-	defer cancel()
-	ackDeadline := time.Now().Add(i.AckBudget)
-	slots := make(chan struct{}, maxConcurrentStarts)
-	started := make([]runs.Started, len(events))
-	if len(events) == 1 {
-		var err error
-		started[0], err = i.commitResolving(ctx, arrival{events[0], ackDeadline, slots})
-		return started, err
-	}
+// commitBatch commits events concurrently. Those of a large batch that can't be started within the ACK budget go to the inbox,
+// many at a time.
+func (i *Intake) commitBatch(ctx context.Context, events []event.Received, r *request, started []runs.Started) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentCommits)
 	for n, e := range events {
 		group.Go(func() (err error) {
-			started[n], err = i.commitResolving(ctx, arrival{e, ackDeadline, slots})
+			started[n], err = i.commitOne(ctx, e, r)
 			return err
 		})
 	}
-	return started, group.Wait()
+	return group.Wait()
 }
 
-// commitResolving commits an event. If its key is certain and belongs to an event with different content, the event gets a
-// separate key and becomes a dead letter.
-func (i *Intake) commitResolving(ctx context.Context, a arrival) (runs.Started, error) {
-	return resolveConflict(a.Receipt, func(r event.Receipt) (runs.Started, error) {
-		a.Receipt = r
-		return i.commitShared(ctx, a)
-	})
+// commitOne commits an event. If its key is certain (see event.Receipt.Certain) and belongs to an event with other content, the
+// event gets a separate key and becomes a dead letter.
+func (i *Intake) commitOne(ctx context.Context, e event.Received, r *request) (started runs.Started, err error) {
+	defer guard("commit event of workflow "+e.WorkflowID(), &err)
+	started, err = i.commitShared(ctx, e, r)
+	found := started.Conflict
+	if err != nil || !e.IsConflict(found) {
+		return started, err
+	}
+	e.Receipt = e.WithConflictKey(found.Owner)
+	started, err = i.commitShared(ctx, e, r)
+	started.Conflict = found
+	return started, err
 }
 
 // commitShared commits an event. Concurrent requests with the same key share one commit: all but the first are duplicates, so a
 // burst of them costs each store one call.
-func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, error) {
+func (i *Intake) commitShared(ctx context.Context, e event.Received, r *request) (runs.Started, error) {
 	first := false
-	id := a.Receipt.WorkflowID()
-	result, err, _ := i.starts.Do(id, func() (any, error) {
+	result, err, _ := i.starts.Do(e.WorkflowID(), func() (any, error) {
 		first = true
-		return safely("commit event of workflow "+id, func() (runs.Started, error) {
-			if len(a.Body) > event.MaxInline {
-				return i.commitLarge(ctx, a)
-			}
-			if a.Bulk && i.inbox.isConfigured() {
-				return i.commitBulk(ctx, a)
-			}
-			if i.Both {
-				return i.commitBoth(ctx, a)
-			}
-			return i.commit(ctx, a)
-		})
+		switch {
+		case len(e.Body) > event.MaxInline:
+			return i.commitLarge(ctx, e)
+		case e.Bulk && i.inbox.isConfigured():
+			return i.commitBulk(ctx, e, r)
+		case i.Both:
+			return i.commitBoth(ctx, e, r)
+		}
+		return i.commit(ctx, e, r)
 	})
 	if err != nil {
 		return runs.Started{}, err
@@ -186,7 +184,7 @@ func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, err
 	if first {
 		return started, nil
 	}
-	started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint)
+	started.Conflict = e.ConflictWith(started.EventID, started.Fingerprint)
 	if started.State == StateSpooled && started.Conflict == nil {
 		started.EventID = "" // Temporal may have, or get, the key's event from another request
 	}

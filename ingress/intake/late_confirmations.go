@@ -78,12 +78,11 @@ func (l *lateConfirmations) run() {
 	}
 }
 
-func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
+func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) (err error) {
+	defer guard("remove events from the inbox", &err)
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
-	providers, err := safely("remove events from the inbox", func() ([]string, error) {
-		return l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)
-	})
+	providers, err := l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)
 	for _, provider := range providers {
 		l.drained.count(ctx, provider, "confirmed")
 	}

@@ -31,9 +31,8 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 3 {
 			all.Go(func() {
-				started, err := c.commitResolving(t.Context(), arrival{
-					Event: Event{Receipt: waiting(n)}, ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
-				})
+				started, err := c.commitOne(t.Context(), event.Received{Receipt: waiting(n)},
+					&request{ackDeadline: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1)})
 				if err != nil || started.State != StateSpooled {
 					t.Error(started, err)
 				}

@@ -122,7 +122,7 @@ var Table = []Rule{
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
-		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/decode providers/definition " +
+		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/decode " +
 			"ingress/intake workflows/runs delivery/webhook"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),

@@ -151,7 +151,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 	}
 	var all []found
 	for _, item := range items {
-		all = append(all, found{receiptOf(p, item, received), item.Body})
+		all = append(all, found{receiptOf(item, received), item.Body})
 		last := &all[len(all)-1].Receipt
 		if source != "" {
 			last.Source = source
@@ -169,13 +169,10 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 }
 
 // receiptOf sets no fingerprint: what the previous system kept may differ from the bytes that were sent.
-func receiptOf(p *providers.Provider, item providers.Item, received time.Time) event.Receipt {
-	return event.Receipt{
-		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Certain: item.Certain, Content: item.Content, Definition: p.Digest(), Type: item.Type, Priority: item.Priority,
-		ReceivedAt: received,
-		Headers:    item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
-	}
+func receiptOf(item providers.Item, received time.Time) event.Receipt {
+	r := item.Receipt
+	r.Fingerprint, r.Earlier, r.ReceivedAt = "", nil, received
+	return r
 }
 
 func lower(parts map[string][]string) map[string][]string {

@@ -255,17 +255,18 @@ func explain(
 	e = ExplainedEvent{
 		WorkflowID: event.WorkflowID(p.Name(), item.Key), Part: item.Part, Parts: item.Parts,
 		Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
-		Type: item.Type, Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
+		Type: item.Type, Source: item.Source, Priority: item.Priority, Lane: laneOf(item), DedupeWindow: item.DedupeWindow,
 		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}
 	if q, ok := p.Question(item.Type); ok {
-		answer, err := q.Fallback(p, item)
+		answer, err := q.Fallback(p, item.Receipt, item.Body)
 		e.Question = &ExplainedQuestion{
 			Handler: q.Handler, Deadline: q.Deadline, Status: q.Status, Fallback: string(answer.Body),
 		}
 		e.DeadLetter = failureOf(err)
 	}
-	receipt := receiptOf(p, item, now)
+	receipt := item.Receipt
+	receipt.ReceivedAt = now
 	trace, err := p.Trace(receipt, item.Body, proven)
 	e.Rules, e.KeyParts, e.OccurredFrom = trace.Rules, trace.KeyParts, trace.OccurredFrom
 	if err != nil {
@@ -296,14 +297,11 @@ func certaintyOf(item *providers.Item, repeats *event.Repeats) (certainty, inDou
 	return guessed, "accept"
 }
 
-// receiptOf returns the receipt that the ingress would make of the item, as far as the parse step reads it.
-func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
-	return event.Receipt{
-		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Definition: p.Digest(), Type: item.Type,
-		Priority:   item.Priority,
-		ReceivedAt: now, Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
+func laneOf(item *providers.Item) definition.Lane {
+	if item.Bulk {
+		return definition.LaneBulk
 	}
+	return definition.LaneWorkflow
 }
 
 func failureOf(err error) *ExplainedFailure {

@@ -149,7 +149,7 @@ func (l *linter) checkEvent(field string, item *providers.Item, e ExplainedEvent
 	for _, expression := range silent {
 		l.add(expression, RuleSampleFails, "fails on %s", field)
 	}
-	if _, err := l.provider.Redact(receiptOf(l.provider, item, lintTime), item.Body); err != nil {
+	if _, err := l.provider.Redact(item.Receipt, item.Body); err != nil {
 		l.add("redact", RuleSampleFails, "fails on %s", field)
 	}
 }

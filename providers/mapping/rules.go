@@ -224,10 +224,5 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 // memory. A larger one becomes a workflow.
 const maxBulk = 32 << 10
 
-// LaneOf returns the lane for an event of a size: that of the rules, if it is small enough.
-func (r *Rules) LaneOf(size int) definition.Lane {
-	if size > maxBulk {
-		return definition.LaneWorkflow
-	}
-	return r.lane
-}
+// IsBulk reports whether an event of a size goes to the bulk lane.
+func (r *Rules) IsBulk(size int) bool { return r.lane == definition.LaneBulk && size <= maxBulk }
