@@ -105,7 +105,7 @@ func TestAReplayIsControlled(t *testing.T) {
 	for _, list := range []string{"event list", "dlq list", "dlq replay"} {
 		out, err = i.run(t, append(strings.Fields(list), "--source", "shop-a")...)
 		require.Error(t, err, list)
-		require.Contains(t, out, "--provider", list)
+		require.Contains(t, out, "needs provider", list)
 	}
 	out, err = i.run(t, "dlq", "replay", "--yes")
 	require.Error(t, err)

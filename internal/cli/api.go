@@ -114,9 +114,7 @@ func WithAPI(c *cobra.Command, run func(*cobra.Command, *API, []string) error) *
 		if err != nil {
 			return err
 		}
-		if api.local != nil {
-			defer api.local.Close()
-		}
+		defer api.close()
 		return explain(c, api, run(c, api, args))
 	}
 	return c
@@ -168,6 +166,12 @@ func (a *API) call(ctx context.Context, method, path string, body []byte, into a
 		return fmt.Errorf("read answer of %s: %w", a.URL, err)
 	}
 	return nil
+}
+
+func (a *API) close() {
+	if a.local != nil {
+		a.local.Close()
+	}
 }
 
 // by names the server in errors; "" for the API in this process.

@@ -2,19 +2,17 @@ package cli
 
 import (
 	"context"
-	"strconv"
+	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/config"
-	"holdfast/internal/stores"
-	"holdfast/persistence"
+	"holdfast/operator/httpapi"
 	"holdfast/providers"
 )
 
@@ -23,34 +21,66 @@ type completer func(c *cobra.Command, before []string) []string
 
 // argumentCompleters completes the arguments in a command's usage line, by the command's group or for all groups.
 var argumentCompleters = map[string]completer{
-	"PROVIDER": completeProviders,
-	"TYPE":     completeSampleTypes,
-	"EVENT":    fromStore(recentEvents),
-	"event ID": fromStore(recentEvents),
-	"inbox ID": fromStore(waitingEvents),
-	"dlq ID":   fromStore(waitingDeadLetters),
-	"replay ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
-		return idsOf(s.Replays.Latest(ctx, completions))
-	}),
-	"rebuild ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
-		return idsOf(s.Rebuilds.Latest(ctx, completions))
-	}),
-	"resend ID": fromStore(func(ctx context.Context, s *persistence.Store) []string {
-		return idsOf(s.Resends.Latest(ctx, completions))
-	}),
-	"SUBSCRIPTION": fromStore(subscriptionNames),
-	"DESTINATION":  fromStore(destinationNames),
-}
-
-// idsOf returns the IDs of operations with their states.
-func idsOf[T operation.Any](all []T, _ error) []string {
-	return each(all, func(o T) string { return o.Common().ID + "\t" + string(o.Common().State) })
+	"PROVIDER":     completeProviders,
+	"TYPE":         completeSampleTypes,
+	"EVENT":        recentEvents,
+	"event ID":     recentEvents,
+	"inbox ID":     fromRoute("/inbox", func(r row) string { return r.Receipt.ID + "\t" + r.Receipt.Provider }),
+	"dlq ID":       fromRoute("/dead-letters", func(r row) string { return r.id() + "\t" + r.State + ": " + r.Provider + " " + r.Failure.Code }),
+	"replay ID":    operationsOf(operation.KindReplay),
+	"rebuild ID":   operationsOf(operation.KindRebuild),
+	"resend ID":    operationsOf(operation.KindResend),
+	"SUBSCRIPTION": subscriptionNames,
+	"DESTINATION":  destinationNames,
 }
 
 // flagCompleters completes flags that have one meaning in all commands.
 var flagCompleters = map[string]completer{
-	"provider": completeProviders, "event": fromStore(recentEvents), "subscription": fromStore(subscriptionNames),
-	"destination": fromStore(destinationNames), "to": fromStore(destinationNames),
+	"provider": completeProviders, "event": recentEvents, "subscription": subscriptionNames, "destination": destinationNames,
+	"to": destinationNames,
+}
+
+// row has what completions show of the rows of any list.
+type row struct {
+	ID                          json.RawMessage
+	Name, Provider, Type, State string
+	Receipt                     event.Receipt
+	Failure                     event.Failure
+}
+
+func (r row) id() string { return strings.Trim(string(r.ID), `"`) }
+
+var (
+	recentEvents      = fromRoute("/events", func(r row) string { return r.id() + "\t" + r.Provider + " " + r.Type })
+	subscriptionNames = fromRoute("/subscriptions", func(r row) string { return r.Name })
+	destinationNames  = fromRoute("/destinations", func(r row) string { return r.Name })
+)
+
+func operationsOf(kind operation.Kind) completer {
+	return fromRoute(Path(kind.Plural()), func(r row) string { return r.id() + "\t" + r.State })
+}
+
+// fromRoute completes with words from the first page of a list.
+func fromRoute(route string, word func(row) string) completer {
+	return func(c *cobra.Command, _ []string) []string {
+		text := func(name string) string {
+			value, _ := c.Flags().GetString(name) // not every command with such a flag has --operator
+			return value
+		}
+		flags := APIFlags{text("operator"), text("token-file")}
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+		defer cancel()
+		api, err := flags.open(c)
+		if err != nil {
+			return nil
+		}
+		defer api.close()
+		var found httpapi.List[row]
+		if api.Read(ctx, route, nil, &found) != nil {
+			return nil
+		}
+		return each(found.Items[:min(len(found.Items), completions)], word)
+	}
 }
 
 const (
@@ -97,24 +127,6 @@ func completionsOf(c *cobra.Command, argument string, before []string) []string 
 	return nil
 }
 
-// fromStore completes with words from the database.
-func fromStore(find func(context.Context, *persistence.Store) []string) completer {
-	return func(c *cobra.Command, _ []string) []string {
-		cfg, _, err := config.LoadBesideDev()
-		if err != nil {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
-		defer cancel()
-		store, err := stores.OpenStore(ctx, cfg, nil)
-		if err != nil {
-			return nil
-		}
-		defer store.Close()
-		return find(ctx, store)
-	}
-}
-
 func each[T any](all []T, word func(T) string) []string {
 	var found []string
 	for _, one := range all {
@@ -156,31 +168,4 @@ func completeSampleTypes(_ *cobra.Command, before []string) []string {
 		return p.SampleTypes()
 	}
 	return nil
-}
-
-func recentEvents(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Read.Events(ctx, event.RecordQuery{Limit: completions})
-	return each(all, func(e event.Record) string { return e.Receipt.ID + "\t" + e.Receipt.Provider + " " + e.Type })
-}
-
-func waitingEvents(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Inbox.Inbox(ctx, event.InboxQuery{Limit: completions})
-	return each(all, func(e event.Waiting) string { return e.Receipt.ID + "\t" + e.Receipt.Provider })
-}
-
-func waitingDeadLetters(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Limit: completions})
-	return each(all, func(d event.DeadLetter) string {
-		return strconv.FormatInt(d.ID, 10) + "\t" + string(d.State) + ": " + d.Receipt.Provider + " " + d.Failure.Code
-	})
-}
-
-func subscriptionNames(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Subscriptions.Subscriptions(ctx)
-	return each(all, func(one delivery.Subscription) string { return one.Name })
-}
-
-func destinationNames(ctx context.Context, s *persistence.Store) []string {
-	all, _ := s.Subscriptions.Destinations(ctx)
-	return each(all, func(one delivery.Destination) string { return one.Name })
 }
