@@ -155,6 +155,7 @@ func (s *SweepState) compareMarks(ctx workflow.Context, last SweepResult) error 
 		return err
 	}
 	s.Seen, s.Last = compared.Seen, last.Mark
+	s.Page.Seen = s.Seen
 	switch found := compared.Setback; {
 	case !found.IsZero():
 		s.Result.Setback, s.Noticed = found, true
@@ -221,7 +222,7 @@ func (s *SweepState) addHealed(h operation.Healed) {
 func (s *SweepState) sweepUnfinished(ctx workflow.Context) error {
 	page := operation.RowPage{
 		After:  cmp.Or(s.Result.UnfinishedAfter, event.FirstIDAt(time.Time{})),
-		Before: event.FirstIDAt(s.Result.Until.Add(-sweepOpenAfter)), Limit: sweepRows, Ended: true,
+		Before: event.FirstIDAt(s.Result.Until.Add(-sweepOpenAfter)), Limit: sweepRows, Ended: true, Seen: s.Seen,
 	}
 	pages := sweepRowPages
 	if !s.Result.Setback.IsZero() {

@@ -50,10 +50,11 @@ func TestSweepRuns_healsASetback(t *testing.T) {
 			decided := c.heals && c.store != operation.StoreTemporal
 			env.OnActivity("CompareMarks", mock.Anything, last.Mark).Return(compared, nil).Once()
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
-				return p.Since.Sub(now.Add(-c.since)).Abs() < time.Second && p.Restored == c.heals && p.MayBeDecided == decided
+				return p.Since.Sub(now.Add(-c.since)).Abs() < time.Second && p.Restored == c.heals && p.MayBeDecided == decided &&
+					p.Seen == compared.Seen
 			})).Return(operation.SweptPage{DeadLetters: 3, Healed: operation.Healed{Again: 2, Waiting: 1}}, nil).Once()
 			env.OnActivity("SweepUnfinished", mock.Anything, mock.MatchedBy(func(p operation.RowPage) bool {
-				return (p.Before > event.FirstIDAt(now.Add(-time.Minute))) == c.heals && p.MayBeDecided == decided
+				return (p.Before > event.FirstIDAt(now.Add(-time.Minute))) == c.heals && p.MayBeDecided == decided && p.Seen == compared.Seen
 			})).Return(operation.SweptRows{DeadLetters: 1, Healed: operation.Healed{Again: 1}}, nil).Once()
 			if c.heals {
 				env.OnActivity("Heal", mock.Anything, mock.MatchedBy(func(o background.HealOrder) bool {

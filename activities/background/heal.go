@@ -56,10 +56,27 @@ func (a *Activities) CompareMarks(ctx context.Context, last operation.Mark) (Mar
 func (a *Activities) LeaveMark(ctx context.Context, seen, last operation.Mark) (operation.Mark, error) {
 	left, ok, err := a.Healing.LeaveSweepMark(ctx, seen, max(seen.Counter, last.Counter)+1)
 	if err == nil && !ok {
-		slog.WarnContext(ctx, "sweep.mark_refused", "counter", seen.Counter, "identity", seen.Identity)
+		logRefusedMark(ctx, seen)
 		return last, nil
 	}
 	return left, err
+}
+
+// isSeen reports whether the database is still the one that the sweep has compared. If it was set back since, this sweep doesn't
+// know what it lacks, nor that decisions may be lost: the next one does.
+func (a *Activities) isSeen(ctx context.Context, seen operation.Mark) (bool, error) {
+	if seen.Identity == "" {
+		return true, nil // an older worker has begun the sweep
+	}
+	now, err := a.Healing.SweepMark(ctx)
+	if err == nil && !seen.Is(now) {
+		logRefusedMark(ctx, seen)
+	}
+	return err == nil && seen.Is(now), err
+}
+
+func logRefusedMark(ctx context.Context, seen operation.Mark) {
+	slog.WarnContext(ctx, "sweep.mark_refused", "counter", seen.Counter, "identity", seen.Identity)
 }
 
 // HealOrder says what a sweep has found out about a setback.

@@ -46,6 +46,9 @@ type SweepStore interface {
 // runs. A run that can't be read doesn't block the others.
 func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPage) (operation.SweptPage, error) {
 	var swept operation.SweptPage
+	if is, err := a.isSeen(ctx, page.Seen); !is {
+		return swept, err
+	}
 	compare := reconcile.Service{Runs: a.Runs, Events: sweptEvents{a.Sweeps, a.DeadLetters}}
 	next, err := compare.ClosedRuns(ctx, page, func(run operation.ClosedRun, d *event.DeadLetter, err error) {
 		if err != nil {
@@ -141,6 +144,9 @@ func (a *Activities) alertStuck(reason operation.Stuck, found operation.StuckRun
 // SweepUnfinished records the dead letters of events that are stored, unprocessed and without an open run: Temporal has lost or
 // deleted their runs. It processes one page. An event that can't be judged doesn't block the others.
 func (a *Activities) SweepUnfinished(ctx context.Context, page operation.RowPage) (swept operation.SweptRows, err error) {
+	if is, err := a.isSeen(ctx, page.Seen); !is {
+		return swept, err
+	}
 	compare := reconcile.Service{Runs: a.Runs, Events: sweptEvents{a.Sweeps, a.DeadLetters}, Rows: a.Sweeps}
 	swept.Last, err = compare.Unfinished(ctx, page, func(run operation.ClosedRun, d *event.DeadLetter, err error) {
 		if err != nil {

@@ -90,6 +90,37 @@ func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 	require.ElementsMatch(t, []string{"of latest", "of other", "of forgotten", "of nameless"}, c.recorded)
 }
 
+// The database was set back while a sweep was running, so that the sweep doesn't know that decisions may be lost:
+//   - it records nothing, and looks at nothing: the next sweep compares the stores first
+func TestASweepEndsWithItsDatabase(t *testing.T) {
+	t.Parallel()
+	c := (&closedRuns{}).add("lost", "1", operation.LatestRun{})
+	seen := operation.Mark{Counter: 4, Identity: "new"}
+	for _, now := range []operation.Mark{{Counter: 3, Identity: "new"}, {Counter: 4, Identity: "old"}} {
+		a := &Activities{Runs: c, Sweeps: c, DeadLetters: c, Healing: marked{now: now}}
+		swept, err := a.SweepClosedRuns(t.Context(), operation.SweepPage{Restored: true, Seen: seen})
+		require.NoError(t, err)
+		require.Zero(t, swept)
+		rows, err := a.SweepUnfinished(t.Context(), operation.RowPage{Seen: seen})
+		require.NoError(t, err)
+		require.Zero(t, rows)
+	}
+	require.Empty(t, c.recorded)
+	a := &Activities{Runs: c, Sweeps: c, DeadLetters: c, Healing: marked{now: seen}}
+	swept, err := a.SweepClosedRuns(t.Context(), operation.SweepPage{Seen: seen})
+	require.NoError(t, err)
+	require.Equal(t, 1, swept.DeadLetters)
+}
+
+// marked is a database with a mark.
+type marked struct {
+	HealStore
+
+	now operation.Mark
+}
+
+func (m marked) SweepMark(context.Context) (operation.Mark, error) { return m.now, nil }
+
 // One run can't be read, and reading another one fails:
 //   - the others have their dead letters
 //   - the next sweep starts at the failed one, and operators get a report of the unreadable one

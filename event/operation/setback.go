@@ -15,6 +15,9 @@ type Mark struct {
 	Identity string `json:"identity,omitempty"`
 }
 
+// Is reports whether the database still has this mark: it is the same server, and no other sweep has left one since.
+func (m Mark) Is(now Mark) bool { return m.Counter == now.Counter && m.Identity == now.Identity }
+
 // Store names a store that was set back.
 type Store string
 

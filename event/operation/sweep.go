@@ -118,6 +118,8 @@ type SweepPage struct {
 	// MayBeDecided: the database may have lost operators' decisions. Only events that their runs have processed are processed again;
 	// the dead letters of others wait for an operator.
 	MayBeDecided bool `json:"may_be_decided,omitempty"`
+	// Seen is the mark of the database that the sweep has compared. A page of another database is left to the next sweep.
+	Seen Mark `json:"seen,omitzero"`
 	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Limit is the max number of runs; 0 means the default.
@@ -131,8 +133,9 @@ type RowPage struct {
 	Limit  int    `json:"limit"`
 	// Ended: events count whose own run ended without finishing them; otherwise they are left to a SweepPage.
 	Ended bool `json:"ended,omitempty"`
-	// MayBeDecided is as in a SweepPage.
+	// MayBeDecided and Seen are as in a SweepPage.
 	MayBeDecided bool `json:"may_be_decided,omitempty"`
+	Seen         Mark `json:"seen,omitzero"`
 	// DryRun: nothing is recorded.
 	DryRun bool `json:"dry_run,omitempty"`
 }
