@@ -21,6 +21,7 @@ type Activities struct {
 	Events      EventStore
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
+	Splits      SplitStore
 	Batches     BatchStore
 	Lane        Gatherer
 	// Inputs reads the events of runs of large events.

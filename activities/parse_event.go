@@ -30,16 +30,22 @@ func (a *Activities) parse(ctx context.Context, r event.Receipt, body []byte) (e
 	return a.addFetched(ctx, r, body, p)
 }
 
-func (a *Activities) parser() event.Parser { return providers.Parser(a.Catalogue.Lookup) }
+func (a *Activities) parser() event.Parser {
+	return func(r event.Receipt, body []byte) (event.Parsed, error) {
+		return providers.SplittingParser(a.Catalogue.Lookup)(r, body)
+	}
+}
 
-// SafeParser parses events with the current definitions. If a definition panics on an event, only that event fails.
-func SafeParser(c Catalogue) event.Parser {
+// SafeParser parses stored events with the current definitions. If a definition panics on an event, only that event fails.
+func SafeParser(c Catalogue) event.Parser { return safely(providers.Parser(c.Lookup)) }
+
+func safely(parse event.Parser) event.Parser {
 	return func(r event.Receipt, body []byte) (p event.Parsed, err error) {
 		defer func() {
 			if value := recover(); value != nil {
 				err = panicError(value)
 			}
 		}()
-		return providers.Parser(c.Lookup)(r, body)
+		return parse(r, body)
 	}
 }

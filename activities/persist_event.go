@@ -19,10 +19,7 @@ func (a *Activities) PersistEvent(
 }
 
 func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed) (event.Persisted, error) {
-	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))
-	if err != nil && !isHeld(err) {
-		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
-	}
+	persisted, err := a.store(ctx, r, body, p)
 	if event.CodeOf(err) == event.CodeKeyConflict {
 		if again, ok := a.asRedelivery(ctx, r, body, p, persisted.Conflict); ok {
 			return again, nil
@@ -39,6 +36,17 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	persisted.Decision, err = decisionOf(err)
 	if err == nil && persisted.Decision == nil && !persisted.Duplicate {
 		a.countMapping(ctx, r.Provider, p.Mapping())
+	}
+	return persisted, err
+}
+
+func (a *Activities) store(ctx context.Context, r event.Receipt, body []byte, p event.Parsed) (event.Persisted, error) {
+	if p.Splits > 0 {
+		return a.split(ctx, r, body, p)
+	}
+	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))
+	if err != nil && !isHeld(err) {
+		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
 	}
 	return persisted, err
 }

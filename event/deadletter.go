@@ -80,7 +80,8 @@ type DeadLetter struct {
 	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
 	DiscardedBy   string     `json:"discarded_by,omitempty"`
 	DiscardReason string     `json:"discard_reason,omitempty"`
-	// ReplacedBy is the edited event that replaces this one; its receipt names this one in Replaces.
+	// ReplacedBy is the edited event that replaces this one, whose receipt names this one in Replaces, or the first of the events
+	// that a replay split it into.
 	ReplacedBy string `json:"replaced_by,omitempty"`
 	// SubscriptionID and Subscription are set if the step is deliver. The event itself is processed then, and a replay sends it
 	// again.

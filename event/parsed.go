@@ -25,6 +25,9 @@ type Parsed struct {
 	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
 	// Identity is set if the current definition identifies the event otherwise than its receipt says.
 	Identity *Identity `json:"identity,omitempty"`
+	// Splits is how many events the current definition makes of this one, which was accepted as a whole; 0 if it is one. Then the
+	// persist step splits it, and no other result is used.
+	Splits int `json:"splits,omitempty"`
 	// Fetch is set if the state of what the event names is still to be fetched; then the event is parsed again.
 	Fetch *Fetch `json:"fetch,omitempty"`
 	// Large: Changes are too large for the history. No other field is set.

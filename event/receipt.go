@@ -59,6 +59,8 @@ type Receipt struct {
 	Trace string `json:"trace,omitempty"`
 	// Replaces is the ID of the event that an operator edited to create this one.
 	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
+	// SplitFrom is the ID of the event that a replay split into this one and others.
+	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
 	// Via is "recover" if the event came from the provider's list of events, and not in a request of the provider.

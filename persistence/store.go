@@ -92,7 +92,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	w := writer.New(db, e, to, writing)
 	return &Store{
 		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w), Entities: e,
-		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db),
+		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, w),
 		Outbox: o,
 		Rates:  rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
 		Replays: deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,

@@ -27,7 +27,7 @@ func digestOf(tree map[string]any) string {
 // identifyAgain returns how the definition identifies an event that was accepted under another one; nil if as its receipt says,
 // or if the receipt lacks what the ingress would read. An event that this definition can't identify keeps its key.
 func (p *Provider) identifyAgain(ctx context.Context, r event.Receipt, body []byte) (*event.Identity, error) {
-	if r.Definition == p.digest || mapping.MayBeCut(r.Headers, r.Query, r.Path) {
+	if r.Definition == p.digest || !isKeptWhole(r) {
 		return nil, nil //nolint:nilnil // there is nothing to change
 	}
 	suffix, ok := suffixOf(r)
@@ -55,6 +55,9 @@ func (p *Provider) identifyAgain(ctx context.Context, r event.Receipt, body []by
 	}
 	return changed(r, &item), nil
 }
+
+// isKeptWhole reports whether the receipt has everything that the ingress has read of the request, next to its body.
+func isKeptWhole(r event.Receipt) bool { return !mapping.MayBeCut(r.Headers, r.Query, r.Path) }
 
 // suffixOf returns what distinguishes the second and later of equal items of a request; ok is false if the key is a hash, and
 // doesn't show it.

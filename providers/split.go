@@ -65,13 +65,19 @@ func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split
 func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.DeadlineOf(len(r.Body)))
 	defer cancel()
-	shown, whole, differ := p.kept.Of(r)
 	bodies, root := p.bodiesOf(r.Body)
+	return p.itemsOf(ctx, r, p.cut(bodies, root), root, proven)
+}
+
+// itemsOf describes and identifies the parts of a request.
+func (p *Provider) itemsOf(
+	ctx context.Context, r *auth.Request, parts []Item, root json.RawMessage, proven auth.Coverage,
+) ([]Item, error) {
+	shown, whole, differ := p.kept.Of(r)
 	var rootValue any
 	if root != nil {
 		rootValue, _ = decode.JSONExactly(root)
 	}
-	parts := p.cut(bodies, root)
 	items, seen := make([]Item, 0, len(parts)), repeats{}
 	for _, item := range parts {
 		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], item.Body)

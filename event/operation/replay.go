@@ -47,7 +47,7 @@ type Replay struct {
 	Filter ReplayFilter `json:"filter"`
 	// Total counts the dead letters that matched when it was created.
 	Total int64 `json:"total"`
-	// Done counts runs that processed the event, and Failed those that ended with a dead letter again.
+	// Done counts runs that processed the event, or split it into others, and Failed those that ended with a dead letter again.
 	Done   int64 `json:"done"`
 	Failed int64 `json:"failed"`
 	// InFlight counts open runs.

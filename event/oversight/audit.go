@@ -88,6 +88,8 @@ const (
 	AuditLogout       AuditAction = "session.logout"
 	AuditLoginRefused AuditAction = "session.refused"
 
+	// AuditSplit replaces an event by those that the current definition makes of it, when it runs again.
+	AuditSplit   AuditAction = "event.split"
 	AuditExpunge AuditAction = "event.expunge"
 	AuditPurge   AuditAction = "purge"
 
@@ -103,7 +105,7 @@ func AuditActions() []AuditAction {
 	return append(all,
 		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
 		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
-		AuditDeliverySend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditExpunge, AuditPurge, AuditReconcile)
+		AuditDeliverySend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge, AuditPurge, AuditReconcile)
 }
 
 // Session is a console session, from login to logout. It contains no permissions: each request checks the token.

@@ -282,7 +282,8 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
-		Ours:      list("event persistence/deadletters persistence/postgres persistence/records persistence/writer"),
+		Ours: list("event event/oversight persistence/audit persistence/deadletters persistence/postgres persistence/records " +
+			"persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/imports", Why: "imported records are kept here until they are written, or become dead letters",

@@ -37,7 +37,7 @@ type DeadLetterView struct {
 	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
 	DiscardedBy   string     `json:"discarded_by,omitempty"`
 	DiscardReason string     `json:"discard_reason,omitempty"`
-	// ReplacedBy is the edited event that replaces this one.
+	// ReplacedBy is the edited event that replaces this one, or the first of the events that a replay split it into.
 	ReplacedBy string `json:"replaced_by,omitempty" jsonschema:"format=uuid"`
 	// Replaces is the event that was edited to create this one.
 	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`

@@ -39,6 +39,8 @@ type EventView struct {
 	Run         event.Run  `json:"run"`
 	// Replaces is the ID of the event that was edited to create this one.
 	Replaces string `json:"replaces,omitempty" jsonschema:"format=uuid"`
+	// SplitFrom is the ID of the event that a replay split into this one and others.
+	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// PossibleDuplicateOf is the ID of the first event with the same content in 30 days, if the key is guessed.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty" jsonschema:"format=uuid"`
 	// DeliveryStatus is the first of processing, retrying, pending and failed that one of the event's deliveries has, or else
@@ -53,7 +55,7 @@ func ViewEvent(r event.Record) EventView {
 		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
 		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
 		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
-		Replaces: r.Receipt.Replaces, PossibleDuplicateOf: r.PossibleDuplicateOf,
+		Replaces: r.Receipt.Replaces, SplitFrom: r.Receipt.SplitFrom, PossibleDuplicateOf: r.PossibleDuplicateOf,
 	}
 }
 

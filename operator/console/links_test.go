@@ -31,7 +31,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 	headers := map[string]string{script: script}
 	receipt := event.Receipt{ID: script, Provider: script, Trace: "00-a-b-01", Key: script, Headers: headers}
 	one := api.EventDetail{EventView: api.EventView{
-		ID: script, Provider: script, Key: script, Type: script, Replaces: script,
+		ID: script, Provider: script, Key: script, Type: script, Replaces: script, SplitFrom: script,
 		Run: event.Run{WorkflowID: script, RunID: script},
 	}, Receipt: receipt}
 	ref := event.EntityRef{Provider: script, Kind: script, ExternalID: script}

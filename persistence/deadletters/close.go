@@ -47,6 +47,12 @@ UPDATE dead_letters
        discard_reason = $3, replaced_by = nullif($4, '')::uuid
  WHERE id = $1`
 
+	replaceDeadLetter = `
+UPDATE dead_letters
+   SET state = 'discarded', replaying_since = NULL, next_replay_at = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
+       discard_reason = $3, replaced_by = $4::uuid
+ WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted')`
+
 	deleteDeadLetter = `DELETE FROM dead_letters WHERE id = $1`
 
 	// CleanDeadLetters removes up to $3 that were resolved or discarded before $1, of one provider unless that is empty.
@@ -182,6 +188,12 @@ func (s *Store) decideAndClose(
 		return writer.Effects{}, err
 	}
 	return writer.Decide(ctx, s.writer, t, v, r)
+}
+
+// QueueReplaced closes the dead letter of an event, if it has one, that its decision replaces. The transaction holds the event's
+// lock.
+func QueueReplaced(b *pgx.Batch, v event.Decision) {
+	b.Queue(replaceDeadLetter, v.EventID, v.By, v.Reason, v.ReplacedBy)
 }
 
 // closeDeadLetter runs a change of one dead letter, which queues its last statements or refuses.

@@ -17,8 +17,8 @@ const (
        coalesce(blocked_by, '{}')`
 
 	ofReplays = ` AS r LEFT JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE d.state = 'resolved') AS live_done,
-              count(*) FILTER (WHERE d.state NOT IN ('resolved', 'replaying')) AS live_failed,
+       SELECT count(*) FILTER (WHERE d.state = 'resolved' OR d.replaced_by IS NOT NULL) AS live_done,
+              count(*) FILTER (WHERE d.state NOT IN ('resolved', 'replaying') AND d.replaced_by IS NULL) AS live_failed,
               count(*) FILTER (WHERE d.state = 'replaying') AS live_in_flight
          FROM dead_letters AS d WHERE d.replay_id = r.id AND r.settled_at IS NULL) AS live ON true
   LEFT JOIN LATERAL (

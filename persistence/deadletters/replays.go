@@ -23,8 +23,8 @@ SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) F
 	// replay everything that is neither done nor failed was skipped; in a canceled one it was never reached.
 	settleReplay = `
 WITH live AS (
-SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
-       count(*) FILTER (WHERE state NOT IN ('resolved', 'replaying')) AS failed,
+SELECT count(*) FILTER (WHERE state = 'resolved' OR replaced_by IS NOT NULL) AS done,
+       count(*) FILTER (WHERE state NOT IN ('resolved', 'replaying') AND replaced_by IS NULL) AS failed,
        count(*) FILTER (WHERE state = 'replaying' AND ` + isAwaited + `) AS in_flight
   FROM dead_letters WHERE replay_id = $1)
 UPDATE replays AS r

@@ -147,10 +147,13 @@ func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
 }
 
 // Store stores events that wait to be started. It is safe for concurrent use.
-type Store struct{ db *postgres.DB }
+type Store struct {
+	db     *postgres.DB
+	writer *writer.Store
+}
 
 // New makes a Store on a database.
-func New(db *postgres.DB) *Store { return &Store{db: db} }
+func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db, w} }
 
 // removeFromInbox compares both IDs, since another event of the same key may be in the inbox under the same workflow ID. No event
 // ID has two workflows, so the IDs needn't be compared as pairs. Locked rows are skipped: their transaction removes them.

@@ -273,7 +273,18 @@ func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
 }
 
 func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	queueInsert(b, rows)
+	return s.db.SendOnly(ctx, b)
+}
+
+// queueInsert inserts the rows, and sets which of them are stored, and whose key others in the inbox have.
+func queueInsert(b *pgx.Batch, rows []*inboxRow) {
 	n := len(rows)
+	if n == 0 {
+		return
+	}
 	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
 	ids, receipts, bodies := make([]pgtype.UUID, n), make(postgres.ByteaArray, n), make(postgres.ByteaArray, n)
 	rejects, times, delays := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
@@ -284,8 +295,6 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 		windows[i], fingerprints[i] = r.dedupeFrom, postgres.Clean(r.event.Fingerprint)
 	}
 	at := 0
-	b := &pgx.Batch{}
-	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, delays, windows, fingerprints).
 		Query(func(found pgx.Rows) error {
 			var id pgtype.UUID
@@ -293,7 +302,6 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 			return err
 		})
 	b.Queue(waitingOwners, workflowIDs, ids, windows).Query(func(found pgx.Rows) error { return markOwners(rows, found) })
-	return s.db.SendOnly(ctx, b)
 }
 
 // markOwners sets the owners that were in the inbox before.

@@ -60,6 +60,9 @@ var errKeyBlocked = &event.Error{
 	Class: event.ClassFailed, Code: "in_trouble", Text: "an event of this key waits for its redelivery or an operator",
 }
 
+// errSplits reports that the event is split, which its own run does.
+var errSplits = &event.Error{Class: event.ClassFailed, Code: "splits", Text: "the current definition splits the event"}
+
 func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, why }
 
 // sharesKey reports whether an earlier event of the batch has a key that the current definition finds in this one, and adds those
@@ -98,6 +101,9 @@ func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error 
 	p, err := parse(e.Receipt, e.body)
 	if err != nil {
 		return err
+	}
+	if p.Splits > 0 {
+		return errSplits
 	}
 	e.Type, e.Mapping = p.Type, p.Mapping()
 	if e.write, err = newLive(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {

@@ -132,12 +132,12 @@ DELETE FROM conflicts WHERE id = ANY (ARRAY(
 // RecordConflict stores a conflict, or increments the count of its kind. The same conflict is counted once.
 func (s *Store) RecordConflict(ctx context.Context, c event.Conflict) error {
 	b := &pgx.Batch{}
-	queueConflict(b, c)
+	QueueConflict(b, c)
 	return postgres.Failure("record conflict with event "+postgres.Clean(c.Owner), s.db.SendOnly(ctx, b))
 }
 
-// queueConflict adds the conflict to the transaction that drops its event.
-func queueConflict(b *pgx.Batch, c event.Conflict) {
+// QueueConflict adds the conflict to the transaction that drops its event.
+func QueueConflict(b *pgx.Batch, c event.Conflict) {
 	b.Queue(recordConflict, postgres.Clean(c.Provider), postgres.Clean(c.Source), postgres.Clean(c.Key), postgres.Clean(c.Type),
 		c.Owner, postgres.Clean(c.OwnerFingerprint), postgres.Clean(c.Fingerprint), c.LastSeen, c.EventID)
 }

@@ -33,7 +33,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	}
 	if w.Conflict != nil {
 		b := &pgx.Batch{}
-		queueConflict(b, *w.Conflict)
+		QueueConflict(b, *w.Conflict)
 		if err := t.Send(ctx, b); err != nil {
 			return r, err
 		}
@@ -60,6 +60,14 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 		return r, nil //nolint:nilerr // Held is why it must be kept
 	}
 	return r, refusalOf(ctx, t, w)
+}
+
+// Owns reports, in the transaction that has claimed the key, whether the event itself goes on: it owns its key, and no operator has
+// decided about it or must. The status is that of its row.
+func (c *Claim) Owns() (owns bool, status event.Status, err error) {
+	w := c.events[0]
+	err = w.decide()
+	return err == nil && w.owns(), w.found.status, err
 }
 
 // refusalOf returns why nothing is kept of an event whose key another event owns.

@@ -124,7 +124,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	queueRedeliveries(b, ws)
 	for _, w := range ws {
 		if w.Conflict != nil {
-			queueConflict(b, *w.Conflict)
+			QueueConflict(b, *w.Conflict)
 		}
 	}
 }

@@ -84,6 +84,7 @@ const maxStarts = 3
 //   - An event with the same key but other content isn't started, and Conflict is set; it never runs in place of a failed event.
 //   - An event with the same certain key and the same content in other bytes is a redelivery, and Rewritten is set. If the first
 //     one has failed, it runs again with its own bytes.
+//   - An event that a run has split from another one starts after that run, if both have the same key.
 //   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
 //
 // The error is an *IDTakenError if the workflow isn't an event's.
@@ -112,6 +113,13 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		}
 		if earlier.workflowType != workflows.TypeProcessEvent {
 			return Started{}, &IDTakenError{WorkflowID: r.WorkflowID(), RunID: started.RunId, Type: earlier.workflowType}
+		}
+		if r.SplitFrom != "" && earlier.EventID == r.SplitFrom { // the whole event has the same key, and has passed it on
+			if earlier.State == StateProcessing {
+				return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrKeyBusy)
+			}
+			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+			continue
 		}
 		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
 		if r.IsConflict(earlier.Conflict) && !r.OutsideWindowOf(earlier.receivedAt) {

@@ -39,17 +39,23 @@ func addWaitFlag(c *cobra.Command, wait *bool) {
 	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
 }
 
-// result is what became of a replay. DuplicateOf is set if the event is a duplicate of that one.
+// result is what became of a replay. DuplicateOf is set if the event is a duplicate of that one, ReplacedBy and Reason if it was split,
+// and that is the first of the new events.
 type result struct {
 	operation.Replayed
 
 	Outcome     event.Outcome `json:"outcome,omitempty"`
 	DuplicateOf string        `json:"duplicate_of,omitempty"`
+	ReplacedBy  string        `json:"replaced_by,omitempty"`
+	Reason      string        `json:"reason,omitempty"`
 }
 
 func (r result) String() string {
-	if r.Outcome == event.OutcomeDuplicate {
+	switch r.Outcome {
+	case event.OutcomeDuplicate:
 		return fmt.Sprintf("duplicate of event %s: not processed again, and the dead letter is resolved", r.DuplicateOf)
+	case event.OutcomeReplaced:
+		return fmt.Sprintf("replaced: %s, the first is %s", r.Reason, r.ReplacedBy)
 	}
 	return string(r.Outcome)
 }
@@ -77,6 +83,9 @@ func (r *result) await(ctx context.Context, a *cli.API) error {
 			return err
 		case d.State == event.DeadLetterResolved:
 			return r.resolve(ctx, a, d)
+		case d.ReplacedBy != "":
+			r.Outcome, r.ReplacedBy, r.Reason = event.OutcomeReplaced, d.ReplacedBy, d.DiscardReason
+			return nil
 		case d.State != event.DeadLetterReplaying:
 			return fmt.Errorf("it failed again: dead letter %d: %s %s: %s", d.ID, d.Failure.Step, d.Failure.Class, d.Failure.Code)
 		}

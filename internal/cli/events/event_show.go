@@ -145,6 +145,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"correlation", e.Receipt.CorrelationID,
 		"projection", e.PayloadNote,
 		"replaces event", e.Replaces,
+		"split from event", e.SplitFrom,
 	)
 	if err != nil {
 		return err

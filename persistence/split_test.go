@@ -1,0 +1,317 @@
+package persistence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// partsOf returns the events that the definition now makes of one, with these keys.
+func partsOf(whole event.Receipt, keys ...string) (parts []event.Received) {
+	for n, key := range keys {
+		r := event.Receipt{Key: key, KeyFrom: event.KeyFromEvent, Certain: true, Fingerprint: "sha256:" + key, Type: "item"}
+		parts = append(parts, event.Received{Receipt: r.PartOf(whole, n), Body: []byte(`{"id":"` + key + `"}`)})
+	}
+	return parts
+}
+
+// split splits an event that goes on.
+func (d *database) split(whole event.Receipt, parts ...event.Received) event.Decision {
+	d.t.Helper()
+	persisted, ok, err := d.Inbox.Split(d.t.Context(), whole, anotherRun(whole), parts)
+	require.True(d.t, ok, err)
+	require.Zero(d.t, persisted)
+	decision, ok := errors.AsType[*event.DecisionError](err)
+	require.True(d.t, ok, err)
+	return decision.Decision
+}
+
+// drainInto processes what waits in the inbox, as the runs do that the drain starts.
+func (d *database) drainInto(lanes ...event.Lane) (run []event.Waiting) {
+	d.t.Helper()
+	for _, lane := range lanes {
+		_, err := d.Inbox.DrainInbox(d.t.Context(), lane, 100, all(event.StartOutcome{Started: true}, &run))
+		require.NoError(d.t, err)
+	}
+	for _, w := range run {
+		_, err := d.Writer.Process(d.t.Context(), w.Receipt, w.Body, parsed(patch(w.Receipt.Key, `{"n":1}`)), runOf(w.Receipt))
+		require.NoError(d.t, err)
+	}
+	return run
+}
+
+// An event is dead, and partly written. Its corrected definition splits it:
+//   - its parts are in the inbox, under its request and its time; what it did to entities is undone
+//   - the decision and the dead letter name the first part; the audit log and the change feed report the split
+//   - its key stays claimed, so that a redelivery under the earlier definition is a duplicate
+//   - a second split, after a reset or a replay, changes nothing
+func TestASplitReplacesTheWholeEvent(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	_, err := d.Writer.Persist(t.Context(), whole, body, parsed(), runOf(whole))
+	require.NoError(t, err)
+	d.fail(whole, event.Rejectf("missing_items", "no items"), "run-1")
+	parts := partsOf(whole, "evt_1", "evt_2", "evt_3")
+	decision := d.split(whole, parts...)
+	require.Equal(t, event.OutcomeReplaced, decision.Outcome)
+	require.Equal(t, parts[0].Receipt.ID, decision.ReplacedBy)
+	require.Equal(t, "the current definition splits it into 3 events", decision.Reason)
+	letter := d.deadLetterOf(whole)
+	require.Equal(t, event.DeadLetterDiscarded, letter.State)
+	require.Equal(t, decision.ReplacedBy, letter.ReplacedBy)
+	require.Equal(t, whole.ID, d.ownerOf(whole.Key))
+	require.EqualValues(t, "event.split", d.audit()[0].Action)
+	require.Equal(t, "event:"+whole.ID, d.audit()[0].Object)
+	require.EqualValues(t, 1, value[int](d, `SELECT count(*) FROM changes WHERE items::text LIKE '%replaced%' || $1 || '%'`, whole.ID))
+
+	again := d.split2(whole, parts)
+	require.Equal(t, decision.ReplacedBy, again.ReplacedBy)
+	_, err = d.Writer.Process(t.Context(), whole, body, parsed(snapshot("1", `{}`)), anotherRun(whole))
+	require.ErrorAs(t, err, new(*event.DecisionError))
+	redelivered := receipt()
+	redelivered.Key = whole.Key
+	persisted, err := d.Writer.Process(t.Context(), redelivered, body, parsed(), runOf(redelivered))
+	require.NoError(t, err)
+	require.Equal(t, whole.ID, persisted.Owner)
+
+	run := d.drainInto(event.LaneOverflow)
+	require.Len(t, run, 3)
+	slices.SortFunc(run, func(a, b event.Waiting) int { return strings.Compare(a.Receipt.ID, b.Receipt.ID) })
+	for n, w := range run {
+		require.Equal(t, parts[n].Receipt, w.Receipt)
+		require.Equal(t, parts[n].Body, w.Body)
+		require.Equal(t, whole.RequestID, w.Receipt.RequestID)
+		require.Equal(t, whole.ID, w.Receipt.SplitFrom)
+		require.True(t, w.Receipt.ReceivedAt.Equal(whole.ReceivedAt))
+	}
+	require.EqualValues(t, 3, d.processedEvents())
+	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+}
+
+// split2 is a split that finds that the event was split before.
+func (d *database) split2(whole event.Receipt, parts []event.Received) event.Decision {
+	d.t.Helper()
+	_, ok, err := d.Inbox.Split(d.t.Context(), whole, anotherRun(whole), parts)
+	require.NoError(d.t, err)
+	require.False(d.t, ok)
+	_, err = d.Writer.Persist(d.t.Context(), whole, body, parsed(), anotherRun(whole))
+	decision, ok := errors.AsType[*event.DecisionError](err)
+	require.True(d.t, ok, err)
+	return decision.Decision
+}
+
+// Which lane a part waits in: that of the ingress while Temporal is down. A body over 1.5 MiB waits under its event ID, and an event
+// that must be in both stores stays until it is stored, once.
+func TestPartsWaitInTheirLanes(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	parts := partsOf(whole, "bulk", "large", "plain")
+	parts[0].Bulk = true
+	parts[1].Body = make([]byte, event.MaxInline+1)
+	d.split(whole, parts...)
+	lanes := map[string]event.Lane{}
+	page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
+	require.NoError(t, err)
+	for _, w := range page {
+		lanes[w.Receipt.Key] = w.Lane
+	}
+	require.Equal(t, map[string]event.Lane{"bulk": event.LaneBulk, "large": event.LaneLarge, "plain": event.LaneOverflow}, lanes)
+	w, err := d.Inbox.WaitingEvent(t.Context(), parts[1].Receipt.ID)
+	require.NoError(t, err)
+	require.True(t, w.Receipt.Large.Is(parts[1].Body))
+	require.False(t, w.DueAt.After(time.Now()))
+
+	copied := d.copied(time.Hour)
+	copied.Copied = true
+	parts = partsOf(copied, copied.Key, "other")
+	d.split(copied, parts...)
+	require.Equal(t, 2, d.copies(), "the whole event's copy is gone")
+	run := d.drainInto(event.LaneCopy)
+	require.Len(t, run, 2)
+}
+
+// The earlier definition gave the whole event the key that one of its parts has now: the part owns it.
+func TestAPartMayHaveTheKeyOfItsEvent(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	whole.Key, whole.Fingerprint, whole.Certain = "evt_1", "sha256:whole", true
+	d.fail(whole, event.Rejectf("x", "x"), "run-1")
+	parts := partsOf(whole, "evt_1", "evt_2")
+	d.split(whole, parts...)
+	require.Equal(t, parts[0].Receipt.ID, d.ownerOf("evt_1"))
+	require.Len(t, d.drainInto(event.LaneOverflow), 2)
+	require.EqualValues(t, 2, d.processedEvents())
+	persisted, err := d.Writer.Process(t.Context(), sentAgain("evt_1", "sha256:evt_1"), body, parsed(), event.Run{WorkflowID: "w", RunID: "r"})
+	require.NoError(t, err)
+	require.Equal(t, parts[0].Receipt.ID, persisted.Owner)
+}
+
+// What isn't split: a duplicate, a conflict that no operator has accepted, and an event that is processed.
+func TestWhatIsNotSplit(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	owner, duplicate, conflict := receipt(), receipt(), receipt()
+	d.process(owner, parsed(snapshot("1", `{"n":1}`)))
+	duplicate.Key = owner.Key
+	conflict.ConflictsWith, conflict.Fingerprint, conflict.Certain = owner.ID, "sha256:x", true
+	for _, r := range []event.Receipt{duplicate, conflict} {
+		persisted, ok, err := d.Inbox.Split(t.Context(), r, runOf(r), partsOf(r, "evt_1"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Zero(t, persisted)
+	}
+	persisted, ok, err := d.Inbox.Split(t.Context(), owner, anotherRun(owner), partsOf(owner, "evt_1"))
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, event.Persisted{Processed: true}, persisted)
+	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+	require.Zero(t, value[int](d, `SELECT count(*) FROM verdicts`))
+	require.Equal(t, 1, value[int](d, `SELECT count(*) FROM event_entities`))
+
+	d.fail(conflict, &event.Error{Class: event.ClassConflict, Code: event.CodeKeyConflict, Text: "x"}, "run-1")
+	d.take(d.deadLetterOf(conflict).ID)
+	d.split(conflict, partsOf(conflict, "evt_1")...)
+}
+
+// Parts with one key, or with the key of an event that waits in the inbox: equal content is one event, other content is kept apart.
+func TestPartsOfOneKey(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	waits := sentAgain("evt_3", "sha256:other")
+	_, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
+	require.NoError(t, err)
+	whole := receipt()
+	parts := partsOf(whole, "evt_1", "evt_1", "evt_1", "evt_2", "evt_3")
+	parts[1].Receipt.Fingerprint = "sha256:another"
+	d.split(whole, parts...)
+	var keys []string
+	page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
+	require.NoError(t, err)
+	for _, w := range page {
+		if w.Receipt.ID != waits.ID {
+			keys = append(keys, fmt.Sprint(w.Receipt.Key, " ", w.Receipt.ConflictsWith))
+		}
+	}
+	apart := parts[1].Receipt.WithConflictKey(parts[0].Receipt.ID)
+	apart3 := parts[4].Receipt.WithConflictKey(waits.ID)
+	require.ElementsMatch(t, []string{
+		"evt_1 ", "evt_2 ", apart.Key + " " + parts[0].Receipt.ID, apart3.Key + " " + waits.ID,
+	}, keys)
+	require.Len(t, d.conflicts(), 2)
+}
+
+// More parts than one insert takes are in the inbox, all or none.
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	var keys []string
+	for n := range 1200 {
+		keys = append(keys, fmt.Sprint("evt_", n))
+	}
+	parts := partsOf(whole, keys...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := d.Inbox.Split(ctx, whole, runOf(whole), parts)
+	require.Error(t, err)
+	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+	d.split(whole, parts...)
+	require.Equal(t, 1200, value[int](d, `SELECT count(*) FROM inbox`))
+}
+
+// An event of the bulk lane that is split leaves its batch: its own run splits it.
+func TestABatchLeavesASplitToARun(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole, plain := d.bulk(receipt()), d.bulk(receipt())
+	events, err := d.Writer.ProcessBatch(t.Context(), 100, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+		p := parsed()
+		if r.ID == whole.ID {
+			p.Splits = 2
+		}
+		return p, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]event.Outcome{whole.ID: event.OutcomeLeft, plain.ID: event.OutcomeProcessed}, outcomes(events))
+}
+
+// Whatever the order of replays, resets, redeliveries of the whole body under both definitions, and drains: each part has one
+// effect, and the whole event none.
+func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		keys := []string{fmt.Sprintf("a%d", seed), fmt.Sprintf("b%d", seed), fmt.Sprintf("c%d", seed)}
+		whole := receipt()
+		whole.Key, whole.Fingerprint = "missing:"+whole.ID, "sha256:whole"
+		if random.IntN(3) == 0 {
+			whole.Key = keys[random.IntN(3)]
+		}
+		parts := partsOf(whole, keys...)
+		d.fail(whole, event.Rejectf("missing_items", "no items"), "run-1")
+		run := func(r event.Receipt) {
+			for range 2 { // as the workflow does if the owner waits
+				_, ok, err := d.Inbox.Split(t.Context(), r, anotherRun(r), partsOf(r, keys...))
+				if ok {
+					require.ErrorAs(t, err, new(*event.DecisionError))
+					return
+				}
+				require.NoError(t, err)
+				persisted, err := d.Writer.Persist(t.Context(), r, body, parsed(), anotherRun(r))
+				if errors.As(err, new(*event.DecisionError)) {
+					return
+				}
+				require.NoError(t, err)
+				require.True(t, persisted.Duplicate)
+				if !persisted.OwnerWaits {
+					return
+				}
+				r.ID = persisted.Owner
+			}
+		}
+		again := receipt() // accepted by an ingress with the earlier definition
+		again.Key, again.Fingerprint = whole.Key, whole.Fingerprint
+		for range 2 + random.IntN(6) {
+			switch random.IntN(4) {
+			case 0:
+				run(whole)
+			case 1:
+				if again.Key != keys[0] && again.Key != keys[1] && again.Key != keys[2] {
+					run(again)
+				}
+			case 2: // the ingress splits it
+				for n, part := range parts {
+					r := sentAgain(part.Receipt.Key, part.Receipt.Fingerprint)
+					if r.Key == whole.Key { // an event with other content has the key until it is split
+						continue
+					}
+					_, err := d.Writer.Process(t.Context(), r, parts[n].Body, parsed(patch(r.Key, `{"n":1}`)), runOf(r))
+					require.NoError(t, err, "seed %d", seed)
+				}
+			case 3:
+				d.drainInto(event.LaneOverflow)
+			}
+		}
+		run(whole)
+		d.drainInto(event.LaneOverflow)
+		for _, key := range keys {
+			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM event_entities WHERE external_id = $1`, key), "seed %d", seed)
+			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM events WHERE key = $1`, key), "seed %d", seed)
+		}
+		require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state <> 'discarded'`), "seed %d", seed)
+		require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`), "seed %d", seed)
+	}
+}
