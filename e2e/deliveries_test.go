@@ -126,7 +126,7 @@ func TestDeliveriesAreOperated(t *testing.T) {
 	crm.await(t, refused+"-1")
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE step = 'deliver' AND state = 'resolved'"))
 
-	run("delivery", "send", first, "orders-to-crm")
+	run("delivery", "resend", first, "orders-to-crm")
 	crm.await(t, first+"-1")
 	require.Contains(t, run("event", "attempts", refused), "500")
 
@@ -136,5 +136,5 @@ func TestDeliveriesAreOperated(t *testing.T) {
 		late.await(t, id)
 	}
 	require.Equal(t, 3, i.count(t, `SELECT count(DISTINCT action) FROM audit_log
-		WHERE action IN ('subscription.apply', 'destination.pause', 'delivery.send')`))
+		WHERE action IN ('subscription.apply', 'destination.pause', 'delivery.resend')`))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
@@ -67,6 +68,11 @@ type stubResends struct {
 
 func (s *stub) resends() stubResends {
 	return stubResends{stubOperations[operation.Resend]{s, someResend()}}
+}
+
+func (o stubResends) ResendMissing(_ context.Context, k delivery.Key, by oversight.Actor) (bool, error) {
+	o.stub.key = k
+	return !o.stub.hasDelivery, o.stub.changed("resend missing", by)
 }
 
 func (o stubResends) Plan(context.Context, string, time.Time, time.Time) (operation.ResendPlan, error) {

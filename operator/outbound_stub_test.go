@@ -177,9 +177,9 @@ func (s *stub) Deliveries(_ context.Context, q delivery.Query) ([]delivery.Deliv
 	return rows, s.call("deliveries")
 }
 
-func (s *stub) SendAgain(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+func (s *stub) Resend(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	s.key = k
-	return someDelivery(), s.changed("send again", by)
+	return someDelivery(), s.changed("resend", by)
 }
 
 func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {

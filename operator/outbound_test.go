@@ -15,6 +15,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/deliveryapi"
 )
 
 // The flat form creates a destination and a subscription of the same name, for clients without a notion of destinations.
@@ -176,9 +177,18 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, 200, r.status, string(r.body))
 	require.Equal(t, &delivery.Key{EventID: someID, SubscriptionID: 5}, behind.deliveries.Before)
 
-	r = ask(t, "POST", base+"/deliveries/"+someID+"/customers/send", "")
+	r = ask(t, "POST", base+"/deliveries/"+someID+"/customers/resend", "")
 	require.Equal(t, 200, r.status, string(r.body))
 	require.Equal(t, delivery.Key{EventID: someID, SubscriptionID: 5}, behind.key)
+	var resent deliveryapi.Resent
+	for _, has := range []bool{false, true} {
+		behind.hasDelivery, behind.key = has, delivery.Key{}
+		r = ask(t, "POST", base+"/deliveries/"+someID+"/customers/resend", `{"missing":true,"reason":"INC-42"}`)
+		require.Equal(t, 200, r.status, string(r.body))
+		require.NoError(t, json.Unmarshal(r.body, &resent))
+		require.Equal(t, []any{!has, someID}, []any{resent.Sent, resent.Delivery.EventID})
+		require.Equal(t, []any{delivery.Key{EventID: someID, SubscriptionID: 5}, "INC-42"}, []any{behind.key, behind.actor.Reason})
+	}
 	r = ask(t, "POST", base+"/resends", `{"subscription":"customers","since":"2026-11-20T00:00:00Z","everything":true}`)
 	require.Equal(t, 202, r.status, string(r.body))
 	resend := behind.started.(operation.Resend)
@@ -277,7 +287,7 @@ func TestOutboundRequestsAreReadStrictly(t *testing.T) {
 		"a status and a selection": {"GET", "/deliveries?status=failed&only=open", ``, "400 bad_parameter", "only"},
 		"an event that is none":    {"GET", "/deliveries?event_id=7", ``, "400 bad_parameter", "event_id"},
 		"a cursor of its own":      {"GET", "/deliveries?cursor=e30", ``, "400 bad_cursor", ""},
-		"a delivery of no event":   {"POST", "/deliveries/7/customers/send", ``, "400 bad_parameter", "id"},
+		"a delivery of no event":   {"POST", "/deliveries/7/customers/resend", ``, "400 bad_parameter", "id"},
 		"a resend of nothing":      {"POST", "/resends", ``, "400 missing_field", "subscription"},
 		"a resend of all times":    {"POST", "/resends", `{"subscription":"customers"}`, "400 missing_field", "since"},
 		"a resend of no time": {"POST", "/resends/plan", `{"subscription":"customers","since":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z"}`,

@@ -40,6 +40,7 @@ type stub struct {
 	changes []feed.Change
 
 	noRow, noLetter bool
+	hasDelivery     bool
 	redelivery      string // its ID; someID is the event that it repeated
 	decision        *event.Decision
 	idleConnections *event.Waiting

@@ -322,7 +322,7 @@ func TestWhatIsSentAgainElsewhereIsLookedForAtOnce(t *testing.T) {
 	key := delivery.Key{EventID: db.queue(1, 1)[0], SubscriptionID: 1}
 	db.settle(became(db.lease(10, 10)[0], delivery.OK, "200"))
 	db.exec(`UPDATE destination_states SET next_at = 'infinity'`)
-	_, err := db.another().Outbox.SendAgain(t.Context(), key, ada)
+	_, err := db.another().Outbox.Resend(t.Context(), key, ada)
 	require.NoError(t, err)
 	require.Len(t, db.lease(10, 10), 1)
 }
@@ -337,14 +337,14 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	first.Dead = true
 	db.settle(first)
 
-	d, err := db.Outbox.SendAgain(ctx, key, ada)
+	d, err := db.Outbox.Resend(ctx, key, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Pending, d.Status)
 	require.Equal(t, 1, d.Generation)
 	require.Equal(t, "replaying", value[string](db, `SELECT state FROM dead_letters`))
 	job := db.lease(10, 10)[0]
 	require.Equal(t, job.Key.ID()+"-1", job.ID())
-	_, err = db.Outbox.SendAgain(ctx, key, ada)
+	_, err = db.Outbox.Resend(ctx, key, ada)
 	require.Equal(t, "delivery_under_way", event.CodeOf(err))
 
 	db.settle(became(first.Job, delivery.OK, "200")) // of the first generation, late
@@ -355,7 +355,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	db.settle(again)
 	require.Equal(t, "open 2", value[string](db, `SELECT state || ' ' || failures FROM dead_letters`))
 
-	_, err = db.Outbox.SendAgain(ctx, key, ada)
+	_, err = db.Outbox.Resend(ctx, key, ada)
 	require.NoError(t, err)
 	job = db.lease(10, 10)[0]
 	require.Equal(t, 2, job.Generation)
@@ -371,7 +371,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 		require.Equal(t, i+1, a.Number, "the attempts of a delivery that is sent again go on counting")
 	}
 
-	_, err = db.Outbox.SendAgain(ctx, key, ada) // also a delivered one
+	_, err = db.Outbox.Resend(ctx, key, ada) // also a delivered one
 	require.NoError(t, err)
 	d, err = db.Outbox.CancelDelivery(ctx, key, ada)
 	require.NoError(t, err)
@@ -380,13 +380,13 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 	late := delivery.Key{EventID: key.EventID, SubscriptionID: 2} // created after the event was processed
 	db.destination(2, delivery.Destination{})
-	_, err = db.Outbox.SendAgain(ctx, late, ada)
+	_, err = db.Outbox.Resend(ctx, late, ada)
 	require.NoError(t, err)
 	db.settle(became(db.lease(10, 10)[0], delivery.OK, "200"))
 	d, err = db.Outbox.Delivery(ctx, late)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Delivered, d.Status)
-	_, err = db.Outbox.SendAgain(ctx, delivery.Key{EventID: key.EventID, SubscriptionID: 9}, ada)
+	_, err = db.Outbox.Resend(ctx, delivery.Key{EventID: key.EventID, SubscriptionID: 9}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = $1`, "delivery:"+key.EventID+"/1"))
 }

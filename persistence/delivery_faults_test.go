@@ -658,7 +658,7 @@ VALUES ($1, 2, 2, 'delivered', '200', 1, 0, 0, 'personal', now())`, id)
 	db.settle(late)
 	require.Equal(t, "expunged", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 1 AND answer IS NULL`))
 	require.Equal(t, "200", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 2 AND answer IS NULL`))
-	_, err = db.Outbox.SendAgain(ctx, delivery.Key{EventID: id, SubscriptionID: 2}, ada)
+	_, err = db.Outbox.Resend(ctx, delivery.Key{EventID: id, SubscriptionID: 2}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 

@@ -79,7 +79,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	})
 	g.Go(func() error {
 		for _, s := range dead {
-			_, err := db.Outbox.SendAgain(t.Context(), s.Key, ada)
+			_, err := db.Outbox.Resend(t.Context(), s.Key, ada)
 			if err != nil && event.CodeOf(err) != "delivery_under_way" {
 				return err
 			}
@@ -119,7 +119,7 @@ func TestABulkCancelRacesSingleOnes(t *testing.T) {
 	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
 	for _, s := range dead {
-		_, err := db.Outbox.SendAgain(t.Context(), s.Key, ada)
+		_, err := db.Outbox.Resend(t.Context(), s.Key, ada)
 		require.NoError(t, err)
 	}
 	var g errgroup.Group

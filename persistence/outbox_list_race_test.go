@@ -25,7 +25,7 @@ func TestADeliveryIsReadWhileItMoves(t *testing.T) {
 	g.Go(func() error {
 		defer done.Store(true)
 		for range 150 {
-			if _, err := db.Outbox.SendAgain(t.Context(), k, ada); err != nil {
+			if _, err := db.Outbox.Resend(t.Context(), k, ada); err != nil {
 				return err
 			}
 			if _, err := db.Outbox.CancelDelivery(t.Context(), k, ada); err != nil {

@@ -234,7 +234,7 @@ func TestAnEventIsSentIfItHasNoDelivery(t *testing.T) {
 	db.exec(`UPDATE subscriptions SET active = false`)
 	send := func(id string) bool {
 		t.Helper()
-		isSent, err := db.Resends.SendMissing(t.Context(), delivery.Key{EventID: id, SubscriptionID: s.ID}, ada)
+		isSent, err := db.Resends.ResendMissing(t.Context(), delivery.Key{EventID: id, SubscriptionID: s.ID}, ada)
 		require.NoError(t, err)
 		return isSent
 	}
@@ -247,6 +247,6 @@ func TestAnEventIsSentIfItHasNoDelivery(t *testing.T) {
 	require.False(t, send(other.ID), "it doesn't match")
 	require.False(t, send(receipt().ID), "it isn't processed")
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
-	_, err := db.Resends.SendMissing(t.Context(), delivery.Key{EventID: mine.ID, SubscriptionID: s.ID + 1000}, ada)
+	_, err := db.Resends.ResendMissing(t.Context(), delivery.Key{EventID: mine.ID, SubscriptionID: s.ID + 1000}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }

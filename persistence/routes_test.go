@@ -250,7 +250,7 @@ SELECT status || ' ' || code FROM deliveries WHERE event_id = $1::uuid AND subsc
 SELECT concat_ws(' ', state, step, error_class, error_code, left(key, 3)) FROM dead_letters
  WHERE event_id = $1::uuid AND subscription_id = $2`, r.ID, broken.ID))
 	require.Equal(t, event.StatusProcessed, db.status(r.ID))
-	again, err := db.Outbox.SendAgain(t.Context(), delivery.Key{EventID: r.ID, SubscriptionID: broken.ID}, ada)
+	again, err := db.Outbox.Resend(t.Context(), delivery.Key{EventID: r.ID, SubscriptionID: broken.ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Pending, again.Status)
 }
@@ -444,7 +444,7 @@ func TestADeliveryHasAnIDOfItsOwn(t *testing.T) {
 		require.EqualValues(t, 5, uuid.MustParse(j.ID()).Version())
 	}
 	db.settle(each(jobs, delivery.OK, "200")...)
-	_, err := db.Outbox.SendAgain(t.Context(), jobs[0].Key, ada)
+	_, err := db.Outbox.Resend(t.Context(), jobs[0].Key, ada)
 	require.NoError(t, err)
 	require.Equal(t, jobs[0].Key.ID()+"-1", db.lease(10, 10)[0].ID())
 

@@ -53,13 +53,13 @@ func TestAProcessedEventIsReplayed(t *testing.T) {
 	id := r.send(t, "delivered")
 	b := newBrowser(t).as(access.RoleOperator)
 	b.open("/console/events/" + id)
-	b.submit(`.heading a[href$="/send-all"]`)
+	b.submit(`.heading a[href$="/resend-all"]`)
 	b.requireAccessible()
 	require.Contains(t, b.page(), "entities stay as they are")
 	require.Contains(t, b.page(), "delivered, to "+r.name)
 	b.submit("form.confirm button")
 	require.Equal(t, "/console/events/"+id, b.path())
-	require.Contains(t, b.page(), "were sent again.")
+	require.Contains(t, b.page(), "were resent.")
 	eventually(t, "the second delivery", func() error {
 		if n := r.got.Load(); n != 2 {
 			return fmt.Errorf("it got %d", n)

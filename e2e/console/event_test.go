@@ -37,10 +37,10 @@ func TestOneEventIsShownWhole(t *testing.T) {
 	require.Equal(t, 200, b.open("/console/events/"+id+"?body=raw"))
 	require.Contains(t, b.page(), body, "byte for byte")
 
-	require.Equal(t, 200, b.submit(`button[aria-label="Send again to sample-http"]`))
+	require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`))
 	require.Equal(t, "/console/events/"+id, b.path())
 	require.Contains(t, b.text(".flash"), "sent to sample-http again")
-	eventually(t, "it was sent again", func() error {
+	eventually(t, "it was resent", func() error {
 		var attempts struct {
 			Items []struct{ Generation int }
 		}
@@ -53,7 +53,7 @@ func TestOneEventIsShownWhole(t *testing.T) {
 		return fmt.Errorf("there are %+v", attempts.Items)
 	})
 	b.open("/console/events/" + id)
-	require.Contains(t, b.page(), "delivery.send", "what operators did")
+	require.Contains(t, b.page(), "delivery.resend", "what operators did")
 	require.Zero(t, b.count(".flash"), "it is told once")
 }
 
@@ -66,7 +66,7 @@ func TestAViewerSeesWhatTheAPIShowsThem(t *testing.T) {
 	require.NotContains(t, b.page(), "hunter2")
 	require.Contains(t, b.page(), `"type": "note"`)
 	require.Contains(t, b.page(), "not for viewers")
-	require.Zero(t, b.count(`form[action*="/send"]`))
+	require.Zero(t, b.count(`form[action*="/resend"]`))
 	require.Equal(t, 1, b.count(`a[href$="/raw"][download]`))
 	b.open("/console/events/" + dead)
 	require.Zero(t, b.count(`a[href$="/raw"][download]`), "a body that isn't JSON can't be redacted")

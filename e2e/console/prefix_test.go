@@ -110,7 +110,7 @@ func TestPagesWorkUnderAPath(t *testing.T) {
 		b.await("#rows", id[len(id)-8:])
 		b.submit("#rows a")
 		require.Equal(t, prefix+"/console/events/"+id, b.path(), name)
-		require.Equal(t, 200, b.submit(`button[aria-label="Send again to sample-http"]`), name)
+		require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`), name)
 		require.Contains(t, b.text(".flash"), "sent to sample-http again", name)
 		for section := range b.count("nav[aria-label=Sections] a") {
 			b.open(prefix + "/console")

@@ -51,7 +51,7 @@ func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
 		{"remove", letter(1) + "/delete", url.Values{}, done, []int{404}},
 		{"clean up", "/console/dead-letters/cleanup", url.Values{"older_than": {"1h"}, "provider": {"nobody"}}, done, []int{done}},
 		{"replay", "/console/dead-letters/replay?state=open&type=" + kind, url.Values{"count": {"3"}, "rate": {"1000"}}, done, []int{done, 200}},
-		{"send again", event + "/send", url.Values{"subscription": {subscription}}, done, []int{done, refused}},
+		{"resend", event + "/resend", url.Values{"subscription": {subscription}}, done, []int{done, refused}},
 		{"pause", receiver + "/pause", url.Values{}, done, []int{done}},
 		{"disable", receiver + "/disable", url.Values{}, done, []int{done}},
 		{"resume", receiver + "/resume", url.Values{}, done, []int{done}},

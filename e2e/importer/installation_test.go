@@ -236,7 +236,7 @@ func (i *installation) onlyProcessedHere(t *testing.T, file string) (events []st
 func (i *installation) send(t *testing.T, events []string, subscription string) {
 	t.Helper()
 	for _, event := range events {
-		i.mustRun(t, "delivery", "send", event, subscription, "--missing")
+		i.mustRun(t, "delivery", "resend", event, subscription, "--missing")
 	}
 }
 

@@ -81,7 +81,7 @@ const (
 	AuditSubscriptionApply  AuditAction = "subscription.apply"
 	AuditSubscriptionDelete AuditAction = "subscription.delete"
 	AuditSubscriptionTest   AuditAction = "subscription.test"
-	AuditDeliverySend       AuditAction = "delivery.send"
+	AuditDeliveryResend     AuditAction = "delivery.resend"
 	AuditDeliveryCancel     AuditAction = "delivery.cancel"
 
 	AuditLogin        AuditAction = "session.login"
@@ -105,7 +105,8 @@ func AuditActions() []AuditAction {
 	return append(all,
 		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
 		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
-		AuditDeliverySend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge, AuditPurge, AuditReconcile)
+		AuditDeliveryResend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge,
+		AuditPurge, AuditReconcile)
 }
 
 // Session is a console session, from login to logout. It contains no permissions: each request checks the token.

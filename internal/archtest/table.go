@@ -163,7 +163,7 @@ var Table = []Rule{
 		Ours:  list("activities/reconcile event event/oversight event/retention"),
 		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "operator/launch", Why: whyAction,
-		Ours: list("event event/fold event/operation event/oversight")},
+		Ours: list("delivery event event/fold event/operation event/oversight")},
 	{Package: "activities/reconcile", Why: "the sweep and a restore compare the stores in the same way, through interfaces",
 		Ours:      list("event event/operation"),
 		Libraries: list("golang.org/x/sync")},

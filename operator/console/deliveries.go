@@ -29,8 +29,8 @@ func (c *Console) deliveryRoutes() []route {
 		{"GET", deliveriesPath, c.listDeliveries},
 		{"GET", cancelPath, c.confirmCancelWaiting},
 		{"POST", cancelPath, c.cancelWaiting},
-		{"GET", "/console/events/:id/send-all", c.confirmReplay},
-		{"POST", "/console/events/:id/send-all", c.replayDeliveries},
+		{"GET", "/console/events/:id/resend-all", c.confirmResend},
+		{"POST", "/console/events/:id/resend-all", c.resendDeliveries},
 	}
 }
 
@@ -144,7 +144,7 @@ func cancelQuestion(found deliveryapi.Canceled, filter url.Values) frame.Confirm
 	what := countOf(int(found.Waiting), "delivery", "deliveries")
 	q := frame.Confirm{
 		Section: deliveries, Title: "Cancel " + what, Button: "Cancel " + what, Reason: "optional", Destroys: true,
-		Question: "Canceled deliveries don't reach their endpoint unless you send them again. Deliveries that are under way and " +
+		Question: "Canceled deliveries don't reach their endpoint unless you resend them. Deliveries that are under way and " +
 			"those of events that come from now on are left alone.",
 		Facts:  []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}},
 		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},

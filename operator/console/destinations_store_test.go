@@ -201,7 +201,7 @@ func (s *destinations) DeliveriesOf(context.Context, string) ([]delivery.Deliver
 	return s.deliveries, nil
 }
 
-func (s *destinations) SendAgain(_ context.Context, k delivery.Key, by oversight.Actor) (d delivery.Delivery, err error) {
+func (s *destinations) Resend(_ context.Context, k delivery.Key, by oversight.Actor) (d delivery.Delivery, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent, s.did = append(s.sent, k), append(s.did, by)

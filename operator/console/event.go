@@ -179,7 +179,7 @@ func commandsOf(p eventPage, base string) []string {
 			`curl -X POST -H "Authorization: Bearer $TOKEN" `+base+"/dead-letters/"+number+"/replay")
 	}
 	for _, d := range p.Deliveries[:min(len(p.Deliveries), 3)] {
-		commands = append(commands, "holdfast delivery send "+p.ID+" "+d.Subscription)
+		commands = append(commands, "holdfast delivery resend "+p.ID+" "+d.Subscription)
 	}
 	return commands
 }

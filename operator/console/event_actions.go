@@ -124,16 +124,16 @@ func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 	return k, err
 }
 
-func (c *Console) sendAgain(ctx *fiber.Ctx) error {
+func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 	k, err := deliveryOf(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, httpapi.Actor(ctx, ""))
+	d, err := c.API.Outbound.Deliveries.Resend(ctx.UserContext(), k, httpapi.Actor(ctx, ""))
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, eventPath(k.EventID), "It is sent to "+d.Subscription+" again.")
+	return c.Done(ctx, eventPath(k.EventID), "It is resent to "+d.Subscription+".")
 }
 
 func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
@@ -149,7 +149,7 @@ func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
 		if d.SubscriptionID == k.SubscriptionID {
 			return c.Ask(ctx, frame.Confirm{
 				Section: "Events", Title: "Cancel a delivery",
-				Question: "The destination won't get this event unless you send it again.",
+				Question: "The destination won't get this event unless you resend it.",
 				Facts:    []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}},
 				Action:   eventPath(k.EventID) + "/cancel", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
 				Fields: []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}, Back: eventPath(k.EventID),
@@ -175,8 +175,8 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(k.EventID), "It will not be delivered to "+d.Subscription+".")
 }
 
-// confirmReplay asks for confirmation to deliver a processed event again.
-func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
+// confirmResend asks for confirmation to deliver a processed event again.
+func (c *Console) confirmResend(ctx *fiber.Ctx) error {
 	id, err := httpapi.PathUUID(ctx)
 	if err != nil {
 		return err
@@ -186,16 +186,15 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 		return err
 	}
 	if len(all) == 0 {
-		return c.RedirectFailed(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. "+
-			"A resend also sends "+
-			"what matches a subscription now.")
+		return c.RedirectFailed(ctx, eventPath(id), "No subscription got this event, so there is nothing to resend. "+
+			"A resend of a time range also sends what matches a subscription now.")
 	}
 	q := frame.Confirm{
-		Section: "Events", Title: "Replay to " + countOf(len(all), "subscription", "subscriptions"),
+		Section: "Events", Title: "Resend to " + countOf(len(all), "subscription", "subscriptions"),
 		Question: "The event goes out again to each subscription below, under a new webhook-id, even where it was delivered before. " +
 			"It is not processed again: entities stay as they are. What is paused waits until it is resumed.",
 		Facts:  []frame.Fact{{"Event", id}, {"Deliveries", strconv.Itoa(len(all))}},
-		Action: eventPath(id) + "/send-all", Button: "Send " + countOf(len(all), "delivery", "deliveries"), Reason: "optional",
+		Action: eventPath(id) + "/resend-all", Button: "Resend " + countOf(len(all), "delivery", "deliveries"), Reason: "optional",
 		Back: eventPath(id),
 	}
 	for _, d := range all {
@@ -205,8 +204,8 @@ func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, q)
 }
 
-// replayDeliveries resends an event to the subscriptions that the confirmation named.
-func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
+// resendDeliveries resends an event to the subscriptions that the confirmation named.
+func (c *Console) resendDeliveries(ctx *fiber.Ctx) error {
 	eventID, err := httpapi.PathUUID(ctx)
 	if err != nil {
 		return err
@@ -224,14 +223,14 @@ func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
 		return err
 	}
 	send := func(within context.Context, subscription int64, by oversight.Actor) error {
-		_, err := c.API.Outbound.Deliveries.SendAgain(within, delivery.Key{EventID: eventID, SubscriptionID: subscription}, by)
+		_, err := c.API.Outbound.Deliveries.Resend(within, delivery.Key{EventID: eventID, SubscriptionID: subscription}, by)
 		return err
 	}
-	return c.RedirectWith(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, httpapi.Actor(ctx, reason)))
+	return c.RedirectWith(ctx, eventPath(eventID), applied(ctx, ids, "resent", send, httpapi.Actor(ctx, reason)))
 }
 
-// CanReplay reports whether the event was processed and has deliveries.
-func (p eventPage) CanReplay() bool {
+// CanResend reports whether the event was processed and has deliveries.
+func (p eventPage) CanResend() bool {
 	return p.Status == event.StatusProcessed && len(p.Deliveries) > 0
 }
 

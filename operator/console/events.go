@@ -42,7 +42,7 @@ func (c *Console) eventRoutes() []route {
 		{"POST", "/console/events/:id/replay", c.replayEvent},
 		{"GET", "/console/events/:id/edit", c.showEdit},
 		{"POST", "/console/events/:id/edit", c.editEvent},
-		{"POST", "/console/events/:id/send", c.sendAgain},
+		{"POST", "/console/events/:id/resend", c.resendDelivery},
 		{"GET", "/console/events/:id/cancel", c.confirmCancel},
 		{"POST", "/console/events/:id/cancel", c.cancelDelivery},
 	}

@@ -17,11 +17,11 @@ import (
 const replayed = "01980f4e-7b1c-7c4e-9f52-3d1b0a6b9e11"
 
 // The confirmation shows how many deliveries go out, and exactly those are sent: later ones aren't.
-func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
+func TestAnEventIsResentToWhomTheQuestionNames(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
 	s := startShowing(t, behind.shown(), "", true)
-	path := "/console/events/" + replayed + "/send-all"
+	path := "/console/events/" + replayed + "/resend-all"
 	status, page := s.look(t, access.RoleOperator, path)
 	require.Equal(t, 303, status, "there is nothing to send: %s", page)
 
@@ -31,7 +31,7 @@ func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
 	}
 	status, page = s.look(t, access.RoleOperator, path)
 	require.Equal(t, 200, status, page)
-	require.Contains(t, page, "<button>Send 2 deliveries</button>")
+	require.Contains(t, page, "<button>Resend 2 deliveries</button>")
 	require.Contains(t, page, "It is not processed again")
 	require.Contains(t, page, "delivered, to crm")
 	behind.deliveries = append(behind.deliveries, delivery.Delivery{EventID: replayed, SubscriptionID: 6})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
@@ -61,19 +62,21 @@ func (r *Rebuilds) Diff(ctx context.Context, id string) ([]fold.EntityDiff, erro
 // ResendStore stores resends and plans them.
 type ResendStore interface {
 	Store[operation.Resend]
-	ResendPlanner
+	Resender
 }
 
-// ResendPlanner plans resends.
-type ResendPlanner interface {
+// Resender plans resends, and resends one event.
+type Resender interface {
 	// Plan counts what a resend to a subscription (its name or number) would do.
 	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+	// ResendMissing queues an event for a subscription that selects it and hasn't got it, and reports whether it did.
+	ResendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error)
 }
 
 // Resends manages resends.
 type Resends struct {
 	Operations[operation.Resend]
-	ResendPlanner
+	Resender
 }
 
 // NewResends returns Resends on a store.

@@ -115,5 +115,5 @@ func revise(ctx context.Context, t *postgres.Transaction, locked lockedDeadLette
 
 var errEditDelivery = &event.Error{
 	Class: event.ClassRejected, Code: "not_editable",
-	Text: "the event is processed and could not be delivered: send it again, or discard it",
+	Text: "the event is processed and could not be delivered: resend it, or discard it",
 }

@@ -90,15 +90,15 @@ UPDATE dead_letters
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'replaying', 'exhausted')`
 )
 
-// SendAgain queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
+// Resend queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
 // earlier outcome stays until this one has ended, and a dead letter is resolved once it is delivered. A delivery that is open
 // already is only made due now; one in flight is refused with code "delivery_under_way". If a processed event was never queued
 // for the subscription (it didn't exist yet, was inactive or didn't match), it is queued now. It returns event.ErrNotFound if the
 // event or subscription doesn't exist.
-func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+func (s *Store) Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {
-		return delivery.Delivery{}, postgres.Failure("send delivery again", err)
+		return delivery.Delivery{}, postgres.Failure("resend delivery", err)
 	}
 	s.wake(ctx, destination)
 	return s.Delivery(ctx, k)
@@ -123,7 +123,7 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 		b.Queue(replaySent, id, k.SubscriptionID)
 	}
 	if by != nil {
-		audit.Queue(b, by.Did(oversight.AuditDeliverySend, objectOfDelivery(k), nil))
+		audit.Queue(b, by.Did(oversight.AuditDeliveryResend, objectOfDelivery(k), nil))
 	}
 	return destination, tx.Commit(ctx, b)
 }

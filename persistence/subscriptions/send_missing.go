@@ -14,18 +14,18 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// SendMissing queues an event for a subscription, active or not, and reports whether it did. It doesn't if the event has a
+// ResendMissing queues an event for a subscription, active or not, and reports whether it did. It doesn't if the event has a
 // delivery already, doesn't match, or isn't processed. An imported event is sent, too. It returns event.ErrNotFound if the
 // subscription doesn't exist.
-func (s *Resends) SendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
-	isSent, err = s.sendMissing(ctx, k, by)
+func (s *Resends) ResendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
+	isSent, err = s.resendMissing(ctx, k, by)
 	if err != nil {
 		return false, postgres.Failure("send missing delivery", err)
 	}
 	return isSent, nil
 }
 
-func (s *Resends) sendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
+func (s *Resends) resendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error) {
 	id := postgres.Clean(k.EventID)
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, id)
@@ -50,7 +50,7 @@ func (s *Resends) sendMissing(ctx context.Context, k delivery.Key, by oversight.
 		return false, err
 	}
 	b = &pgx.Batch{}
-	audit.Queue(b, by.Did(oversight.AuditDeliverySend, fmt.Sprintf("delivery:%s/%d", id, k.SubscriptionID), nil))
+	audit.Queue(b, by.Did(oversight.AuditDeliveryResend, fmt.Sprintf("delivery:%s/%d", id, k.SubscriptionID), nil))
 	if err := tx.Commit(ctx, b); err != nil {
 		return false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -16,15 +17,16 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/httpapi"
 )
 
 // DeliveryCommand returns `holdfast delivery`.
 func DeliveryCommand() *cobra.Command {
-	return cli.Group("delivery", "List failed deliveries and their causes; send again, cancel",
+	return cli.Group("delivery", "List failed deliveries and their causes; resend, cancel",
 		"  holdfast delivery list --subscription customers-to-crm\n"+
-			"  holdfast delivery send stripe:evt_123 customers-to-crm",
+			"  holdfast delivery resend stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
-		sendDeliveryCommand(),
+		resendDeliveryCommand(),
 		cancelCommand())
 }
 
@@ -83,37 +85,38 @@ func destinationID(ctx context.Context, t *cli.Tools, name string) (int64, error
 	return resolve(ctx, kindDestination, name, t.Store.Subscriptions.Destination, of)
 }
 
-func sendDeliveryCommand() *cobra.Command {
-	command := changeDeliveryCommand("send", "Send a processed event to a subscription, with a new ID", "is sent again",
-		func(t *tools) changeDelivery { return t.Store.Outbox.SendAgain })
+func resendDeliveryCommand() *cobra.Command {
 	var isMissing bool
-	command.Flags().BoolVar(&isMissing, "missing", false, "only if the event matches and has no delivery")
-	send := command.RunE
-	command.RunE = func(c *cobra.Command, args []string) error {
-		if isMissing {
-			return sendMissing(c, args)
+	command := cli.WithAPI(&cobra.Command{
+		Use:     "resend EVENT SUBSCRIPTION",
+		Short:   "Send a processed event to a subscription, with a new ID",
+		Example: "  holdfast delivery resend stripe:evt_123 customers-to-crm --reason INC-42",
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		id, err := a.FindEvent(c.Context(), args[0])
+		if err != nil {
+			return err
 		}
-		return send(c, args)
-	}
+		body := struct {
+			httpapi.Reasoned
+
+			Missing bool `json:"missing,omitempty"`
+		}{cli.Reasoned(c), isMissing}
+		var resent deliveryapi.Resent
+		err = a.Change(c.Context(), http.MethodPost, cli.Path("deliveries", id, args[1], "resend"), body, &resent)
+		if err != nil {
+			return err
+		}
+		what := "is resent"
+		if !resent.Sent {
+			what = "isn't sent: it has one, doesn't match, or isn't processed"
+		}
+		return done(c, resent, "the delivery of %s to %s %s", id, args[1], what)
+	})
+	command.Flags().BoolVar(&isMissing, "missing", false, "only if the event matches and has no delivery")
+	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
 	return command
 }
-
-var sendMissing = withTools(func(c *cobra.Command, t *tools, args []string) error {
-	k, err := keyOf(c.Context(), t, args)
-	if err != nil {
-		return err
-	}
-	isSent, err := t.Store.Resends.SendMissing(c.Context(), k, cli.ActorOf(c))
-	if err != nil {
-		return err
-	}
-	what := "is queued"
-	if !isSent {
-		what = "isn't sent: it has one, doesn't match, or isn't processed"
-	}
-	return done(c, map[string]any{"event_id": k.EventID, "subscription_id": k.SubscriptionID, "sent": isSent},
-		"the delivery of %s to %s %s", k.EventID, args[1], what)
-})
 
 // keyOf returns the delivery that two arguments identify.
 func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err error) {
@@ -163,7 +166,7 @@ func writeDelivery(w io.Writer, d deliveryapi.DeliveryDetail) error {
 		"status", status,
 		"code", d.Code,
 		"attempts", strconv.Itoa(d.Attempts),
-		"sent again", generation,
+		"resent", generation,
 		"queued", d.QueuedAt.Format(time.RFC3339Nano),
 		"next attempt", cli.OptionalTimeText(d.DueAt),
 		"ended", cli.OptionalTimeText(d.DoneAt),
@@ -178,7 +181,7 @@ func writeDelivery(w io.Writer, d deliveryapi.DeliveryDetail) error {
 		fmt.Fprintf(w, "\nresponse:\n%s\n", cli.Printable(d.Answer))
 	}
 	if d.Status == delivery.Failed {
-		_, err = fmt.Fprintf(w, "\nOnce the cause is fixed: holdfast delivery send %s %s\n", d.EventID, d.Subscription)
+		_, err = fmt.Fprintf(w, "\nOnce the cause is fixed: holdfast delivery resend %s %s\n", d.EventID, d.Subscription)
 	}
 	return err
 }

@@ -73,7 +73,8 @@ type DeliveryStore interface {
 	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
 	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
-	SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	// Resend queues a delivery that has ended, in whatever way, or the first one of a processed event.
+	Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	// CountCancelable counts what CancelWaiting would cancel, up to delivery.MaxCanceled + 1.
 	CountCancelable(ctx context.Context, q delivery.Query) (int64, error)
@@ -87,6 +88,8 @@ type Resender interface {
 	httpapi.Operations[operation.Resend]
 	// Plan counts what a resend to a subscription would send.
 	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+	// ResendMissing queues an event for a subscription that selects it and hasn't got it, and reports whether it did.
+	ResendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error)
 }
 
 // Routes returns the API's routes. Tests compare them with the access table, and generate openapi.json from them.

@@ -135,9 +135,10 @@ func (o *API) deliveryRoutes() []httpapi.Route {
 			Takes(cancelRequest{}).Returns(fiber.StatusOK, Canceled{}),
 		httpapi.Get("showDelivery", one, "Delivery of one event to one subscription, with its attempts", o.showDelivery).
 			With(deliveryKey...).Returns(fiber.StatusOK, DeliveryDetail{}),
-		httpapi.Post("sendDelivery", one+"/send", "Send a delivery again, with a new ID, whatever its status",
-			o.changeDelivery(o.Deliveries.SendAgain)).
-			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+		httpapi.Post("resendDelivery", one+"/resend", "Send a processed event to a subscription, with a new ID", o.resendDelivery).
+			Explain("Whatever the status of its delivery is, also if the subscription doesn't select it. With missing, only if the "+
+				"subscription selects it and it has no delivery; otherwise sent is false.").
+			With(deliveryKey...).MayTake(deliveryResend{}).Returns(fiber.StatusOK, Resent{}),
 		httpapi.Post("cancelDelivery", one+"/cancel", "Cancel a pending or retrying delivery, or discard a failed one",
 			o.changeDelivery(o.Deliveries.CancelDelivery)).
 			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
@@ -262,6 +263,61 @@ func (o *API) Detail(ctx context.Context, k delivery.Key, viewer bool) (detail D
 		detail.DeliveryView = WholeDelivery(all[i])
 	}
 	return detail, err
+}
+
+// deliveryResend is the body of a resend of one event.
+type deliveryResend struct {
+	httpapi.Reasoned
+
+	// Missing: only if the subscription selects the event, and the event has no delivery.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// Resent is the result of a resend of one event.
+type Resent struct {
+	// Sent is false if nothing was queued.
+	Sent bool `json:"sent"`
+	// Delivery is the event's delivery to the subscription, if it has one.
+	Delivery *DeliveryView `json:"delivery,omitempty"`
+}
+
+func (o *API) resendDelivery(c *fiber.Ctx) error {
+	var body deliveryResend
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return err
+	}
+	return httpapi.Respond(c, func(c *fiber.Ctx) (Resent, error) {
+		ctx, cancel := httpapi.RequestContext(c)
+		defer cancel()
+		k, err := o.keyOf(ctx, c)
+		if err != nil {
+			return Resent{}, err
+		}
+		by := httpapi.Actor(c, body.Reason)
+		if body.Missing {
+			return o.resendMissing(ctx, c, k, by)
+		}
+		d, err := o.Deliveries.Resend(ctx, k, by)
+		if err != nil {
+			return Resent{}, err
+		}
+		view := ViewDelivery(c, d)
+		return Resent{Sent: true, Delivery: &view}, nil
+	})
+}
+
+func (o *API) resendMissing(ctx context.Context, c *fiber.Ctx, k delivery.Key, by oversight.Actor) (r Resent, err error) {
+	if r.Sent, err = o.Resends.ResendMissing(ctx, k, by); err != nil {
+		return r, err
+	}
+	all, err := o.Deliveries.DeliveriesOf(ctx, k.EventID)
+	for _, d := range all {
+		if d.SubscriptionID == k.SubscriptionID {
+			view := ViewDelivery(c, d)
+			r.Delivery = &view
+		}
+	}
+	return r, err
 }
 
 func (o *API) changeDelivery(
