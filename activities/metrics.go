@@ -17,9 +17,9 @@ import (
 const metricEventDuration = "holdfast_event_duration"
 
 type instrumentSet struct {
-	executions, possibleDuplicates, withoutEffect, unmapped, batchEvents metric.Int64Counter
-	batchSize                                                            metric.Int64Histogram
-	duration, batchDuration                                              metric.Float64Histogram
+	executions, possibleDuplicates, withoutEffect, unmapped, omitted, batchEvents metric.Int64Counter
+	batchSize                                                                     metric.Int64Histogram
+	duration, batchDuration                                                       metric.Float64Histogram
 }
 
 // instruments ignores errors: a step must not fail because of a metric.
@@ -35,6 +35,8 @@ var instruments = sync.OnceValue(func() (m instrumentSet) {
 		metric.WithDescription("Changes that came too late to show: the history of their entity is collapsed, by provider."))
 	m.unmapped, _ = meter.Int64Counter("holdfast_events_unmapped_total",
 		metric.WithDescription("Events for which rules for entities are meant, and in which none of them found one, by provider."))
+	m.omitted, _ = meter.Int64Counter("holdfast_entities_omitted_total",
+		metric.WithDescription("Entities that stored events name and didn't change, because of a limit, by provider."))
 	m.batchEvents, _ = meter.Int64Counter("holdfast_batch_events_total",
 		metric.WithDescription("Events that a batch of the bulk lane has claimed, by outcome (left: for a workflow of their own)."))
 	m.batchSize, _ = meter.Int64Histogram("holdfast_batch_size",
@@ -93,6 +95,16 @@ func reportUnmapped(ctx context.Context, provider string) {
 	instruments().unmapped.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider)))
 }
 
+// reportOmitted counts entities that an event left out.
+func reportOmitted(ctx context.Context, r event.Receipt, o *event.Omitted) {
+	if o == nil {
+		return
+	}
+	instruments().omitted.Add(ctx, int64(o.Count), metric.WithAttributes(attribute.String("provider", r.Provider)))
+	activity.GetLogger(ctx).Warn("event.entities_omitted", "provider", r.Provider, "source", r.Source, "event_id", r.ID,
+		"workflow_id", r.WorkflowID(), "entities", o.Count, "reason", string(o.Entities[0].Reason))
+}
+
 // reportBatch records the metrics of a transaction, and the duration of each event, as the workflow of a single event does.
 func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
 	if len(events) == 0 {
@@ -109,6 +121,9 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 			continue // its own workflow reports it
 		}
 		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
+		if e.Outcome == event.OutcomeProcessed {
+			reportOmitted(ctx, e.Receipt, e.Omitted)
+		}
 		if e.Receipt.Via == event.ViaRecover {
 			continue // it arrived too late by days, which says nothing about the speed of workers
 		}

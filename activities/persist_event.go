@@ -36,6 +36,7 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	persisted.Decision, err = decisionOf(err)
 	if err == nil && persisted.Decision == nil && !persisted.Duplicate {
 		a.countMapping(ctx, r.Provider, p.Mapping())
+		reportOmitted(ctx, r, p.Omitted)
 	}
 	return persisted, err
 }

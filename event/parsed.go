@@ -15,6 +15,8 @@ type Parsed struct {
 	Outcome Outcome `json:"outcome"`
 	// Changes are the changes of entities, in the definition's order.
 	Changes []Change `json:"changes,omitempty"`
+	// Omitted lists entities that the event names and can't change; nil if there are none.
+	Omitted *Omitted `json:"omitted,omitempty"`
 	// Unmapped: rules for entities were meant for the event, and all of them gave nothing, such as a null ID.
 	Unmapped bool `json:"unmapped,omitempty"`
 	// Policy is the retry policy of the later steps.

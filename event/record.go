@@ -21,9 +21,11 @@ type Record struct {
 	OccurredAt        time.Time `json:"occurred_at"`
 	OccurredAtMissing bool      `json:"occurred_at_missing,omitempty"`
 	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
-	PossibleDuplicateOf string     `json:"possible_duplicate_of,omitempty"`
-	PersistedAt         time.Time  `json:"persisted_at"`
-	ProcessedAt         *time.Time `json:"processed_at,omitempty"`
+	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
+	// Omitted lists the entities that the event names and didn't change; nil if there are none.
+	Omitted     *Omitted   `json:"omitted,omitempty"`
+	PersistedAt time.Time  `json:"persisted_at"`
+	ProcessedAt *time.Time `json:"processed_at,omitempty"`
 	// Body is the raw body; nil in lists.
 	Body []byte `json:"-"`
 	// Payload is the inexact jsonb projection of Body; nil if Body isn't JSON. PayloadNote describes the differences.
@@ -61,6 +63,8 @@ type RecordQuery struct {
 	Key string
 	// PossibleDuplicates selects events with PossibleDuplicateOf.
 	PossibleDuplicates bool
+	// WithOmitted selects events with Omitted entities.
+	WithOmitted bool
 	// DeliveryStatus selects events with a delivery in this status, among the newest deliveries: see delivery.Status.
 	DeliveryStatus string
 	// Entity selects the events that changed it.

@@ -53,6 +53,8 @@ type Batched struct {
 	Type string
 	// Mapping is the parse step's, if it ran.
 	Mapping Mapping
+	// Omitted lists the entities that were left out.
+	Omitted *Omitted
 	// Outcome is OutcomeProcessed, OutcomeIgnored, OutcomeDuplicate or OutcomeLeft.
 	Outcome Outcome
 	// Owner is the ID of the event that owns the key, if Outcome is OutcomeDuplicate.

@@ -116,7 +116,8 @@ func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 	require.Equal(t, []string{"9a", "8p", "6p", "5a", "4a", "3p", "2a", "1p"}, seen)
 	require.Len(t, list("status=accepted").Items, 4)
 	for _, query := range []string{
-		"status=processed", "text=x", "possible_duplicate=true", "provider=acme&entity_kind=thing&entity_id=1",
+		"status=processed", "text=x", "possible_duplicate=true", "omitted=true",
+		"provider=acme&entity_kind=thing&entity_id=1",
 	} {
 		for _, e := range list(query).Items {
 			require.NotEqual(t, event.StatusAccepted, e.Status, query)

@@ -277,7 +277,6 @@ func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
 		"malformed_entity_id":    snapshot("a\x00b", `{}`),
 		"state_not_json":         snapshot("1", `{"secret":`),
 		"state_not_object":       snapshot("1", `["secret"]`),
-		"state_too_large":        snapshot("1", numberBomb("n", 256<<10)),
 		"program_limit_exceeded": snapshot(incompressible(9000), `{}`),
 	} {
 		err := db.UpsertEntities(t.Context(), r, parsed(c), runOf(r))
@@ -295,7 +294,7 @@ func numberBomb(field string, size int) string {
 
 // A body of numbers that expand to many times its size:
 //   - it is stored unchanged, without a projection, whose note says so
-//   - as a patch it is refused, and its entity stays unchanged
+//   - as a patch it is left out, and its entity stays unchanged, but others of the event change
 func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -307,12 +306,28 @@ func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	require.Equal(t, bomb, value[[]byte](db, `SELECT raw_body FROM events WHERE id = $1`, bad.ID))
 	require.Equal(t, "too_large", value[string](db, `SELECT payload_note FROM events WHERE id = $1 AND payload IS NULL`, bad.ID))
 
-	err = db.UpsertEntities(t.Context(), bad, parsed(patch("1", string(bomb))), runOf(bad))
-	requireFailure(t, err, event.ClassRejected, "state_too_large")
-	require.JSONEq(t, `{"a":1}`, value[string](db, `SELECT state::text FROM entities`))
+	p := parsed(patch("1", string(bomb)), patch("2", `{"b":1}`))
+	require.NoError(t, db.UpsertEntities(t.Context(), bad, p, runOf(bad)))
+	require.Equal(t, "1 thing 1 state_too_large", db.omittedOf(bad))
+	require.JSONEq(t, `{"a":1}`, value[string](db, `SELECT state::text FROM entities WHERE external_id = '1'`))
+	require.JSONEq(t, `{"b":1}`, value[string](db, `SELECT state::text FROM entities WHERE external_id = '2'`))
 }
 
-// Many patches: the one that would make an entity too large is refused, also if it is out of order.
+// omittedOf returns how many entities a processed event left out, and the first of them with the limit.
+func (db *database) omittedOf(r event.Receipt) string {
+	db.t.Helper()
+	record, err := db.Read.Event(db.t.Context(), r.ID)
+	require.NoError(db.t, err)
+	require.Equal(db.t, event.StatusProcessed, record.Status)
+	if record.Omitted == nil {
+		return ""
+	}
+	first := record.Omitted.Entities[0]
+	return fmt.Sprint(record.Omitted.Count, " ", first.Kind, " ", first.ExternalID, " ", first.Reason)
+}
+
+// Many patches: the one that would make an entity too large is left out, also if it is out of order or in the second page of an
+// event. Other entities of the event change.
 func TestAnEntityDoesNotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -326,11 +341,23 @@ func TestAnEntityDoesNotGrowWithoutBound(t *testing.T) {
 	require.NoError(t, process(db, at(0, snapshot("1", `{"text":"`+strings.Repeat("x", 15<<19)+`"}`))))
 	require.NoError(t, process(db, at(1, patch("1", `{"small":1}`))))
 	before := value[string](db, `SELECT md5(state::text) FROM entities`)
-	for name, a := range map[string]arrival{"newest": at(100, grow(100)), "late": at(0, grow(101))} {
-		requireFailure(t, process(db, a), event.ClassRejected, "entity_too_large")
-		require.Equal(t, before, value[string](db, `SELECT md5(state::text) FROM entities`), name)
-		require.Equal(t, event.StatusPersisted, db.status(a.receipt.ID), name)
+	paged := make([]event.Change, 1001)
+	for i := range paged {
+		paged[i] = snapshot(fmt.Sprint("page", i), fmt.Sprintf(`{"n":%d}`, i))
 	}
+	for name, changes := range map[string][]event.Change{
+		"newest": {grow(100), patch("2", `{"newest":1}`)}, "late": {patch("2", `{"late":1}`), grow(101)},
+		"in pages": append(append(paged[:700:700], grow(102)), paged[700:]...),
+	} {
+		a := at(map[string]int{"newest": 100, "late": 0, "in pages": 103}[name], changes[0])
+		a.parsed.Changes = changes
+		require.NoError(t, process(db, a), name)
+		require.Equal(t, "1 thing 1 entity_too_large", db.omittedOf(a.receipt), name)
+		require.Equal(t, len(changes)-1, value[int](db, `SELECT count(*) FROM event_entities WHERE event_id = $1`, a.receipt.ID), name)
+		require.Equal(t, before, value[string](db, `SELECT md5(state::text) FROM entities WHERE external_id = '1'`), name)
+	}
+	require.JSONEq(t, `{"newest":1,"late":1}`, value[string](db, `SELECT state::text FROM entities WHERE external_id = '2'`))
+	require.Equal(t, 1001, value[int](db, `SELECT count(*) FROM entities WHERE state ->> 'n' = substr(external_id, 5)`))
 	require.NoError(t, process(db, at(101, patch("1", `{"text":null}`))), "it can shrink")
 	require.NoError(t, process(db, at(102, grow(102))))
 }

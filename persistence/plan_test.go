@@ -29,6 +29,7 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 INSERT INTO entities (provider, kind, external_id, occurred_at)
 SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 	db.exec(`UPDATE events SET possible_duplicate_of = id WHERE ctid IN (SELECT ctid FROM events LIMIT 20)`)
+	db.exec(`UPDATE events SET omitted = '{}' WHERE ctid IN (SELECT ctid FROM events LIMIT 20)`)
 	db.exec(`ANALYZE entities`)
 	db.exec(`ANALYZE events`)
 	// With tables this small a sort may be cheaper; what matters is whether an index has the order.
@@ -62,6 +63,9 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		{"the next page of these", func() error {
 			return second(db.Read.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Before: before, Limit: 50}))
 		}, "events_possible_duplicates"},
+		{"events that left out entities", func() error {
+			return second(db.Read.Events(ctx, event.RecordQuery{WithOmitted: true, Before: before, Limit: 50}))
+		}, "events_omitted"},
 		{"all dead letters", func() error {
 			return second(db.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
 		}, "dead_letters_by_failure"},

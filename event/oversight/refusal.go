@@ -62,5 +62,11 @@ type MappedEvents struct {
 	Mapped, Unmapped int64
 }
 
+// OmittingEvents counts the events of a provider that left out entities because of a limit.
+type OmittingEvents struct {
+	Provider string
+	Count    int64
+}
+
 // ReasonTooLarge is the cause of requests that were refused because of the size of their body.
 const ReasonTooLarge = "body_too_large"

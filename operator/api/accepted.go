@@ -91,7 +91,7 @@ func (a *API) acceptedEvents(ctx context.Context, q event.RecordQuery) (found []
 // canWait reports whether a query can match an event that hasn't been parsed yet.
 func canWait(q event.RecordQuery) bool {
 	return (q.Status == "" || q.Status == event.StatusAccepted) && q.Entity == nil && q.Text == "" && !q.PossibleDuplicates &&
-		q.DeliveryStatus == ""
+		!q.WithOmitted && q.DeliveryStatus == ""
 }
 
 // withoutStored drops events that have a row: their runs are being retried, or have ended since Temporal listed them.

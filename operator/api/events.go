@@ -43,6 +43,8 @@ type EventView struct {
 	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// PossibleDuplicateOf is the ID of the first event with the same content in 30 days, if the key is guessed.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty" jsonschema:"format=uuid"`
+	// Omitted lists entities that the event names and didn't change, because they exceed a limit.
+	Omitted *event.Omitted `json:"omitted,omitempty"`
 	// DeliveryStatus is the first of processing, retrying, pending and failed that one of the event's deliveries has, or else
 	// delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is
 	// processed, and failed if the event is dead.
@@ -56,6 +58,7 @@ func ViewEvent(r event.Record) EventView {
 		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
 		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
 		Replaces: r.Receipt.Replaces, SplitFrom: r.Receipt.SplitFrom, PossibleDuplicateOf: r.PossibleDuplicateOf,
+		Omitted: r.Omitted,
 	}
 }
 
@@ -105,6 +108,7 @@ var (
 		httpapi.TextParameter("entity_kind", "With provider and entity_id: the events that changed that entity."),
 		httpapi.TextParameter("entity_id", "ID of the entity at the provider."),
 		httpapi.ChoiceParameter("possible_duplicate", "Only events with the same content as an earlier one.", []string{"true"}),
+		httpapi.ChoiceParameter("omitted", "Only events that left out entities because of a limit.", []string{"true"}),
 		httpapi.ChoiceParameter("delivery_status", "Only events with a delivery in this status. Searches the newest "+
 			"5,000 deliveries: a page may be short, even empty, and have a next one.", delivery.Statuses()),
 		httpapi.SinceParameter, httpapi.UntilParameter,
@@ -120,7 +124,7 @@ func (a *API) eventRoutes() []httpapi.Route {
 		httpapi.Get("listEvents", "/events", "Events, newest first: stored ones, and those that wait for a worker", a.listEvents).
 			Explain("since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted "+
 				"have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. "+
-				"They are left out if you filter by text, entity or possible_duplicate. Events in the inbox aren't listed.").
+				"They are left out if you filter by text, entity, possible_duplicate or omitted. Events in the inbox aren't listed.").
 			With(eventParameters...).Returns(fiber.StatusOK, httpapi.List[EventView]{}),
 		httpapi.Get("identifyEvents", "/find/:text", "IDs of the events that a text identifies", a.identify).
 			Explain("An event is found by whatever names it, wherever it is. Several are found by the ID of a request with "+
@@ -153,6 +157,7 @@ func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
 		Status:             httpapi.Choose(q, "status", event.Statuses()),
 		PossibleDuplicates: httpapi.Choose(q, "possible_duplicate", []string{"true"}) != "",
+		WithOmitted:        httpapi.Choose(q, "omitted", []string{"true"}) != "",
 		DeliveryStatus:     string(httpapi.Choose(q, "delivery_status", delivery.Statuses())),
 		Limit:              q.Limit(),
 	}

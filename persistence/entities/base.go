@@ -285,7 +285,7 @@ func (c *collapsing) collapse(every int64) (bool, error) {
 	if err := c.apply(c.page); err != nil {
 		return false, err
 	}
-	return checkSize(c.Entity) == nil, nil // an out-of-order change can make an intermediate state too large
+	return fits(c.Entity), nil // an out-of-order change can make an intermediate state too large
 }
 
 // settleLost records which changes the base is missing. A base that contains a snapshot or a delete after the lost changes is

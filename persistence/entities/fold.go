@@ -105,10 +105,10 @@ func (s *Store) Fold(
 			return nil, err
 		}
 	}
+	if err := checkSizes(folded); err != nil {
+		return nil, err
+	}
 	for _, l := range folded {
-		if err := checkSize(l.Entity); err != nil {
-			return nil, err
-		}
 		all[l.EntityRef].IsIncomplete = l.isIncomplete() && !l.isGone
 	}
 	queueCheckpoints(b, folded, s.every)
@@ -160,13 +160,29 @@ func (t *Touch) mustRefold(l *Life, from event.Order) bool {
 // all of it.
 const maxEntity = 8 << 20
 
-// checkSize refuses a change that would make an entity too large, as an error of the event: the entity stays as it is.
-func checkSize(e event.Entity) error {
-	if fits(e) {
-		return nil
-	}
-	kind := postgres.Clip(postgres.Clean(e.Kind), 100)
+// LargeError reports entities that changes would make too large. It is the event's fault; the entities stay as they are.
+type LargeError struct{ Refs []event.EntityRef }
+
+// Error implements error.
+func (e *LargeError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the class and the code.
+func (e *LargeError) Unwrap() error {
+	kind := postgres.Clip(postgres.Clean(e.Refs[0].Kind), 100)
 	return event.Rejectf("entity_too_large", "an entity of kind %q would exceed %d bytes", kind, maxEntity)
+}
+
+func checkSizes(folded []*Life) error {
+	e := &LargeError{}
+	for _, l := range folded {
+		if !fits(l.Entity) {
+			e.Refs = append(e.Refs, l.EntityRef)
+		}
+	}
+	if len(e.Refs) > 0 {
+		return e
+	}
+	return nil
 }
 
 func fits(e event.Entity) bool {

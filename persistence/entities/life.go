@@ -127,7 +127,7 @@ func (l *Life) isDue(every int64) bool { return l.isKnown && l.links/every > l.c
 // out-of-order change can make an intermediate state exceed the limit.
 func (l *Life) keep(every int64) {
 	l.covered = l.links
-	if checkSize(l.Entity) != nil {
+	if !fits(l.Entity) {
 		return
 	}
 	l.made = slices.DeleteFunc(l.made, func(c checkpoint) bool { return !isKept(c.links/every, l.links/every) })

@@ -65,6 +65,9 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 	if q.PossibleDuplicates {
 		list.Where("possible_duplicate_of IS NOT NULL")
 	}
+	if q.WithOmitted {
+		list.Where("omitted IS NOT NULL")
+	}
 	acceptedBetween(list, "id", q)
 	if q.Type != "" && q.Provider == "" && !walksDeliveries(q) {
 		overProviders(list, q.Limit)

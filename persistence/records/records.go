@@ -14,7 +14,8 @@ import (
 // Columns are the columns of an event's row that Scan reads.
 const Columns = `
 SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
-       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note, coalesce(possible_duplicate_of::text, '')`
+       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note, coalesce(possible_duplicate_of::text, ''),
+       omitted`
 
 // Scan reads the row of an event without its body, and any further selected columns.
 func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
@@ -22,7 +23,7 @@ func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	columns := []any{
 		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
 		&r.OccurredAt, &r.OccurredAtMissing, &r.PersistedAt, &r.ProcessedAt, &r.PayloadNote,
-		&r.PossibleDuplicateOf,
+		&r.PossibleDuplicateOf, &r.Omitted,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.Record{}, err

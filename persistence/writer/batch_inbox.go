@@ -105,7 +105,7 @@ func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error 
 	if p.Splits > 0 {
 		return errSplits
 	}
-	e.Type, e.Mapping = p.Type, p.Mapping()
+	e.Type, e.Mapping, e.Omitted = p.Type, p.Mapping(), p.Omitted
 	if e.write, err = newLive(e.Receipt, e.body, p, run, wholeEvent); err == nil && len(e.write.changes) > pageSize {
 		return errManyChanges
 	}

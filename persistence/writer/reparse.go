@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -84,7 +85,8 @@ func (r *Reparsed) ChangesOf(ref event.EntityRef) (changes []event.OrderedChange
 func (r *Reparsed) Differs(row event.Record, links []event.OrderedChange) bool {
 	p := r.write.parsed
 	return outcomeOf(p) != row.Outcome || postgres.Clean(p.Type) != row.Type ||
-		!p.OccurredAt.Truncate(event.TimePrecision).Equal(row.OccurredAt) || !sameLinks(links, r.write.changes)
+		!p.OccurredAt.Truncate(event.TimePrecision).Equal(row.OccurredAt) || !reflect.DeepEqual(p.Omitted, row.Omitted) ||
+		!sameLinks(links, r.write.changes)
 }
 
 // Differing returns the entities for which the event's changes differ from the links.

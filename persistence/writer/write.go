@@ -102,7 +102,7 @@ func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope
 		}
 	}
 	if w.scope != rowOnly {
-		w.changes, err = changesOf(r, w.parsed)
+		err = w.setChanges()
 	}
 	return w, err
 }

@@ -5,9 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/postgres"
 )
 
 // Links are replaced as a whole: those of the latest parse replace all earlier ones.
@@ -79,23 +77,6 @@ func (t *writing) touches() entities.Touches {
 		}
 	}
 	return all
-}
-
-// changesOf returns the changes of an event as they are stored, each with its order.
-func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
-	changes := make([]event.OrderedChange, len(p.Changes))
-	for i, c := range p.Changes {
-		if c.Kind == "" || c.ExternalID == "" || !postgres.IsClean(c.Kind) || !postgres.IsClean(c.ExternalID) {
-			return nil, event.Rejectf("malformed_entity_id", "change %d has no usable kind or id", i)
-		}
-		state, err := postgres.StateColumn(c)
-		if err != nil {
-			return nil, err
-		}
-		c.State = state
-		changes[i] = event.OrderedChange{Order: event.OrderOf(r, p, c), Change: c}
-	}
-	return changes, nil
 }
 
 // countWithoutEffect counts the changes of an event that precede the base of their entity.

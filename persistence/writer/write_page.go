@@ -132,7 +132,11 @@ func (t *writing) lockPages(ctx context.Context) error {
 // many of its changes have no effect.
 func (s *Store) writeAlone(ctx context.Context, w *write) (withoutEffect int, err error) {
 	for {
-		if err := s.writeTogether(ctx, []*write{w}, w.timeoutsAlone(), 0); err != nil {
+		err := s.writeTogether(ctx, []*write{w}, w.timeoutsAlone(), 0)
+		if w.omitLarge(err) {
+			continue
+		}
+		if err != nil {
 			return withoutEffect, err
 		}
 		if withoutEffect += w.WithoutEffect; !w.page.hasNext {

@@ -15,10 +15,10 @@ const (
 INSERT INTO events (
        id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
        occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, possible_duplicate_of,
-       processed_at)
+       omitted, processed_at)
 SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), ` + largeBody + `, headers::jsonb, receipt::json,
        payload::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
-       correlation_id, nullif(possible_duplicate_of, '')::uuid,
+       correlation_id, nullif(possible_duplicate_of, '')::uuid, omitted::jsonb,
        CASE WHEN status = 'processed' THEN clock_timestamp() END
   FROM ` + eventRows
 
@@ -40,10 +40,10 @@ UPDATE events AS e
 
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
-       $18::text[], $19::text[], $20::text[], $21::text[], $22::text[])
+       $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])
        AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
                occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id,
-               possible_duplicate_of, large)`
+               possible_duplicate_of, large, omitted)`
 
 	// largeBody doesn't read anything for other events.
 	largeBody = `CASE WHEN large IS NULL THEN raw_body ELSE coalesce(
@@ -58,10 +58,13 @@ UPDATE events AS e
    SET processed_at = CASE WHEN e.status = 'processed' THEN e.processed_at ELSE clock_timestamp() END,
        rerun_at = CASE WHEN e.status = 'processed' AND done.run_id <> '' THEN clock_timestamp() ELSE e.rerun_at END,
        status = 'processed', outcome = done.outcome, type = done.type, occurred_at = done.occurred_at,
-       occurred_at_missing = done.occurred_at_missing, workflow_id = coalesce(nullif(done.workflow_id, ''), e.workflow_id),
+       occurred_at_missing = done.occurred_at_missing, omitted = done.omitted::jsonb,
+       workflow_id = coalesce(nullif(done.workflow_id, ''), e.workflow_id),
        run_id = coalesce(nullif(done.run_id, ''), e.run_id)
-  FROM (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[])
-                   AS row (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)` + placeOfEvent + `) AS done
+  FROM (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[],
+                           $8::text[])
+                   AS row (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id,
+                           omitted)` + placeOfEvent + `) AS done
  WHERE e.ctid = done.place`
 
 	// placeOfEvent looks a row up. It stays where it is, since the transaction has locked the event.
@@ -190,6 +193,7 @@ func columnsOfRows(ws []*write) []any {
 		receipt(func(r *event.Receipt) string { return r.CorrelationID }),
 		postgres.Column(ws, func(w *write) string { return w.PossibleDuplicateOf }),
 		postgres.Column(ws, (*write).largeRow),
+		postgres.Column(ws, (*write).omitted),
 	}
 }
 
@@ -235,6 +239,7 @@ func columnsOfDone(ws []*write) []any {
 		postgres.Column(ws, func(w *write) bool { return w.parsed.OccurredAtMissing }),
 		postgres.Column(ws, (*write).workflowID),
 		postgres.Column(ws, (*write).runID),
+		postgres.Column(ws, (*write).omitted),
 	}
 }
 

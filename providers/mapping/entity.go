@@ -3,6 +3,7 @@ package mapping
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -103,13 +104,19 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 
 func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
 
-// changesOf returns an event's changes to entities, and the result of each rule. If two rules name the same entity, the first one
-// applies.
+// candidate is what a rule found for one entity.
+type candidate struct {
+	event.Change
+	// omitted is the limit because of which the entity isn't changed; "" if it is.
+	omitted event.OmitReason
+}
+
+// changesOf returns an event's changes to entities, the entities that it leaves out because of a limit, and the result of each
+// rule. If two rules name the same entity, the first one applies.
 func changesOf(
 	ctx context.Context, rules []entityRule, eventType string, in jq.Input, fetched *event.Fetched,
-) ([]event.Change, []ruleResult, error) {
-	var changes []event.Change
-	results := make([]ruleResult, len(rules))
+) (changes []event.Change, omitted *event.Omitted, results []ruleResult, err error) {
+	results = make([]ruleResult, len(rules))
 	seen, budget, named := map[[2]string]bool{}, maxStateBytes, 0
 	for i := range rules {
 		if rules[i].fetched && fetched == nil {
@@ -120,35 +127,39 @@ func changesOf(
 		if rule.fetched && fetched.Gone {
 			rule.op, rule.state, rule.version = event.OpDelete, nil, nil
 		}
-		found, result, err := rule.changes(ctx, eventType, in, &budget)
+		all, result, err := rule.changes(ctx, eventType, in, &budget)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		if rule.fetched {
-			for n := range found { // the order of a fetched state
-				found[n].At = fetched.At
+		for _, c := range all {
+			if rule.fetched {
+				c.At = fetched.At // the order of a fetched state
 			}
-		}
-		for _, c := range found {
 			if named += len(c.Names); named > maxNamesOfEvent {
-				return nil, nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
+				return nil, nil, nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
 			}
 			if rules[i].kindFrom != nil && haveNames(rules, c.Kind) {
-				return nil, nil, rules[i].kindFrom.Reject("bad_entity_kind",
+				return nil, nil, nil, rules[i].kindFrom.Reject("bad_entity_kind",
 					"the kind that it gives has several names, and a rule of its own")
 			}
-			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
-				seen[id] = true
-				changes = append(changes, c)
+			id := [2]string{c.Kind, c.ExternalID}
+			switch {
+			case seen[id]:
+			case c.omitted != "":
+				omitted = omitted.Add(event.OmittedEntity{Kind: c.Kind, ExternalID: c.ExternalID, Reason: c.omitted})
+				result.omitted++
+			default:
+				changes = append(changes, c.Change)
 				result.changes++
 			}
+			seen[id] = true
 		}
 		results[i] = result
 	}
 	if len(changes) > maxChanges {
-		return nil, nil, tooManyEntities()
+		return nil, nil, nil, tooManyEntities()
 	}
-	return changes, results, nil
+	return changes, omitted, results, nil
 }
 
 func tooManyEntities() error {
@@ -159,7 +170,7 @@ func tooManyEntities() error {
 // changes returns the changes of one rule, and what it found. budget is the remaining space for states.
 func (e *entityRule) changes(
 	ctx context.Context, eventType string, in jq.Input, budget *int,
-) (changes []event.Change, result ruleResult, err error) {
+) (changes []candidate, result ruleResult, err error) {
 	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
 		return nil, ruleResult{skipped: skippedType}, nil
 	}
@@ -202,8 +213,8 @@ func (e *entityRule) changes(
 // change returns one change, or the expression that doesn't name the entity.
 func (e *entityRule) change(
 	ctx context.Context, eventType string, in jq.Input, item any, budget int,
-) (c event.Change, without empty, err error) {
-	c = event.Change{Kind: e.kind, Op: e.op}
+) (c candidate, without empty, err error) {
+	c.Kind, c.Op = e.kind, e.op
 	if definition.AnyMatch(e.deleteOn, eventType) {
 		c.Op = event.OpDelete
 	}
@@ -216,23 +227,35 @@ func (e *entityRule) change(
 			return c, empty{e.kindFrom, v}, nil
 		}
 	}
-	found, unnamed, err := e.names.of(ctx, in, item, e.scope)
-	if err != nil || len(found) == 0 {
+	all, unnamed, err := e.names.of(ctx, in, item, e.scope)
+	if err != nil || len(all) == 0 {
 		return c, unnamed, err
 	}
-	if c.ExternalID = found[0].Name; len(e.names) > 1 {
-		c.Names = found
-	}
+	c.ExternalID = all[0].Name
 	if !isKind(c.Kind) {
 		return c, without, e.kindFrom.Reject("bad_entity_kind", "the kind of an entity is not a name")
 	}
-	if c.State, err = e.stateOf(ctx, in, item, budget); err != nil {
+	if len(all) > maxNames {
+		c.omitted = event.TooManyNames
+		return c, without, nil
+	}
+	if len(e.names) > 1 {
+		c.Names = all
+	}
+	if c.State, err = e.stateOf(ctx, in, item, budget); errors.Is(err, errStateTooLarge) {
+		c.Names, c.omitted = nil, event.StateTooLarge
+		return c, without, nil
+	} else if err != nil {
 		return c, without, err
 	}
 	c.Version, err = e.versionOf(ctx, in, item)
 	return c, without, err
 }
 
+// errStateTooLarge reports that the states of the event exceed maxStateBytes with this one.
+var errStateTooLarge = errors.New("the state is too large")
+
+// stateOf returns a state of at most budget bytes.
 func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, budget int) (json.RawMessage, error) {
 	if e.state == nil {
 		return nil, nil
@@ -247,7 +270,7 @@ func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, budget 
 	}
 	text, err := jq.Marshal(state, budget)
 	if err != nil || len(text) > budget {
-		return nil, e.state.Fail("jq_too_large")
+		return nil, errStateTooLarge
 	}
 	return text, nil
 }

@@ -93,9 +93,6 @@ func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []
 			}
 		}
 	}
-	if len(found) > maxNames {
-		return nil, without, event.Rejectf("too_many_names", "the event has more than %d names of one entity", maxNames)
-	}
 	return found, without, nil
 }
 

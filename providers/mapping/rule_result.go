@@ -27,8 +27,9 @@ type empty struct {
 // ruleResult is what a rule for entities found in an event.
 type ruleResult struct {
 	skipped skipped
-	// items counts the values of each, 1 without it, unnamed those without an ID, and changes the changes that applied.
-	items, unnamed, changes int
+	// items counts the values of each, 1 without it, unnamed those without an ID, omitted those that exceed a limit, and changes the
+	// changes that applied.
+	items, unnamed, omitted, changes int
 	// empty is the expression because of which something is missing.
 	empty empty
 }
@@ -47,6 +48,8 @@ func (r ruleResult) reason() string {
 		return "is for the fetched state"
 	case r.items == 0:
 		return r.empty.x.GaveNothing()
+	case r.omitted > 0:
+		return fmt.Sprintf("%d of %d entities exceed the limit on names or on states", r.omitted, r.items)
 	case r.items == 1 && r.unnamed == 1:
 		return r.empty.x.Gave(r.empty.value, nil)
 	case r.unnamed > 0:
@@ -75,7 +78,7 @@ func (r *Rules) TraceEntities(
 	if r.ignore {
 		return nil
 	}
-	_, results, err := changesOf(ctx, r.entities, eventType, in, receipt.Fetched)
+	_, _, results, err := changesOf(ctx, r.entities, eventType, in, receipt.Fetched)
 	if err != nil {
 		return nil
 	}

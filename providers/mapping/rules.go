@@ -212,11 +212,12 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 	if r.key != nil && receipt.Content != "" {
 		parsed.Repeats = r.key.repeats
 	}
-	changes, results, err := changesOf(ctx, r.entities, eventType, in, receipt.Fetched)
+	changes, omitted, results, err := changesOf(ctx, r.entities, eventType, in, receipt.Fetched)
 	if err != nil {
 		return event.Parsed{}, err
 	}
-	parsed.Changes, parsed.Unmapped = changes, len(changes) == 0 && slices.ContainsFunc(results, ruleResult.isMeant)
+	parsed.Changes, parsed.Omitted = changes, omitted
+	parsed.Unmapped = len(changes) == 0 && omitted == nil && slices.ContainsFunc(results, ruleResult.isMeant)
 	return parsed, nil
 }
 

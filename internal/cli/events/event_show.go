@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,6 +142,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"asked for", redeliveredAs(e.RedeliveredAs),
 		"redelivered", cameAgain(e.Duplicates),
 		"possible duplicate of", possibleDuplicate(e.PossibleDuplicateOf),
+		"entities left out", omitted(e.Omitted),
 		"request", e.Receipt.RequestID,
 		"correlation", e.Receipt.CorrelationID,
 		"projection", e.PayloadNote,
@@ -204,6 +206,21 @@ func possibleDuplicate(of string) string {
 		return ""
 	}
 	return of + " (same content; to compare: holdfast event show " + of + ")"
+}
+
+// omitted names the entities that an event left out, and the next step.
+func omitted(o *event.Omitted) string {
+	if o == nil {
+		return ""
+	}
+	var named []string
+	for _, e := range o.Entities {
+		named = append(named, fmt.Sprintf("%s %s (%s)", e.Kind, e.ExternalID, e.Reason))
+	}
+	if more := o.Count - len(o.Entities); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(named, ", ") + "; to fix: " + event.OmittedAdvice
 }
 
 func writeLinks(w io.Writer, links []api.Change) error {

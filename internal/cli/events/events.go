@@ -39,15 +39,20 @@ func eventListCommand() *cobra.Command {
 	cli.AddKeyFilter(command)
 	command.Flags().Bool("possible-duplicates", false, "only those with the same content as an earlier event")
 	cli.AsFilter(command, "possible-duplicates", "possible_duplicate")
+	command.Flags().Bool("omitted", false, "only those that left out entities because of a limit")
+	cli.AsFilter(command, "omitted", "omitted")
 	command.Flags().String("entity", "", "only those that changed this entity, KIND/ID (with --provider)")
 	cli.AddPeriodFilters(command)
 	return command
 }
 
-// statusOf marks an event that may repeat an earlier one.
+// statusOf marks an event that may repeat an earlier one, or left out entities.
 func statusOf(e api.EventView) string {
-	if e.PossibleDuplicateOf != "" {
+	switch {
+	case e.PossibleDuplicateOf != "":
 		return string(e.Status) + " (possible duplicate)"
+	case e.Omitted != nil:
+		return string(e.Status) + " (entities left out)"
 	}
 	return string(e.Status)
 }
