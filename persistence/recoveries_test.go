@@ -81,10 +81,16 @@ func TestARecoveryKnowsEveryEventThatIsHere(t *testing.T) {
 	db.exec(`DELETE FROM dead_letters WHERE id = $1`, letter.ID) // it was cleaned up
 	_, err = db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
 	require.NoError(t, err)
+	large := of("large")
+	large.Large = event.NewLargeBody(large.ID, body)
+	_, err = db.Inbox.NewInboxWriter().KeepLarge(t.Context(), large, body, false, 0)
+	require.NoError(t, err)
+	db.exec(`INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, received_at, reject)
+SELECT 'large/other', gen_random_uuid(), 'large', 'acme', 'malformed', '', now(), false`)
 
 	r := db.recovery("r1")
-	page := operation.RecoveryPage{Listed: 9, Unwanted: 1, Unsafe: 1, Waiting: map[string]bool{"acme:in Temporal": true, "acme:missed": false}}
-	for i, key := range []string{"processed", "expunged", "discarded", "dead", "waits", "missed", "in Temporal"} {
+	page := operation.RecoveryPage{Listed: 10, Unwanted: 1, Unsafe: 1, Waiting: map[string]bool{"acme:in Temporal": true, "acme:missed": false}}
+	for i, key := range []string{"processed", "expunged", "discarded", "dead", "waits", "missed", "in Temporal", "large"} {
 		page.Items = append(page.Items, missing(key, -i))
 	}
 	page.Items[5].Retrying = true
@@ -93,7 +99,7 @@ func TestARecoveryKnowsEveryEventThatIsHere(t *testing.T) {
 	require.Equal(t, []string{"acme:missed", "acme:in Temporal"}, unknown)
 	r = db.addPage(r, page)
 	require.True(t, r.HasReadList())
-	require.Equal(t, []int64{9, 6, 1, 1, 1, 1}, []int64{r.Listed, r.Known, r.Unwanted, r.Unsafe, r.Missed, r.Retrying})
+	require.Equal(t, []int64{10, 7, 1, 1, 1, 1}, []int64{r.Listed, r.Known, r.Unwanted, r.Unsafe, r.Missed, r.Retrying})
 	require.Equal(t, []operation.MissedEvent{{WorkflowID: "acme:missed", Type: "thing.changed", At: noon.Add(-5 * time.Minute)}}, r.Examples)
 }
 

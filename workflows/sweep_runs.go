@@ -2,6 +2,8 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -72,45 +74,53 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 			return state.Result, err
 		}
 	}
-	if err := state.sweepClosed(ctx); err != nil {
+	err := state.repair(ctx)
+	if workflow.IsContinueAsNewError(err) || ctx.Err() != nil {
 		return state.Result, err
 	}
-	if hasChange(ctx, versionSweepUnfinished) {
-		if err := state.sweepUnfinished(ctx); err != nil {
-			return state.Result, err
-		}
-	}
-	if err := state.heal(ctx); err != nil {
+	if err = firstOrAll(append([]error{err}, state.sweepRest(ctx)...)); err != nil || !state.hasMarks() {
 		return state.Result, err
 	}
-	if hasChange(ctx, versionSweepAccepted) {
-		err := workflow.ExecuteActivity(withOperationOptions(ctx, "accepted events"), operate.SweepAccepted).
-			Get(ctx, &state.Result.Deleted)
-		if err != nil {
-			return state.Result, err
-		}
-	}
-	if err := state.sweepRest(ctx); err != nil || !state.hasMarks() {
-		return state.Result, err
-	}
-	err := workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).
+	err = workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).
 		Get(ctx, &state.Result.Mark)
 	return state.Result, err
 }
 
-// sweepRest checks open runs, dead letters that are being replayed, and operations.
-func (s *SweepState) sweepRest(ctx workflow.Context) error {
+// repair handles closed runs and unfinished events, and then what a setback has lost.
+func (s *SweepState) repair(ctx workflow.Context) error {
+	if err := s.sweepClosed(ctx); err != nil {
+		return err
+	}
+	if hasChange(ctx, versionSweepUnfinished) {
+		if err := s.sweepUnfinished(ctx); err != nil {
+			return err
+		}
+	}
+	return s.heal(ctx)
+}
+
+// sweepRest checks acknowledged events, open runs, dead letters that are being replayed, and operations. None needs another: each
+// runs although others failed.
+func (s *SweepState) sweepRest(ctx workflow.Context) (failed []error) {
 	result, before := &s.Result, s.Result.Until.Add(-sweepOpenAfter)
-	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).
-		Get(ctx, &result.Stuck); err != nil {
-		return err
+	if hasChange(ctx, versionSweepAccepted) {
+		failed = append(failed, workflow.ExecuteActivity(withOperationOptions(ctx, "accepted events"), operate.SweepAccepted).
+			Get(ctx, &result.Deleted))
 	}
-	if err := workflow.ExecuteActivity(withOperationOptions(ctx, "stale replays"), operate.ReleaseReplays).
-		Get(ctx, &result.Released); err != nil {
-		return err
+	return append(failed,
+		workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).Get(ctx, &result.Stuck),
+		workflow.ExecuteActivity(withOperationOptions(ctx, "stale replays"), operate.ReleaseReplays).Get(ctx, &result.Released),
+		workflow.ExecuteActivity(withOperationOptions(ctx, "replays"), named(ctx, operate.SignalReplays, former.WakeReplays)).
+			Get(ctx, &result.Signaled))
+}
+
+// firstOrAll returns the only error, with its type, or all of several.
+func firstOrAll(failed []error) error {
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) == 1 {
+		return failed[0]
 	}
-	return workflow.ExecuteActivity(withOperationOptions(ctx, "replays"), named(ctx, operate.SignalReplays, former.WakeReplays)).
-		Get(ctx, &result.Signaled)
+	return errors.Join(failed...)
 }
 
 // sweepSince returns the start of a sweep's time range: sweepOverlap before the end of the last sweep, or earlier if that one

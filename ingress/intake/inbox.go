@@ -26,20 +26,26 @@ type Spooler interface {
 	KeepLarge(ctx context.Context, r event.Receipt, body []byte, rejectRedelivery bool, delay time.Duration) (stored bool, err error)
 }
 
-// inbox is the spooler behind a breaker, so that requests don't wait for a database that is down.
+// inbox is the spooler behind two breakers, so that requests don't wait for a database that is down.
 type inbox struct {
 	spooler Spooler // nil if not configured
 	breaker *gobreaker.CircuitBreaker[bool]
+	// large is the breaker of large bodies: that 25 MiB don't arrive in time says nothing about other events.
+	large *gobreaker.CircuitBreaker[bool]
 }
 
 func newInbox(s Spooler) *inbox {
-	return &inbox{spooler: s, breaker: gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
-		Name:         "inbox",
+	return &inbox{spooler: s, breaker: newInboxBreaker("inbox"), large: newInboxBreaker("large inbox")}
+}
+
+func newInboxBreaker(name string) *gobreaker.CircuitBreaker[bool] {
+	return gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
+		Name:         name,
 		Timeout:      breakerPause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsSuccessful: func(err error) bool { return err == nil || event.ClassOf(err) == event.ClassRejected },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the start came first
-	})}
+	})
 }
 
 // isConfigured reports whether an inbox is configured.
@@ -50,19 +56,19 @@ func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() !=
 
 // spool commits the event to a lane of the inbox.
 func (b *inbox) spool(ctx context.Context, lane event.Lane, e event.Received) (runs.Started, error) {
-	return b.execute(e.Receipt, func() (bool, error) { return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery) })
+	return execute(b.breaker, e.Receipt, func() (bool, error) { return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery) })
 }
 
 // spoolLate commits to the inbox an event whose start is in flight.
 func (b *inbox) spoolLate(ctx context.Context, e event.Received, delay time.Duration) (runs.Started, error) {
-	return b.execute(e.Receipt, func() (bool, error) {
+	return execute(b.breaker, e.Receipt, func() (bool, error) {
 		return b.spooler.SpoolLate(ctx, e.Receipt, e.Body, e.RejectRedelivery, delay)
 	})
 }
 
 // copy commits a copy of an event that Temporal has.
 func (b *inbox) copy(ctx context.Context, e event.Received) error {
-	s, err := b.execute(e.Receipt, func() (bool, error) { return false, b.spooler.Copy(ctx, e.Receipt, e.Body, copyPause(0)) })
+	s, err := execute(b.breaker, e.Receipt, func() (bool, error) { return false, b.spooler.Copy(ctx, e.Receipt, e.Body, copyPause(0)) })
 	if s.Conflict != nil {
 		return &event.ConflictError{Conflict: *s.Conflict}
 	}
@@ -71,17 +77,19 @@ func (b *inbox) copy(ctx context.Context, e event.Received) error {
 
 // keepLarge commits the body of a large event.
 func (b *inbox) keepLarge(ctx context.Context, e event.Received) error {
-	_, err := b.execute(e.Receipt, func() (bool, error) {
+	_, err := execute(b.large, e.Receipt, func() (bool, error) {
 		return b.spooler.KeepLarge(ctx, e.Receipt, e.Body, e.RejectRedelivery, largePause)
 	})
 	return err
 }
 
-// execute calls spool through the breaker. Duplicates and conflicts aren't errors.
-func (b *inbox) execute(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
+// execute calls spool through a breaker. Duplicates and conflicts aren't errors.
+func execute(
+	breaker *gobreaker.CircuitBreaker[bool], r event.Receipt, spool func() (bool, error),
+) (s runs.Started, err error) {
 	defer guard("spool event "+r.ID, &err)
 	var conflict *event.Conflict
-	stored, err := b.breaker.Execute(func() (bool, error) {
+	stored, err := breaker.Execute(func() (bool, error) {
 		var refused *event.ConflictError
 		stored, err := spool()
 		if errors.As(err, &refused) {

@@ -11,12 +11,13 @@ import (
 const keepFor = time.Minute
 
 // KeptSecrets caches the secrets of a configuration, and keeps those of a file that became empty, missing or unreadable for
-// keepFor. A file with other secrets replaces them at once. It is safe for concurrent use.
+// keepFor. A file that can't be read from the start has none to keep. A file with other secrets replaces them at once. It is safe
+// for concurrent use.
 type KeptSecrets struct {
 	read    func(name string) ([]string, error)
 	file    func(name string) string
 	lasting time.Duration
-	// instead is the secret of a file that could be read once, but not within keepFor.
+	// instead is the secret of a file that can't be read, and from which none is kept.
 	instead string
 	names   sync.Map // of *keptSecret; definitions bound their number
 }
@@ -30,7 +31,7 @@ type keptSecret struct {
 	expired bool
 }
 
-// NewKeptSecrets caches readings for a time. After keepFor, the secret of a file that could be read before is instead.
+// NewKeptSecrets caches readings for a time. The secret of a file that can't be read is instead, after keepFor if it once could be.
 func NewKeptSecrets(c Config, lasting time.Duration, instead string) *KeptSecrets {
 	file := func(name string) string { return c.environ()[name+fileSuffix] }
 	return &KeptSecrets{read: c.readSecrets, file: file, lasting: lasting, instead: instead}
@@ -52,7 +53,7 @@ func (k *KeptSecrets) Secrets(name string) []string {
 	return s.good
 }
 
-// refresh reads the secrets of a name. A name that was never good has none.
+// refresh reads the secrets of a name.
 func (k *KeptSecrets) refresh(name string, s *keptSecret) {
 	secrets, err := k.read(name)
 	switch {
@@ -61,9 +62,8 @@ func (k *KeptSecrets) refresh(name string, s *keptSecret) {
 		fallthrough
 	case err == nil:
 		s.good, s.failed, s.expired = secrets, time.Time{}, false
-	case len(s.good) == 0:
 	case s.failed.IsZero():
-		s.failed = s.at
+		s.failed, s.expired = s.at, len(s.good) == 0
 		slog.Error("secret.unreadable", "variable", name+fileSuffix, "file", k.file(name), "error", err.Error())
 	case !s.expired && s.at.Sub(s.failed) >= keepFor:
 		s.expired = true
@@ -71,8 +71,7 @@ func (k *KeptSecrets) refresh(name string, s *keptSecret) {
 	}
 }
 
-// Files reads the secrets of these names that come from files, and reports for each file whether it can't be read although it
-// could before.
+// Files reads the secrets of these names that come from files, and reports for each file whether it can't be read.
 func (k *KeptSecrets) Files(names []string) (unreadable map[string]bool) {
 	unreadable = map[string]bool{}
 	for _, name := range names {

@@ -47,19 +47,24 @@ func TestTheSecretOfAFileIsKeptForAMinute(t *testing.T) {
 	})
 }
 
-// What was never read can't be authentic: it has no secret, at once and later.
-func TestASecretThatNeverWasIsNotKept(t *testing.T) {
+// A file that can't be read from the start has no secret to keep: senders are asked to retry at once, until it can be read.
+func TestAFileThatNeverCouldBeRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		content, failure := []string(nil), errors.New("it is missing")
 		k := &KeptSecrets{
-			read:    func(string) ([]string, error) { return nil, errors.New("it is missing") },
+			read:    func(string) ([]string, error) { return content, failure },
 			file:    func(string) string { return "/run/a" },
 			lasting: time.Second, instead: "unreadable",
 		}
 		for range 3 {
-			require.Empty(t, k.Secrets("A"))
+			require.Equal(t, []string{"unreadable"}, k.Secrets("A"))
 			<-time.After(keepFor)
 		}
+		require.True(t, k.Files([]string{"A"})["/run/a"])
+		content, failure = []string{"first"}, nil
+		<-time.After(time.Second)
+		require.Equal(t, []string{"first"}, k.Secrets("A"))
 		require.False(t, k.Files([]string{"A"})["/run/a"])
 	})
 }
@@ -70,6 +75,7 @@ func TestTheFilesOfSecrets(t *testing.T) {
 	cfg, err := LoadFrom([]string{"A_FILE=/nonexistent/a", "B=whsec_0123456789"})
 	require.NoError(t, err)
 	k := NewKeptSecrets(cfg, time.Second, "unreadable")
-	require.Equal(t, map[string]bool{"/nonexistent/a": false}, k.Files([]string{"A", "B", "C"}))
+	require.Equal(t, map[string]bool{"/nonexistent/a": true}, k.Files([]string{"A", "B", "C"}))
 	require.Equal(t, []string{"whsec_0123456789"}, k.Secrets("B"))
+	require.Empty(t, k.Secrets("C"), "it was never configured")
 }

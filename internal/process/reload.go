@@ -35,7 +35,7 @@ func (p *process) loadDefinitions() (err error) {
 }
 
 // unreadableSecrets reads the files of the providers' secrets, and for a worker of the credentials for their APIs. It reports for
-// each whether it can't be read although it could.
+// each whether it can't be read.
 func (p *process) unreadableSecrets() map[string]bool {
 	catalogue := p.catalogue.Catalogue()
 	names := catalogue.SecretNames()

@@ -48,10 +48,10 @@ func (t *Telemetry) ObserveCertificate(shownTo string, end time.Time) error {
 	}, remaining)
 }
 
-// ObserveSecrets exports which files with secrets can't be read although they could before.
+// ObserveSecrets exports which files with secrets can't be read.
 func (t *Telemetry) ObserveSecrets(unreadable func() map[string]bool) error {
 	gauge, err := t.meter().Int64ObservableGauge("holdfast_secret_unreadable",
-		metric.WithDescription("1 for the file of a secret that is empty, missing or unreadable after it was good; else 0."))
+		metric.WithDescription("1 for the file of a secret that is empty, missing or unreadable; else 0."))
 	return t.register("secrets", err, func(_ context.Context, o metric.Observer) error {
 		for file, is := range unreadable() {
 			o.ObserveInt64(gauge, oneIf(is), by("file", file))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
@@ -27,6 +28,9 @@ SELECT w.n,
        EXISTS (SELECT FROM events AS e WHERE e.provider = $1 AND e.type = w.type OFFSET 0)
        OR EXISTS (SELECT FROM dead_letters AS d WHERE d.type = w.type AND d.provider = $1 OFFSET 0)
   FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (id, key, type, n)`
+
+	// waitingLarge reads the receipts of large events that may not have a run yet: their rows aren't named after their workflows.
+	waitingLarge = `SELECT receipt FROM inbox WHERE lane = 'large' AND provider = $1`
 
 	// stageItems stages each missed event once, however often the list has it, and counts the new ones.
 	stageItems = `
@@ -170,14 +174,34 @@ func queueKnown(b *pgx.Batch, of operation.Recovery, p operation.RecoveryPage, i
 	for i, item := range items {
 		ids[i], keys[i], types[i] = item.Receipt.WorkflowID(), item.Receipt.Key, postgres.Clean(item.Receipt.Type)
 	}
+	queueLarge(b, of.Provider, ids, isKnown)
 	isScheduled := of.StartedBy == operation.RecoverySchedule
 	b.Queue(findKnown, of.Provider, ids, keys, types, isScheduled, p.Redelivers).Query(func(rows pgx.Rows) error {
 		var n int
 		var known, ofType bool
 		_, err := pgx.ForEachRow(rows, []any{&n, &known, &ofType}, func() error {
-			isKnown[n-1], hasType[n-1] = known, ofType
+			isKnown[n-1], hasType[n-1] = isKnown[n-1] || known, ofType
 			return nil
 		})
+		return err
+	})
+}
+
+// queueLarge marks the workflow IDs whose large event is in the inbox.
+func queueLarge(b *pgx.Batch, provider string, ids []string, isKnown []bool) {
+	b.Queue(waitingLarge, provider).Query(func(rows pgx.Rows) error {
+		waiting := map[string]bool{}
+		var receipt []byte
+		_, err := pgx.ForEachRow(rows, []any{&receipt}, func() error {
+			var r event.Receipt
+			if json.Unmarshal(receipt, &r) == nil { // one that this version can't read becomes a dead letter
+				waiting[r.WorkflowID()] = true
+			}
+			return nil
+		})
+		for i, id := range ids {
+			isKnown[i] = isKnown[i] || waiting[id]
+		}
 		return err
 	})
 }

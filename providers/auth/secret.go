@@ -22,7 +22,7 @@ import (
 // must be safe for concurrent use.
 type Secrets func(name string) []string
 
-// Unreadable is in place of secrets that could be read before, and can't be at the moment. It authenticates nothing, but the
+// Unreadable is in place of secrets that are configured, and can't be read at the moment. It authenticates nothing, but the
 // request may be authentic, and should be sent again.
 const Unreadable = "\x00unreadable"
 
@@ -182,7 +182,7 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 			switch {
 			case s == Unreadable:
 				problems = append(problems,
-					fmt.Sprintf("the file of the secret %s cannot be read any more: every request gets 503", name))
+					fmt.Sprintf("the file of the secret %s cannot be read: every request gets 503", name))
 			case strings.TrimSpace(s) == "":
 				problems = append(problems, fmt.Sprintf("the secret %s is empty or cannot be read: every request is refused", name))
 			case isPlaceholder(s):

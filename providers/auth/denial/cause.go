@@ -123,8 +123,8 @@ var causes = map[Reason]Cause{
 		"compare both clocks (holdfast doctor checks ours); a proxy that delays requests, or a replay, looks the same",
 	},
 	UnreadableSecret: {
-		"the file of the secret was good, and has been empty, missing or unreadable for a minute; the response asks the sender to " +
-			"retry",
+		"the file of the secret has been empty, missing or unreadable for a minute, or since the start; the response asks the " +
+			"sender to retry",
 		"write the file again: the log line secret.unreadable names it; no restart is needed",
 	},
 	TimestampFromFuture: {
