@@ -257,7 +257,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/writer",
 		Why: "there is one writer of events, and everything that changes an event's effects goes through it",
-		Ours: list("event event/operation event/oversight event/feed persistence/changes persistence/entities " +
+		Ours: list("event event/operation event/oversight event/feed internal/batch persistence/changes persistence/entities " +
 			"persistence/audit persistence/names persistence/postgres persistence/records persistence/subscriptions"),
 		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -282,8 +282,8 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
-		Ours: list("event event/oversight persistence/audit persistence/deadletters persistence/postgres persistence/records " +
-			"persistence/writer"),
+		Ours: list("event event/oversight internal/batch persistence/audit persistence/deadletters persistence/postgres " +
+			"persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/imports", Why: "imported records are kept here until they are written, or become dead letters",
@@ -357,6 +357,7 @@ var Table = []Rule{
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "internal/printable", Why: "foreign text is made safe in the same way for terminals and browsers"},
+	{Package: "internal/batch", Why: "calls share a run in the same way, whatever the run does"},
 	{Package: "internal/word", Why: "names from a closed set are parsed in the same way in flags, requests and files"},
 	{Package: "internal/config", Why: whyPlumbing,
 		// checks keys at load; suggests names

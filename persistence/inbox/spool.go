@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/internal/batch"
 	"holdfast/persistence/postgres"
 )
 
@@ -54,20 +54,8 @@ SELECT u.e, i.event_id::text, coalesce(i.fingerprint, '')
 // InboxWriter commits events to the inbox. Concurrent callers share one statement and one commit; a single caller doesn't wait
 // for others. It is safe for concurrent use.
 type InboxWriter struct {
-	insert func(context.Context, []*inboxRow) error
-	db     *postgres.DB
-
-	mu       sync.Mutex
-	waiting  []*inboxGroup // the last one accepts more rows
-	bytes    int           // of the pending rows
-	inFlight int
-}
-
-type inboxGroup struct {
-	rows  []*inboxRow
-	bytes int
-	done  chan struct{} // closed once err and the rows' stored, owner and fingerprint are set
-	err   error
+	group *batch.Group[*inboxRow]
+	db    *postgres.DB
 }
 
 type inboxRow struct {
@@ -83,7 +71,6 @@ type inboxRow struct {
 	reject     bool
 	delay      time.Duration // delay before the drain may claim it
 	stored     bool
-	left       bool // its caller has left
 
 	owner, fingerprint string // of the event already in the inbox; "" if there is none
 }
@@ -92,15 +79,16 @@ type inboxRow struct {
 func (r *inboxRow) size() int { return len(r.receipt) + len(r.body) + len(r.workflowID) }
 
 func (r *inboxRow) failure(err error) error {
-	if err == nil {
-		return nil
-	}
 	return postgres.Failure("spool event "+r.id.String(), err)
 }
 
 // NewInboxWriter makes a writer on the store's pool.
 func (s *Store) NewInboxWriter() *InboxWriter {
-	return &InboxWriter{insert: s.insertInbox, db: s.db}
+	return &InboxWriter{db: s.db, group: batch.New(batch.Config[*inboxRow]{
+		Run: s.insertGroup, AtOnce: groupsInFlight,
+		MaxCalls: maxGroupRows, MaxBytes: maxGroupBytes, Size: (*inboxRow).size,
+		MaxWaiting: maxWaitingBytes, Busy: errInboxBusy,
+	})}
 }
 
 // errInboxBusy reports that events arrive faster than the database stores them.
@@ -146,20 +134,13 @@ func (w *InboxWriter) Copy(ctx context.Context, r event.Receipt, body []byte, de
 }
 
 func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, err error) {
-	group, err := w.add(row)
-	if err != nil {
+	if err := w.group.Do(ctx, row); err != nil {
 		return false, row.failure(err)
 	}
-	select {
-	case <-group.done:
-		if group.err != nil || row.stored || row.event.Fingerprint == "" {
-			return row.stored, row.failure(group.err)
-		}
-		return false, row.conflict()
-	case <-ctx.Done():
-		w.leave(row)
-		return false, row.failure(context.Cause(ctx))
+	if row.stored || row.event.Fingerprint == "" {
+		return row.stored, nil
 	}
+	return false, row.conflict()
 }
 
 // conflict returns the *event.ConflictError of an event that is not a duplicate of the one in the inbox; nil if it is, or if that
@@ -197,79 +178,13 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, rejectRedelivery
 	return row, nil
 }
 
-// add puts the row into the open group, and makes sure that a goroutine writes it.
-func (w *InboxWriter) add(row *inboxRow) (*inboxGroup, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bytes+row.size() > maxWaitingBytes && len(w.waiting) > 0 {
-		return nil, errInboxBusy
-	}
-	var group *inboxGroup
-	if n := len(w.waiting); n > 0 && w.waiting[n-1].hasRoom(row) {
-		group = w.waiting[n-1]
-	} else {
-		group = &inboxGroup{done: make(chan struct{})}
-		w.waiting = append(w.waiting, group)
-	}
-	group.rows = append(group.rows, row)
-	group.bytes += row.size()
-	w.bytes += row.size()
-	if w.inFlight < groupsInFlight {
-		w.inFlight++
-		go w.write(w.take())
-	}
-	return group, nil
-}
-
-func (g *inboxGroup) hasRoom(row *inboxRow) bool {
-	return len(g.rows) < maxGroupRows && g.bytes+row.size() <= maxGroupBytes
-}
-
-// take pops the oldest group; nil if there is none. The caller holds the lock.
-func (w *InboxWriter) take() *inboxGroup {
-	if len(w.waiting) == 0 {
-		return nil
-	}
-	group := w.waiting[0]
-	w.waiting = slices.Delete(w.waiting, 0, 1)
-	w.bytes -= group.bytes
-	group.rows = slices.DeleteFunc(group.rows, func(r *inboxRow) bool { return r.left })
-	return group
-}
-
-// leave removes a row that is not being written yet.
-func (w *InboxWriter) leave(row *inboxRow) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	row.left = true
-}
-
-func (w *InboxWriter) write(group *inboxGroup) {
-	for group != nil {
-		group.err = w.insertGroup(group.rows)
-		close(group.done)
-		w.mu.Lock()
-		if group = w.take(); group == nil {
-			w.inFlight--
-		}
-		w.mu.Unlock()
-	}
-}
-
 // insertGroup sorts the rows in the same order in every writer, so that no two of them can deadlock.
-func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
-	if len(rows) == 0 {
-		return nil
-	}
-	defer func() {
-		if value := recover(); value != nil { // this goroutine has no other recovery
-			err = fmt.Errorf("insert into the inbox: panicked with a %T", value)
-		}
-	}()
+func (s *Store) insertGroup(calls []*batch.Call[*inboxRow]) error {
+	rows := postgres.Column(calls, func(c *batch.Call[*inboxRow]) *inboxRow { return c.Of })
 	slices.SortFunc(rows, func(a, b *inboxRow) int { return strings.Compare(a.workflowID, b.workflowID) })
 	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
 	defer cancel()
-	return w.insert(ctx, rows)
+	return s.insertInbox(ctx, rows)
 }
 
 func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"holdfast/event"
+	"holdfast/internal/batch"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
@@ -28,12 +28,9 @@ const (
 // group lets concurrent events share a transaction. A single event doesn't wait: those that arrive while a transaction is in
 // flight form the next group.
 type group struct {
-	store *Store
-	alone chan struct{}
-
-	mu      sync.Mutex
-	busy    bool
-	waiting []*member
+	store    *Store
+	alone    chan struct{}
+	together *batch.Group[member]
 }
 
 // member is an event that waits for its group.
@@ -41,23 +38,23 @@ type member struct {
 	*write
 
 	trace context.Context //nolint:containedctx // only its values, which say whose statements these are
-	done  chan error      // buffered, so that a send never blocks if the caller has left
 }
+
+type call = batch.Call[member]
 
 func newGroup(s *Store, waiters int) *group {
-	return &group{store: s, alone: make(chan struct{}, waiters)}
+	g := &group{store: s, alone: make(chan struct{}, waiters)}
+	g.together = batch.New(batch.Config[member]{
+		Run: g.run, AtOnce: 1, Apart: apart,
+		MaxCalls: maxGroup, MaxBytes: maxBytesOfGroup, Size: func(m member) int { return len(m.row.body) },
+	})
+	return g
 }
 
-// write writes an event in a group, and on its own if another transaction holds a lock that it needs.
+// write writes an event in a group, and on its own if another transaction holds a lock that it needs. If ctx ends first, the
+// caller doesn't learn the outcome of a transaction that has started; its retry reads it from the rows.
 func (g *group) write(ctx context.Context, w *write) error {
-	m := g.join(ctx, w)
-	var err error
-	select {
-	case err = <-m.done:
-	case <-ctx.Done():
-		g.leave(m)
-		return ctx.Err()
-	}
+	err := g.together.Do(ctx, member{w, context.WithoutCancel(ctx)})
 	if !postgres.IsLockFailure(err) {
 		return err
 	}
@@ -70,76 +67,37 @@ func (g *group) write(ctx context.Context, w *write) error {
 	return g.store.writeTogether(ctx, []*write{w}, alone, 0)
 }
 
-func (g *group) join(ctx context.Context, w *write) *member {
-	m := &member{write: w, trace: context.WithoutCancel(ctx), done: make(chan error, 1)}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, m)
-	if !g.busy {
-		g.busy = true
-		go g.run()
-	}
-	return m
-}
-
-// leave removes a member whose transaction has not started. Once it has started, the caller doesn't learn the outcome; its retry
-// reads it from the rows.
-func (g *group) leave(m *member) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range g.waiting {
-		if g.waiting[i] == m {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			return
-		}
-	}
-}
-
-func (g *group) run() {
-	for {
-		members := g.take()
-		if len(members) == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(members[0].trace, groupTimeout) // other members' traces don't show the statements
-		g.writeMembers(ctx, members)
-		cancel()
-	}
-}
-
-// take pops the next group, with no duplicate ID or key.
-func (g *group) take() (members []*member) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	ids, keys, bytes := map[string]bool{}, map[key]bool{}, 0
-	var rest []*member
-	for _, m := range g.waiting {
-		r := m.receipt
+// apart keeps events with the same ID or a common key in different groups.
+func apart() func(member) bool {
+	ids, keys := map[string]bool{}, map[key]bool{}
+	return func(m member) bool {
 		claims := m.claims()
-		if len(members) == maxGroup || len(members) > 0 && bytes+len(m.row.body) > maxBytesOfGroup || ids[r.ID] ||
-			slices.ContainsFunc(claims, func(k key) bool { return keys[k] }) {
-			rest = append(rest, m)
-			continue
+		if ids[m.receipt.ID] || slices.ContainsFunc(claims, func(k key) bool { return keys[k] }) {
+			return false
 		}
-		ids[r.ID] = true
+		ids[m.receipt.ID] = true
 		for _, k := range claims {
 			keys[k] = true
 		}
-		bytes += len(m.row.body)
-		members = append(members, m)
+		return true
 	}
-	g.waiting = rest
-	g.busy = len(members) > 0
-	return members
+}
+
+// run answers every member. The statements are in the trace of the first one only.
+func (g *group) run(members []*call) error {
+	ctx, cancel := context.WithTimeout(members[0].Of.trace, groupTimeout)
+	defer cancel()
+	g.writeMembers(ctx, members)
+	return nil
 }
 
 // writeMembers writes members together. If the failure may be the fault of one of them, the blocked members leave, and the others
 // are halved until the failing member is alone.
-func (g *group) writeMembers(ctx context.Context, members []*member) {
+func (g *group) writeMembers(ctx context.Context, members []*call) {
 	if len(members) == 0 {
 		return
 	}
-	ws := postgres.Column(members, func(m *member) *write { return m.write })
+	ws := postgres.Column(members, func(m *call) *write { return m.Of.write })
 	err := g.writeSafely(ctx, ws)
 	var slow *entities.SlowError
 	if errors.As(err, &slow) {
@@ -161,10 +119,10 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 
 // withoutSlow returns the members that aren't out of order. The others get their answer, and go on with Persist and
 // UpsertEntities.
-func withoutSlow(members []*member, slow *entities.SlowError) (others []*member) {
+func withoutSlow(members []*call, slow *entities.SlowError) (others []*call) {
 	for _, m := range members {
-		if slow.IsOf(m.receipt.ID) {
-			m.done <- slow
+		if slow.IsOf(m.Of.receipt.ID) {
+			m.Answer(slow)
 		} else {
 			others = append(others, m)
 		}
@@ -183,7 +141,7 @@ func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 }
 
 // free returns the members that aren't blocked. The others get their answer.
-func (g *group) free(ctx context.Context, ws []*write, members []*member, err error) (free []*member) {
+func (g *group) free(ctx context.Context, ws []*write, members []*call, err error) (free []*call) {
 	if !postgres.IsLockFailure(err) {
 		return members
 	}
@@ -193,8 +151,8 @@ func (g *group) free(ctx context.Context, ws []*write, members []*member, err er
 		return nil
 	}
 	for _, m := range members {
-		if blocked[m.write] {
-			m.done <- err
+		if blocked[m.Of.write] {
+			m.Answer(err)
 		} else {
 			free = append(free, m)
 		}
@@ -202,8 +160,8 @@ func (g *group) free(ctx context.Context, ws []*write, members []*member, err er
 	return free
 }
 
-func settle(members []*member, err error) {
+func settle(members []*call, err error) {
 	for _, m := range members {
-		m.done <- err
+		m.Answer(err)
 	}
 }
