@@ -264,6 +264,14 @@ size: ## Count the lines of Go and SQL, by package
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
 			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests" }'
 
+# The pages for users, without generated references, code blocks and punctuation between words.
+.PHONY: words
+words: ## Count the words of the docs for users, by page
+	@git ls-files README.md 'docs/*.md' ':!docs/internals' ':!docs/configuration.md' ':!docs/catalogue.md' ':!docs/api-routes.md' | xargs awk ' \
+		FNR == 1 { code = 0 } /^ *```/ { code = !code; next } code { next } \
+		{ for (i = 1; i <= NF; i++) if ($$i ~ /[[:alnum:]]/) { words[FILENAME]++; all++ } } \
+		END { for (page in words) printf "%-36s %8d\n", page, words[page] | "sort"; close("sort"); printf "%-36s %8d\n", "", all }'
+
 .PHONY: fmt
 fmt: ## Format the code
 	gofmt -w .
