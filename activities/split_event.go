@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/event"
-	"holdfast/providers"
+	"holdfast/providers/reading"
 )
 
 // SplitStore replaces events by those that they are split into.
@@ -58,7 +58,7 @@ var errDefinitionChanged = &event.Error{
 }
 
 // partsOf returns the events as the ingress would accept them.
-func partsOf(whole event.Receipt, items []providers.Item) []event.Received {
+func partsOf(whole event.Receipt, items []reading.Item) []event.Received {
 	parts := make([]event.Received, len(items))
 	for n, item := range items {
 		parts[n] = item.Received

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/providers"
+	"holdfast/providers/definition"
 )
 
 var (
@@ -23,7 +23,7 @@ func TestProxiesPassTheLargestBody(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
-	want := fmt.Sprintf("%dm", providers.MaxBodyLimit>>20)
+	want := fmt.Sprintf("%dm", definition.MaxBodyLimit>>20)
 	found := map[string]bool{}
 	for _, file := range append(pages, "helm/values.yaml") {
 		text, err := os.ReadFile(file)

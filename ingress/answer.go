@@ -9,6 +9,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/receiving"
 )
 
 // HandlerClient posts a question to its handler.
@@ -18,7 +19,7 @@ type HandlerClient interface {
 
 // answer returns the reply to a question: the handler's if it comes in time, else the definition's own. It is called only once
 // the event is durable. ok is false for events that aren't questions.
-func (s *Server) answer(o *observation, p *providers.Provider, events []event.Received) (reply providers.Reply, ok bool) {
+func (s *Server) answer(o *observation, p *providers.Provider, events []event.Received) (reply receiving.Reply, ok bool) {
 	if len(events) != 1 {
 		return reply, false
 	}
@@ -30,7 +31,7 @@ func (s *Server) answer(o *observation, p *providers.Provider, events []event.Re
 		s.metrics.questionAnswered(o.ctx, p.Name(), "handler")
 		return reply, true
 	}
-	reply, err := question.Fallback(p, events[0].Receipt, events[0].Body)
+	reply, err := question.Fallback(events[0].Receipt, events[0].Body)
 	if err != nil {
 		s.metrics.questionAnswered(o.ctx, p.Name(), "nobody")
 		slog.ErrorContext(o.ctx, "question.unanswered", "provider", p.Name(), "event_id", events[0].ID,
@@ -42,7 +43,7 @@ func (s *Server) answer(o *observation, p *providers.Provider, events []event.Re
 }
 
 // ask gives the handler the rest of the question's deadline. Only a 2xx with the question's content type is an answer.
-func (s *Server) ask(o *observation, q *providers.Question, e event.Received) (reply providers.Reply, ok bool) {
+func (s *Server) ask(o *observation, q *receiving.Question, e event.Received) (reply receiving.Reply, ok bool) {
 	if q.Handler == "" || s.HandlerURL == nil {
 		return reply, false
 	}

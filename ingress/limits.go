@@ -12,6 +12,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/reading"
+	"holdfast/providers/receiving"
 )
 
 // maxClients bounds the memory for client addresses to about 30 MiB. Beyond it the least recently seen client is dropped, which
@@ -35,7 +37,7 @@ type bucketKey struct {
 	isSource bool
 	source   string
 	client   netip.Addr
-	rate     providers.Rate
+	rate     receiving.Rate
 }
 
 // bucket counts a rate that processes share. A request takes from its process's bucket first, so that requests beyond the whole
@@ -96,7 +98,7 @@ func providerKeys(p *providers.Provider) []bucketKey {
 }
 
 // allowSources counts a request once for each source of its events.
-func (l *limits) allowSources(p *providers.Provider, items []providers.Item, now time.Time) (wait time.Duration) {
+func (l *limits) allowSources(p *providers.Provider, items []reading.Item, now time.Time) (wait time.Duration) {
 	if p.SourceRate() == nil {
 		return 0
 	}
@@ -219,7 +221,7 @@ func (k bucketKey) claim() event.RateClaim {
 }
 
 // newBucket is full: a burst may be as large as what the rate allows in its span of time.
-func newBucket(r providers.Rate) *rate.Limiter {
+func newBucket(r receiving.Rate) *rate.Limiter {
 	perSecond := float64(r.Requests) / time.Duration(r.Per).Seconds()
 	return rate.NewLimiter(rate.Limit(perSecond), r.Requests)
 }

@@ -20,6 +20,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/reading"
+	"holdfast/providers/receiving"
 )
 
 // limited is a provider with a rate of its own.
@@ -89,7 +91,7 @@ func TestClientsAreForgotten(t *testing.T) {
 //   - a client that waits as long as the answer says is served
 func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 	t.Parallel()
-	for _, r := range []providers.Rate{{Requests: 1, Per: event.Duration(time.Second)}, {Requests: 7, Per: event.Duration(90 * time.Second)},
+	for _, r := range []receiving.Rate{{Requests: 1, Per: event.Duration(time.Second)}, {Requests: 7, Per: event.Duration(90 * time.Second)},
 		{Requests: 20, Per: event.Duration(3 * time.Second)}} {
 		per := time.Duration(r.Per)
 		p := limited(t, fmt.Sprintf("client_rate: {requests: %d, per: %s}\nrate: {requests: %d, per: %s}",
@@ -210,7 +212,7 @@ func TestProcessesShareRates(t *testing.T) {
 		}
 		provider := func(l *limits) time.Duration { return l.allowProvider(p, time.Now()) }
 		source := func(names ...string) func(*limits) time.Duration {
-			items := make([]providers.Item, len(names))
+			items := make([]reading.Item, len(names))
 			for i, name := range names {
 				items[i].Source = name
 			}
@@ -306,8 +308,8 @@ func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 func TestARefusedRequestTakesFromNoRate(t *testing.T) {
 	t.Parallel()
 	const rates = "rate: {requests: 20, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account"
-	of := func(names ...string) []providers.Item {
-		items := make([]providers.Item, len(names))
+	of := func(names ...string) []reading.Item {
+		items := make([]reading.Item, len(names))
 		for i, name := range names {
 			items[i].Source = name
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"holdfast/providers"
+	"holdfast/providers/receiving"
 )
 
 // limitConnections sets what Fiber doesn't expose. A body is a stream here, of which fasthttp reads one byte: readBody checks its
@@ -94,7 +94,7 @@ func discard(conn net.Conn, body io.Reader) bool {
 // bodyLimit returns the limit of the request's provider, for the body without the framing of chunks. It runs outside of every
 // middleware, so it has its own recover.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
-	limit = providers.OpenLimit(s.BodyLimit)
+	limit = receiving.OpenLimit(s.BodyLimit)
 	defer func() { _ = recover() }()
 	var uri fasthttp.URI
 	if uri.Parse(nil, h.RequestURI()) != nil {

@@ -7,6 +7,8 @@ import (
 	"holdfast/event"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
+	"holdfast/providers/receiving"
 )
 
 // receive processes a request: method → route → declared length → provider → the client's rate → body → authentication → the
@@ -82,7 +84,7 @@ func (s *Server) serveDispatcher(c *fiber.Ctx, o *observation) error {
 
 // answerHandshake answers a handshake that is sent without authentication.
 func (s *Server) answerHandshake(
-	c *fiber.Ctx, reply providers.Reply, p *providers.Provider, request *auth.Request, err error,
+	c *fiber.Ctx, reply receiving.Reply, p *providers.Provider, request *auth.Request, err error,
 ) error {
 	if err != nil {
 		return s.refuseUnauthenticated(c, s.examine(p, request, err))
@@ -99,7 +101,7 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
-	if why := providers.RefusedFor(items); why != "" {
+	if why := reading.RefusedFor(items); why != "" {
 		return s.refuseSaying(c, codeInvalid, why)
 	}
 	if wait := s.limits.allowSources(provider, items, o.receivedAt); wait > 0 {
@@ -119,7 +121,7 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	return s.acknowledge(c, items, started)
 }
 
-func sendReply(c *fiber.Ctx, reply providers.Reply) error {
+func sendReply(c *fiber.Ctx, reply receiving.Reply) error {
 	if len(reply.Body) > 0 {
 		c.Set(fiber.HeaderContentType, reply.ContentType)
 	} else {
@@ -147,10 +149,10 @@ func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]s
 }
 
 // isBatch reports whether the request was an envelope of events, possibly empty.
-func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].Root != nil }
+func isBatch(items []reading.Item) bool { return len(items) != 1 || items[0].Root != nil }
 
 // received returns the events of the request, with an ID each, and with what the definition doesn't determine.
-func (o *observation) received(items []providers.Item) []event.Received {
+func (o *observation) received(items []reading.Item) []event.Received {
 	events, trace := make([]event.Received, len(items)), o.traceparent()
 	for i := range items {
 		e := &events[i]

@@ -14,6 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/receiving"
 )
 
 // The behaviour of the systems that Holdfast replaces, one test per line.
@@ -207,7 +208,7 @@ func TestRatesAreThoseOfThePlatform(t *testing.T) {
 	require.NoError(t, err)
 	for provider, want := range map[string]int{"retell": 1000, "calcom": 500, "stripe": 2000} {
 		p, _ := catalogue.Lookup(provider)
-		require.Equal(t, &providers.Rate{Requests: want, Per: event.Duration(time.Minute)}, p.Rate())
+		require.Equal(t, &receiving.Rate{Requests: want, Per: event.Duration(time.Minute)}, p.Rate())
 	}
 }
 

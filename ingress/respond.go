@@ -14,6 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
+	"holdfast/providers/reading"
 	"holdfast/workflows/runs"
 )
 
@@ -73,7 +74,7 @@ func cachedOf(e runs.Started) *cachedResult {
 }
 
 // acknowledge answers for events that are all durable.
-func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []runs.Started) error {
+func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.Started) error {
 	o := observed(c)
 	body := acknowledgement{
 		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},

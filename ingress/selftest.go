@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/providers"
+	"holdfast/providers/receiving"
 )
 
 const (
@@ -155,7 +155,7 @@ func (s *Server) runSelfTest(now time.Time) selfTestResult {
 		Queues:    []oversight.QueueStats{},
 		Inflight:  s.inflight.Load() - 1, // without this request
 		Limits: limitsResult{
-			BodyBytes: cmp.Or(s.BodyLimit, providers.BodyLimit), Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
+			BodyBytes: cmp.Or(s.BodyLimit, receiving.BodyLimit), Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
 			HandlerBudgetMS: s.Intake.CommitTimeout.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
 			AckBudgetMS: s.Intake.AckBudget.Milliseconds(),
 		},

@@ -16,6 +16,7 @@ import (
 
 	"holdfast/ingress/intake"
 	"holdfast/providers"
+	"holdfast/providers/receiving"
 )
 
 // Options configure a Server. All durations and limits must be positive.
@@ -143,7 +144,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
-		BodyLimit:                    providers.OpenLimit(o.BodyLimit),
+		BodyLimit:                    receiving.OpenLimit(o.BodyLimit),
 		StreamRequestBody:            true,
 		ReadBufferSize:               maxHeaderBytes,
 		Concurrency:                  o.MaxConns,

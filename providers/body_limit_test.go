@@ -26,10 +26,10 @@ func TestNoDefinitionRefusesTheMaximumOfItsSender(t *testing.T) {
 		}
 		documented++
 		p = p.Bound(func(string) []string { return append(auth.TrialSecrets(), "192.0.2.1/32") })
-		require.GreaterOrEqual(t, p.BodyLimit(0), min(m.Bytes, MaxBodyLimit), name)
+		require.GreaterOrEqual(t, p.BodyLimit(0), min(m.Bytes, definition.MaxBodyLimit), name)
 		require.Equal(t, p.BodyLimit(0), p.BodyLimit(1), "HOLDFAST_INGRESS_BODY_LIMIT doesn't lower what %s documents", name)
 		require.Regexp(t, "^https://", m.Source, name)
-		if m.Bytes > MaxBodyLimit {
+		if m.Bytes > definition.MaxBodyLimit {
 			require.Contains(t, readDocs(t, "../README.md"), p.Title(), "a limit of %s below its maximum is a known one", name)
 		}
 	}

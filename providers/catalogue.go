@@ -12,6 +12,7 @@ import (
 	"holdfast/event"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
+	"holdfast/providers/receiving"
 	"holdfast/providers/recovery"
 )
 
@@ -61,7 +62,7 @@ func NewCatalogue(files definition.Files, compiled []*Provider) (*Catalogue, err
 }
 
 func compiledEntry(p *Provider) entry {
-	return entry{read{p.written, p.file, p.paths}, func() *Provider { return p }}
+	return entry{read{p.written, p.file, p.Routes()}, func() *Provider { return p }}
 }
 
 func newCatalogue(all []entry) (*Catalogue, error) {
@@ -102,7 +103,7 @@ func (c *Catalogue) WithCertificates(get auth.Certificates) *Catalogue {
 }
 
 // WithRate returns a copy with a rate for providers whose definition has none; nil is no rate.
-func (c *Catalogue) WithRate(r *Rate) *Catalogue {
+func (c *Catalogue) WithRate(r *receiving.Rate) *Catalogue {
 	if r == nil {
 		return c
 	}
@@ -143,7 +144,7 @@ func (c *Catalogue) BulkNames() []string {
 func (c *Catalogue) SecretNames() []string {
 	names := map[string]bool{}
 	for _, e := range c.providers {
-		for _, name := range secretNames(e.written, e.paths) {
+		for _, name := range receiving.SecretNames(e.written, e.paths) {
 			names[name] = true
 		}
 	}
@@ -155,12 +156,7 @@ func (c *Catalogue) APISecretNames() []string {
 	var names []string
 	for _, e := range c.providers {
 		var p definition.Problems // reported when the definition is compiled
-		if list := recovery.New(&p, "", e.written.API, e.written.Recover); list != nil {
-			names = append(names, list.SecretNames()...)
-		}
-		for _, fetch := range recovery.NewFetches(&p, e.written.API, e.written.Fetch) {
-			names = append(names, fetch.SecretNames()...)
-		}
+		names = append(names, recovery.NewAPI(&p, "", e.written).APISecretNames()...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -181,23 +177,11 @@ func ListOf(lookup func(name string) (*Provider, bool), name string) (*Provider,
 	return p, list, nil
 }
 
-// secretNames returns the names of the secrets of a definition's schemes and handshakes.
-func secretNames(d *definition.Definition, paths []auth.Path) []string {
-	var p definition.Problems // reported when the definition is compiled
-	names := auth.New(&p, d.Auth, d.Secrets, paths).SecretNames()
-	for _, ch := range d.Challenges {
-		if ch.Auth != nil {
-			names = append(names, auth.NewOne(&p, "", *ch.Auth, paths).SecretNames()...)
-		}
-	}
-	return names
-}
-
 // Replays returns the automatic replay settings of each provider.
 func (c *Catalogue) Replays() map[string]Replay {
 	all := make(map[string]Replay, len(c.providers))
 	for name, e := range c.providers {
-		all[name] = (&compiler{}).newReplay(e.written.Replay)
+		all[name] = newReplay(&definition.Problems{}, e.written.Replay)
 	}
 	return all
 }
@@ -216,4 +200,51 @@ func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bo
 		}
 	}
 	return nil, nil, false
+}
+
+// HandlerNames returns the distinct settings with the handlers' URLs.
+func (c *Catalogue) HandlerNames() []string {
+	names := map[string]bool{}
+	for _, e := range c.providers {
+		for _, q := range e.written.Questions {
+			if q.Handler != "" {
+				names[q.Handler] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Parser parses events with the definitions that lookup returns at that moment.
+func Parser(lookup func(name string) (*Provider, bool)) event.Parser {
+	return func(r event.Receipt, body []byte) (event.Parsed, error) {
+		if r.BodyLost {
+			return event.Parsed{}, &event.Error{Class: event.ClassRejected, Code: event.CodeBodyLost, Text: event.BodyLostText}
+		}
+		provider, ok := lookup(r.Provider)
+		if !ok {
+			return event.Parsed{}, &event.Error{
+				Class: event.ClassFailed,
+				Code:  event.CodeUnknownProvider,
+				Text:  "this process has no definition of provider " + r.Provider,
+			}
+		}
+		return provider.Parse(r, body)
+	}
+}
+
+// SplittingParser is Parser for events that runs process: it also says which of them are split.
+func SplittingParser(lookup func(name string) (*Provider, bool)) event.Parser {
+	parse := Parser(lookup)
+	return func(r event.Receipt, body []byte) (event.Parsed, error) {
+		if p, ok := lookup(r.Provider); ok && !r.BodyLost {
+			switch whole, err := p.ParseWhole(r, body); {
+			case err != nil:
+				return event.Parsed{}, err
+			case whole != nil:
+				return *whole, nil
+			}
+		}
+		return parse(r, body)
+	}
 }

@@ -7,8 +7,12 @@
 //	jq           expressions with a budget
 //	auth         requests, schemes, signatures, secrets
 //	mapping      keys, times, entities and policies of a type of event
-//	providers    the Provider and the Catalogue
-//	lint         what is tried out on a Provider before anything arrives
+//	recovery     what is asked of a provider's API: its list of events, and the states behind thin events
+//	receiving    requests: their paths, limits, handshakes and replies
+//	reading      events: how a request is split into them, and what each one means
+//	providers    the Provider, which joins the three, and the Catalogue
+//
+// Package internal/lint tries out a Provider before anything arrives.
 //
 // It works on bytes and values only. It must not depend on how a request arrives (Fiber), or how an event is orchestrated
 // (Temporal) or stored (pgx), and it never reads the environment: the caller provides the secrets.

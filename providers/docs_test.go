@@ -12,6 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/definition"
+	"holdfast/providers/receiving"
 )
 
 func readDocs(t *testing.T, name string) string {
@@ -210,6 +211,6 @@ func priorityInWords(d *definition.Definition) string {
 // The pages state the limits of this package.
 func TestPagesNameLimits(t *testing.T) {
 	t.Parallel()
-	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, maxChallengeReply), readDocs(t, "expressions.md"))
-	require.Contains(t, readDocs(t, "providers.md"), fmt.Sprintf("at most %d", MaxBodyLimit))
+	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, receiving.MaxChallengeReply), readDocs(t, "expressions.md"))
+	require.Contains(t, readDocs(t, "providers.md"), fmt.Sprintf("at most %d", definition.MaxBodyLimit))
 }

@@ -18,6 +18,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -107,7 +108,7 @@ type seen struct {
 	Rejection string            `json:"rejection,omitempty"`
 }
 
-func receiptOfTest(p *Provider, item Item) event.Receipt {
+func receiptOfTest(p *Provider, item reading.Item) event.Receipt {
 	return event.Receipt{Definition: p.Digest(),
 		ID: "00000000-0000-7000-8000-000000000000", Provider: p.Name(), Source: item.Source, Key: item.Key,
 		KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow, Type: item.Type, ReceivedAt: clock,
@@ -115,7 +116,7 @@ func receiptOfTest(p *Provider, item Item) event.Receipt {
 	}
 }
 
-func see(p *Provider, item Item) seen {
+func see(p *Provider, item reading.Item) seen {
 	s := seen{
 		Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type, Source: item.Source, Priority: item.Priority,
 		Dedupe: item.DedupeWindow, Headers: item.Headers, Path: item.Path, Root: item.Root,

@@ -26,7 +26,7 @@ func TestFormsOfTemplates(t *testing.T) {
 		require.Len(t, items, 1)
 		require.Equal(t, "BOOKING_CREATED", items[0].Type)
 		require.Equal(t, body, string(items[0].Body))
-		v, err := p.decoders.Decode("application/x-www-form-urlencoded", items[0].Body)
+		v, err := decodersOf(p).Decode("application/x-www-form-urlencoded", items[0].Body)
 		require.NoError(t, err)
 		require.Equal(t, title, v.(map[string]any)["title"])
 		_, err = p.Parse(event.Receipt{

@@ -13,6 +13,7 @@ import (
 	"holdfast/providers/auth"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
+	"holdfast/providers/reading"
 )
 
 // Every built-in definition states whether its key is certain, and how repeats of a guessed key are handled. So does every
@@ -49,7 +50,7 @@ type sent struct {
 }
 
 // itemOfSent returns the only event of an authenticated request.
-func itemOfSent(t testing.TB, provider string, s sent) Item {
+func itemOfSent(t testing.TB, provider string, s sent) reading.Item {
 	t.Helper()
 	r := &auth.Request{Method: "POST", Header: map[string][]string{}, Body: []byte(s.body)}
 	for i := 0; i < len(s.headers); i += 2 {

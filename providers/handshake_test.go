@@ -13,6 +13,8 @@ import (
 
 	"holdfast/providers/auth"
 	"holdfast/providers/decode"
+	"holdfast/providers/reading"
+	"holdfast/providers/receiving"
 )
 
 // What each provider sends before any event, and the answer:
@@ -80,7 +82,7 @@ func TestHandshakes(t *testing.T) {
 			for k, v := range c.query {
 				r.Query[k] = v
 			}
-			var reply Reply
+			var reply receiving.Reply
 			var is bool
 			var err error
 			if c.isSigned {
@@ -168,6 +170,6 @@ func TestAnAnsweredHandshakeIsNoEvent(t *testing.T) {
 		require.NoError(t, err, body)
 		items, err := p.Split(r)
 		require.NoError(t, err)
-		require.Equal(t, want, RefusedFor(items), body)
+		require.Equal(t, want, reading.RefusedFor(items), body)
 	}
 }

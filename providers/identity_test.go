@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // providerWithKey compiles the minimal definition with a key.
@@ -30,7 +31,7 @@ func receive(t testing.TB, p *Provider, body string) event.Receipt {
 	return receiptOfItem(p, items[0])
 }
 
-func receiptOfItem(p *Provider, item Item) event.Receipt {
+func receiptOfItem(p *Provider, item reading.Item) event.Receipt {
 	return event.Receipt{
 		ID: "one", Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
 		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Earlier: item.Earlier, Type: item.Type,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/receiving"
 )
 
 // UnreadableSecret is in place of secrets that can't be read at the moment.
@@ -21,7 +22,7 @@ type Live struct {
 	// certificates is set before the first request.
 	certificates auth.Certificates
 	// rate applies to providers whose definition has none.
-	rate    *Rate
+	rate    *receiving.Rate
 	current atomic.Pointer[Catalogue]
 	loading atomic.Pointer[Loading]
 }
@@ -63,7 +64,7 @@ func replaced(next, before *Catalogue) *Loading {
 // LoadLive loads the built-in definitions and those of the folder dir ("" for none), with secrets, and with a rate for those
 // that have none (nil for no rate). A catalogue for which accept returns an error isn't loaded, now or later; nil accepts
 // everything. A failing sample doesn't prevent a start, because that would stop all other providers.
-func LoadLive(dir string, s auth.Secrets, rate *Rate, accept func(*Catalogue) error) (*Live, error) {
+func LoadLive(dir string, s auth.Secrets, rate *receiving.Rate, accept func(*Catalogue) error) (*Live, error) {
 	l := &Live{dir: dir, secrets: s, rate: rate, accept: accept}
 	next, err := l.load()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/receiving"
 )
 
 // anyCatalogue accepts any catalogue.
@@ -42,7 +44,7 @@ func TestReload(t *testing.T) {
 	require.NoError(t, after.CheckSecrets())
 	_, _, ok := live.ByPath("/webhooks/beta")
 	require.True(t, ok)
-	require.Equal(t, BodyLimit, before.BodyLimit(0), "who holds a provider goes on with it")
+	require.Equal(t, receiving.BodyLimit, before.BodyLimit(0), "who holds a provider goes on with it")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "beta.yaml")))
 	require.NoError(t, live.Reload(anyCatalogue))

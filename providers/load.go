@@ -1,13 +1,15 @@
 package providers
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"slices"
+
 	"sync"
 
 	"holdfast/providers/auth"
@@ -89,19 +91,27 @@ func builtInEntry(files definition.Files, f definition.File) entry {
 
 // Compile compiles one of the files. The error joins a *definition.Error for every error.
 func Compile(files definition.Files, f definition.File) (*Provider, error) {
-	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name, Place: f.Place}}}
+	c := &mapping.Compiler{Problems: definition.Problems{File: f.Name, Place: f.Place}}
 	d, tree := c.Read(files, f)
-	p := c.compile(d)
+	p := compile(c, d, tree)
 	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin, Replaced: f.Replaced, Text: f.Text}
-	p.digest = digestOf(tree)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	p.typeLabels.addAll(p.typesOfSamples())
+	p.NameTypes(p.typesOfSamples())
 	if below, ok := files[d.Extends]; ok && d.Extends != f.Name { // whose samples aren't inherited
 		if base, err := Compile(files, below); err == nil {
-			p.typeLabels.addAll(slices.Collect(maps.Keys(base.typeLabels.names)))
+			p.NameTypes(base.NamedTypes())
 		}
 	}
 	return p, nil
+}
+
+// digestOf returns a short hash of a definition, of which fmt prints the maps in the order of their keys.
+func digestOf(tree map[string]any) string {
+	tree = maps.Clone(tree)
+	delete(tree, "samples")
+	h := sha256.New()
+	fmt.Fprintf(h, "%#v", tree)
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

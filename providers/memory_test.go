@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // The total allocations for a body, garbage included: so many bytes for each of its own, plus a constant. The worst case is an
@@ -85,7 +86,7 @@ func FuzzMemory(f *testing.F) {
 		r := &auth.Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
 		got := allocatedBy(func() { _ = p.Authenticate(r, time.Time{}) })
 		require.LessOrEqual(t, got, 4*size+allocatedAtLeast, "authenticate %d bytes", size)
-		var items []Item
+		var items []reading.Item
 		got = allocatedBy(func() { items, _ = p.Split(r) })
 		require.LessOrEqual(t, got, allocatedPerByte*size+allocatedAtLeast, "split %d bytes", size)
 		require.Len(t, items, 1)
@@ -118,7 +119,7 @@ func FuzzBatchMemory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		size := uint64(len(body))
 		r := &auth.Request{Method: "POST", Path: "/webhooks/acme", Body: body, Header: map[string][]string{}}
-		var items []Item
+		var items []reading.Item
 		got := allocatedBy(func() { items, _ = p.Split(r) })
 		require.LessOrEqual(t, got, splitPerByte*size+splitAtLeast, "split %d bytes into %d", size, len(items))
 		var carried uint64

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 func listOf(n int, item string) string {
@@ -21,7 +22,7 @@ func listOf(n int, item string) string {
 }
 
 // splitAndParse returns the events of a request, each with its parse.
-func splitAndParse(t *testing.T, provider, body string) (items []Item, parsed []event.Parsed) {
+func splitAndParse(t *testing.T, provider, body string) (items []reading.Item, parsed []event.Parsed) {
 	t.Helper()
 	p := providerOf(t, provider, secretOfTests)
 	items, err := p.Split(&auth.Request{Body: []byte(body)})

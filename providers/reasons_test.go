@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // The relations of two deliveries, the second of which is derived from the first.
@@ -21,7 +22,7 @@ type delivery struct {
 	bot     string
 }
 
-func (d delivery) identify(t *testing.T, p *Provider) Item {
+func (d delivery) identify(t *testing.T, p *Provider) reading.Item {
 	t.Helper()
 	r := &auth.Request{Body: []byte(d.body), Header: map[string][]string{}, PathParams: map[string]string{"bot": d.bot}}
 	for name, value := range d.headers {

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // rentprogRequest returns a RentProg request: the payload is a string in Ruby's notation.
@@ -27,7 +28,7 @@ func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, heade
 	return r
 }
 
-func splitOne(t testing.TB, p *Provider, r *auth.Request) Item {
+func splitOne(t testing.TB, p *Provider, r *auth.Request) reading.Item {
 	t.Helper()
 	items, err := p.Split(r)
 	require.NoError(t, err)

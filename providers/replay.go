@@ -38,21 +38,21 @@ func (r Replay) Over(policy operation.ReplayPolicy) operation.ReplayPolicy {
 // maxReplays bounds the attempts, whose pauses double.
 const maxReplays = 20
 
-func (c *compiler) newReplay(d definition.Replay) Replay {
-	r := Replay{Off: c.OneOf("replay.automatic", d.Automatic, "on", "off") == "off", Attempts: d.Attempts}
+func newReplay(p *definition.Problems, d definition.Replay) Replay {
+	r := Replay{Off: p.OneOf("replay.automatic", d.Automatic, "on", "off") == "off", Attempts: d.Attempts}
 	if d.Base != nil {
 		if r.Base = event.Duration(*d.Base); r.Base <= 0 {
-			c.Add("replay.base", "want more than 0")
+			p.Add("replay.base", "want more than 0")
 		}
 	}
 	if d.Attempts < 0 || d.Attempts > maxReplays {
-		c.Add("replay.attempts", "want 1 to %d", maxReplays)
+		p.Add("replay.attempts", "want 1 to %d", maxReplays)
 	}
 	for _, class := range d.Classes {
 		if class == "" {
-			c.Add("replay.classes", "want transient, failed or rejected each")
+			p.Add("replay.classes", "want transient, failed or rejected each")
 		}
-		r.Classes = append(r.Classes, event.Class(c.OneOf("replay.classes", class, "transient", "failed", "rejected")))
+		r.Classes = append(r.Classes, event.Class(p.OneOf("replay.classes", class, "transient", "failed", "rejected")))
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/receiving"
 )
 
 // Slack's handshake is answered with its challenge; nothing else is a handshake.
@@ -17,7 +18,7 @@ func TestChallenge(t *testing.T) {
 	p := providerOf(t, "slack", secretOfTests)
 	reply, ok := p.Challenge(&auth.Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)}, clock)
 	require.True(t, ok)
-	require.Equal(t, Reply{Status: 200, ContentType: "text/plain; charset=utf-8", Body: []byte("3eZbrw1a")}, reply)
+	require.Equal(t, receiving.Reply{Status: 200, ContentType: "text/plain; charset=utf-8", Body: []byte("3eZbrw1a")}, reply)
 	for _, body := range []string{`{"type":"event_callback"}`, `{`, ``, `[]`,
 		`{"type":"url_verification","challenge":"` + strings.Repeat("x", 5000) + `"}`} {
 		_, ok := p.Challenge(&auth.Request{Body: []byte(body)}, clock)
@@ -34,9 +35,9 @@ func TestQuestion(t *testing.T) {
 	require.Equal(t, "RETELL_INBOUND_URL", q.Handler)
 	items, err := p.Split(&auth.Request{Body: []byte(`{"event":"call_inbound","call_inbound":{"from_number":"+1"}}`)})
 	require.NoError(t, err)
-	reply, err := q.Fallback(p, items[0].Receipt, items[0].Body)
+	reply, err := q.Fallback(items[0].Receipt, items[0].Body)
 	require.NoError(t, err)
-	require.Equal(t, Reply{Status: 200, ContentType: "application/json", Body: []byte(`{"call_inbound":{}}`)}, reply)
+	require.Equal(t, receiving.Reply{Status: 200, ContentType: "application/json", Body: []byte(`{"call_inbound":{}}`)}, reply)
 	_, ok = p.Question("call_ended")
 	require.False(t, ok)
 }
@@ -44,11 +45,11 @@ func TestQuestion(t *testing.T) {
 func TestRepliesAndRates(t *testing.T) {
 	t.Parallel()
 	gocardless := providerOf(t, "gocardless")
-	require.Equal(t, Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, Invalid: 400, RateLimited: 429, Unavailable: 503},
+	require.Equal(t, receiving.Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, Invalid: 400, RateLimited: 429, Unavailable: 503},
 		gocardless.Replies())
-	require.Equal(t, Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").AckStatus(), []byte(`{}`)))
+	require.Equal(t, receiving.Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").AckStatus(), []byte(`{}`)))
 	require.Equal(t, 202, providerOf(t, "stripe").AckStatus())
-	require.Equal(t, &Rate{Requests: 2000, Per: event.Duration(time.Minute)}, providerOf(t, "stripe").Rate())
+	require.Equal(t, &receiving.Rate{Requests: 2000, Per: event.Duration(time.Minute)}, providerOf(t, "stripe").Rate())
 	require.Nil(t, providerOf(t, "stripe").ClientRate())
 	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
 }
@@ -64,12 +65,12 @@ func TestARateForAllProviders(t *testing.T) {
 		"acme.yaml": minimal, "own.yaml": "name: own\nextends: acme\n" + own, "none.yaml": "name: none\nextends: own\n" + none,
 		"again.yaml": "name: again\nextends: own\nrate: null\n",
 	})
-	live, err := LoadLive(dir, nil, NewRate(100, time.Minute), nil)
+	live, err := LoadLive(dir, nil, receiving.NewRate(100, time.Minute), nil)
 	require.NoError(t, err)
 	for range 2 {
-		for name, want := range map[string]*Rate{
-			"acme": NewRate(100, time.Minute), "own": NewRate(5, time.Second), "none": nil, "again": NewRate(100, time.Minute),
-			"rentprog": nil, "stripe": NewRate(2000, time.Minute),
+		for name, want := range map[string]*receiving.Rate{
+			"acme": receiving.NewRate(100, time.Minute), "own": receiving.NewRate(5, time.Second), "none": nil, "again": receiving.NewRate(100, time.Minute),
+			"rentprog": nil, "stripe": receiving.NewRate(2000, time.Minute),
 		} {
 			p, ok := live.Lookup(name)
 			require.True(t, ok, name)
@@ -92,19 +93,19 @@ func TestARateForAllProviders(t *testing.T) {
 func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	usual := []byte(`{"ok":true,"queued":true,"request_id":"<r>","events":[]}`)
-	for replies, want := range map[string]Reply{
-		`{accepted: 200}`:                                 {200, jsonType, nil, usual},
+	for replies, want := range map[string]receiving.Reply{
+		`{accepted: 200}`:                                 {Status: 200, ContentType: "application/json", Body: usual},
 		`{accepted: 204}`:                                 {Status: 204},
 		`{accepted: 200, body: empty}`:                    {Status: 200},
 		`{accepted: 200, body: 'null'}`:                   {Status: 200},
 		`{accepted: 204, duplicate: 204, body: empty}`:    {Status: 204},
-		`{body: '.ok', content_type: application/json}`:   {202, jsonType, nil, []byte(`true`)},
-		`{body: '"OK"'}`:                                  {202, jsonType, nil, []byte(`"OK"`)},
-		`{body: '"OK"', content_type: text/plain}`:        {202, "text/plain", nil, []byte(`OK`)},
-		`{body: '""', content_type: text/plain}`:          {202, "", nil, []byte{}},
-		`{body: '"<Response/>"', content_type: text/xml}`: {202, "text/xml", nil, []byte(`<Response/>`)},
+		`{body: '.ok', content_type: application/json}`:   {Status: 202, ContentType: "application/json", Body: []byte(`true`)},
+		`{body: '"OK"'}`:                                  {Status: 202, ContentType: "application/json", Body: []byte(`"OK"`)},
+		`{body: '"OK"', content_type: text/plain}`:        {Status: 202, ContentType: "text/plain", Body: []byte(`OK`)},
+		`{body: '""', content_type: text/plain}`:          {Status: 202, ContentType: "", Body: []byte{}},
+		`{body: '"<Response/>"', content_type: text/xml}`: {Status: 202, ContentType: "text/xml", Body: []byte(`<Response/>`)},
 		`{body: '@html "<r id=''\(.request_id)''/>"', content_type: "application/xml; charset=utf-8"}`: {
-			202, "application/xml; charset=utf-8", nil, []byte(`<r id='&lt;r&gt;'/>`)},
+			Status: 202, ContentType: "application/xml; charset=utf-8", Body: []byte(`<r id='&lt;r&gt;'/>`)},
 	} {
 		p := mustLoad(t, minimal+"\nreplies: "+replies+"\n")
 		require.Equal(t, want, p.Acknowledge(p.AckStatus(), usual), replies)
@@ -129,20 +130,20 @@ func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 // The same applies to questions, and a handler's answer must be of the content type.
 func TestAQuestionHasAForm(t *testing.T) {
 	t.Parallel()
-	question := func(fields string) *Question {
+	question := func(fields string) *receiving.Question {
 		p := mustLoad(t, minimal+"\nquestions: [{types: [x], "+fields+"}]\n")
 		q, ok := p.Question("x")
 		require.True(t, ok)
 		return q
 	}
-	fallback := func(q *Question) (Reply, error) {
-		return q.Fallback(mustLoad(t, minimal), event.Receipt{}, []byte(`{"name":"Ada"}`))
+	fallback := func(q *receiving.Question) (receiving.Reply, error) {
+		return q.Fallback(event.Receipt{}, []byte(`{"name":"Ada"}`))
 	}
 
 	twiml := question(`fallback: '@html "<Response><Say>\(.body.name)</Say></Response>"', content_type: text/xml`)
 	reply, err := fallback(twiml)
 	require.NoError(t, err)
-	require.Equal(t, Reply{200, "text/xml", nil, []byte(`<Response><Say>Ada</Say></Response>`)}, reply)
+	require.Equal(t, receiving.Reply{Status: 200, ContentType: "text/xml", Body: []byte(`<Response><Say>Ada</Say></Response>`)}, reply)
 	for body, ok := range map[string]bool{`<Response/>`: true, ``: true, `{"a":1}`: false, `<Response>`: false} {
 		_, accepted := twiml.Answer([]byte(body))
 		require.Equal(t, ok, accepted, body)
@@ -150,7 +151,7 @@ func TestAQuestionHasAForm(t *testing.T) {
 
 	reply, err = fallback(question(`fallback: empty, status: 204`))
 	require.NoError(t, err)
-	require.Equal(t, Reply{Status: 204}, reply)
+	require.Equal(t, receiving.Reply{Status: 204}, reply)
 	_, err = fallback(question(`fallback: .body, content_type: text/plain`))
 	require.Equal(t, "bad_answer", event.CodeOf(err))
 	_, accepted := question(`fallback: empty`).Answer(nil)

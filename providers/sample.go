@@ -11,6 +11,7 @@ import (
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // sample makes an event of one type as the provider would send it.
@@ -20,7 +21,7 @@ type sample struct {
 	item    *jq.Expression // nil if it isn't known how the provider's list has the event
 }
 
-func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]sample {
+func newSamples(c *mapping.Compiler, defs map[string]definition.Sample) map[string]sample {
 	samples := map[string]sample{}
 	for _, eventType := range slices.Sorted(maps.Keys(defs)) {
 		field := fmt.Sprintf("samples[%q]", eventType)
@@ -115,7 +116,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	s, ok := p.samples[eventType]
 	if !ok {
 		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
-			p.name, eventType, strings.Join(p.SampleTypes(), ", "))
+			p.Name(), eventType, strings.Join(p.SampleTypes(), ", "))
 	}
 	v, err := s.body.Once(sampleInput(id, entity, now))
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	r, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
-	} else if r.Body, err = jq.Marshal(v, MaxBodyLimit); err != nil {
+	} else if r.Body, err = jq.Marshal(v, definition.MaxBodyLimit); err != nil {
 		return nil, s.body.Failed(err)
 	}
 	return r, nil
@@ -146,5 +147,27 @@ func (p *Provider) SampleItem(eventType, id string, now time.Time) ([]byte, erro
 	if err != nil {
 		return nil, x.Failed(err)
 	}
-	return jq.Marshal(v, MaxBodyLimit)
+	return jq.Marshal(v, definition.MaxBodyLimit)
+}
+
+// sampleTime is the time of the samples whose types are read.
+var sampleTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// typesOfSamples returns the types of all events of the samples: a batch has several, and a sample's name is only one of them.
+func (p *Provider) typesOfSamples() (types []string) {
+	for name := range p.samples {
+		types = append(types, SampleEvent(name))
+		r, err := p.Sample(name, "x", sampleTime)
+		if err != nil {
+			continue
+		}
+		items, err := p.Split(r)
+		if err != nil {
+			continue
+		}
+		for _, item := range items {
+			types = append(types, item.Type)
+		}
+	}
+	return slices.DeleteFunc(types, func(t string) bool { return t == "" })
 }

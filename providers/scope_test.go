@@ -11,10 +11,11 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // evolutionEvent returns an Evolution event that arrives at a path; the instance in the body may be missing.
-func evolutionEvent(t testing.TB, path, body string) (Item, event.Parsed) {
+func evolutionEvent(t testing.TB, path, body string) (reading.Item, event.Parsed) {
 	t.Helper()
 	c := catalogueOf(t, secretOfTests)
 	p, params, ok := c.ByPath(path)
@@ -46,7 +47,7 @@ func TestEvolutionIsScopedByTheInstance(t *testing.T) {
 		for _, shop := range []string{"shop-a", "shop-b"} {
 			inBody, named := evolutionEvent(t, "/webhooks/evolution", strings.Replace(body, "%", `"instance":"`+shop+`",`, 1))
 			inPath, called := evolutionEvent(t, "/webhooks/evolution/"+shop, strings.Replace(body, "%", "", 1))
-			for _, item := range []Item{inBody, inPath} {
+			for _, item := range []reading.Item{inBody, inPath} {
 				require.Equal(t, shop, item.Source)
 			}
 			require.Equal(t, named.Changes, called.Changes)

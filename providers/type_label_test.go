@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/reading"
 )
 
 // Metrics have one label for each type that a definition names, and one for all others.
@@ -16,9 +18,9 @@ func TestATypeHasALabel(t *testing.T) {
 	require.Equal(t, "customer.updated", p.TypeLabel("customer.updated"), "a sample")
 	require.Equal(t, "payment_intent.*", p.TypeLabel("payment_intent.made_up"), "a pattern")
 	for i := range 3 {
-		require.Equal(t, OtherType, p.TypeLabel(fmt.Sprint("invented.", i)))
+		require.Equal(t, reading.OtherType, p.TypeLabel(fmt.Sprint("invented.", i)))
 	}
-	require.Equal(t, OtherType, p.TypeLabel(""))
+	require.Equal(t, reading.OtherType, p.TypeLabel(""))
 }
 
 // Every sample's event has a label of its own, whether it has its own name, comes in a batch, or belongs to a definition that

@@ -15,10 +15,11 @@ import (
 	"holdfast/providers/auth"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
+	"holdfast/providers/reading"
 )
 
 // itemOf returns the only event of an admitted request.
-func itemOf(t testing.TB, p *Provider, r *auth.Request) Item {
+func itemOf(t testing.TB, p *Provider, r *auth.Request) reading.Item {
 	t.Helper()
 	return splitOne(t, p, admit(t, p, r))
 }
@@ -118,7 +119,7 @@ func readUnsigned(p *Provider, header string) bool {
 func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)
-	send := func(kind, delivery, body string) Item {
+	send := func(kind, delivery, body string) reading.Item {
 		return itemOf(t, p, &auth.Request{Body: []byte(body), Header: map[string][]string{
 			"x-github-event": {kind}, "x-github-delivery": {delivery},
 		}})
@@ -131,7 +132,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	require.NotEqual(t, first.Key, other.Key)
 	require.Equal(t, first.Content, other.Content)
 	require.Equal(t, first.Key, renamed.Key)
-	require.Equal(t, UnknownType, renamed.Type)
+	require.Equal(t, reading.UnknownType, renamed.Type)
 	for body, kinds := range map[string]map[string]string{
 		`{"action":"deleted","repository":{"id":2},"organization":{},"sender":{"id":3}}`: {
 			"repository": "repository.deleted", "issues": "", "release": "", "installation": "installation.deleted",
@@ -147,7 +148,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 		`{"action":"opened","issue":{"id":1},"label":{},"repository":{}}`: {"issues": "issues.opened", "label": "", "release": ""},
 	} {
 		for kind, want := range kinds {
-			require.Equal(t, cmp.Or(want, UnknownType), send(kind, "a", body).Type, "%s as %s", body, kind)
+			require.Equal(t, cmp.Or(want, reading.UnknownType), send(kind, "a", body).Type, "%s as %s", body, kind)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
 func TestShopifySignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "shopify", secretOfTests)
-	send := func(topic, id, body string) Item {
+	send := func(topic, id, body string) reading.Item {
 		return itemOf(t, p, &auth.Request{Body: []byte(body), Header: map[string][]string{
 			"x-shopify-topic": {topic}, "x-shopify-event-id": {id},
 		}})
@@ -186,8 +187,8 @@ func TestShopifySignsTheBodyAlone(t *testing.T) {
 	require.Equal(t, first.Content, other.Content, "the second one is marked")
 	require.NotEqual(t, first.Key, send("customers/create", "a", customer).Key, "one body comes under several topics")
 	require.Equal(t, "customers/update", first.Type)
-	require.Equal(t, UnknownType, send("orders/updated", "a", customer).Type)
-	require.Equal(t, UnknownType, send("customers/delete", "a", customer).Type)
+	require.Equal(t, reading.UnknownType, send("orders/updated", "a", customer).Type)
+	require.Equal(t, reading.UnknownType, send("customers/delete", "a", customer).Type)
 	require.Equal(t, "customers/delete", send("customers/delete", "a", `{"id":7,"phone":null}`).Type)
 	require.Equal(t, "themes/publish", send("themes/publish", "a", `{"id":7,"updated_at":"x"}`).Type)
 	parsed, err := p.Parse(receiptOfTest(p, send("orders/delete", "a", customer)), []byte(customer))

@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/reading"
 )
 
-func mustParse(t testing.TB, p *Provider, body string) (Item, event.Parsed) {
+func mustParse(t testing.TB, p *Provider, body string) (reading.Item, event.Parsed) {
 	t.Helper()
 	item, parsed, err := parse(t, p, body)
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ import (
 	"holdfast/persistence"
 	"holdfast/persistence/recoveries"
 	"holdfast/providers"
-	"holdfast/providers/recovery/client"
+	"holdfast/providers/client"
 )
 
 // The times of the shop's list.

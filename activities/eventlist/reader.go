@@ -14,10 +14,11 @@ import (
 	"holdfast/event/operation"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/client"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
+	"holdfast/providers/reading"
 	"holdfast/providers/recovery"
-	"holdfast/providers/recovery/client"
 )
 
 // Rates grants requests from rate limits that all processes share.
@@ -202,7 +203,7 @@ func (r *Reader) wait(ctx context.Context, p *providers.Provider) error {
 }
 
 // split returns the events of a request from a list. A large one waits for its turn.
-func split(ctx context.Context, p *providers.Provider, r *auth.Request) ([]providers.Item, error) {
+func split(ctx context.Context, p *providers.Provider, r *auth.Request) ([]reading.Item, error) {
 	done, err := decode.Turn(ctx, len(r.Body))
 	if err != nil {
 		return nil, err
@@ -267,7 +268,7 @@ func matches(types []definition.Glob, eventType string) bool {
 
 // isSafe reports whether an event can be recognized by the key of its item. The hash of a body from a list isn't that of the
 // webhook. A key that may have expired proves nothing, unless an operator accepts duplicates.
-func isSafe(item providers.Item, at time.Time, of operation.Recovery, now time.Time) bool {
+func isSafe(item reading.Item, at time.Time, of operation.Recovery, now time.Time) bool {
 	expires := at.Add(time.Duration(item.DedupeWindow))
 	return item.KeyFrom == event.KeyFromEvent && item.Content == "" &&
 		(item.DedupeWindow == 0 || expires.After(now) || of.AcceptDuplicates)
@@ -286,7 +287,7 @@ func newDelivery(p *providers.Provider, of operation.Recovery, listed recovery.I
 }
 
 func newItem(
-	p *providers.Provider, list *recovery.List, of operation.Recovery, item providers.Item, at, now time.Time,
+	p *providers.Provider, list *recovery.List, of operation.Recovery, item reading.Item, at, now time.Time,
 ) operation.RecoveryItem {
 	at = at.UTC()
 	r := item.Receipt

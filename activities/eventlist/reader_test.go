@@ -18,7 +18,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/devstack/fakeapi"
 	"holdfast/providers"
-	"holdfast/providers/recovery/client"
+	"holdfast/providers/client"
 )
 
 // bulk is Stripe with a type in the bulk lane, one that is refused, and one whose keys expire early.

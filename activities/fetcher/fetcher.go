@@ -12,8 +12,8 @@ import (
 	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/client"
 	"holdfast/providers/recovery"
-	"holdfast/providers/recovery/client"
 )
 
 // Rates grants requests from rate limits that all processes share.

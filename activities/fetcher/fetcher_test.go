@@ -13,7 +13,7 @@ import (
 	"holdfast/activities/fetcher"
 	"holdfast/event"
 	"holdfast/providers"
-	"holdfast/providers/recovery/client"
+	"holdfast/providers/client"
 )
 
 // answers is a transport that answers with a status.

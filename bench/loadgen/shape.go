@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/ledger"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // shape makes the events of one type: the sample of its definition as a template, for one time.
@@ -72,7 +73,7 @@ func newShape(p *providers.Provider, eventType string, at time.Time, size int) (
 }
 
 // evaluate makes a request with the provider's definition, slowly but exactly.
-func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, error) {
+func (s *shape) evaluate(id, entity string) (*auth.Request, []reading.Item, error) {
 	r, err := s.provider.SampleOf(s.eventType, id, entity, s.at)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +109,7 @@ func cloneHeaders(h map[string][]string) map[string][]string {
 }
 
 // cut makes patterns from a request with markers.
-func (s *shape) cut(body []byte, items []providers.Item) {
+func (s *shape) cut(body []byte, items []reading.Item) {
 	from, to := 0, len(body)
 	for i := range items {
 		start := bytes.Index(body[from:], items[i].Body) + from
@@ -122,7 +123,7 @@ func (s *shape) cut(body []byte, items []providers.Item) {
 	s.after = newPattern(body[to:])
 }
 
-func (s *shape) newItem(i *providers.Item) itemPattern {
+func (s *shape) newItem(i *reading.Item) itemPattern {
 	sum := sha256.Sum256(i.Body)
 	p := itemPattern{body: newPattern(i.Body)}
 	hash := hex.EncodeToString(sum[:])
@@ -160,7 +161,7 @@ func (s *shape) isExact() bool {
 	return true
 }
 
-func eventsOf(p *providers.Provider, items []providers.Item) []ledger.Event {
+func eventsOf(p *providers.Provider, items []reading.Item) []ledger.Event {
 	events := make([]ledger.Event, len(items))
 	for i := range items {
 		events[i] = ledger.Event{Provider: p.Name(), Key: items[i].Key, SHA256: sha256.Sum256(items[i].Body)}

@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/providers"
 	"holdfast/providers/definition"
+	"holdfast/providers/reading"
 )
 
 // Samples turn the samples of definitions into events.
@@ -95,7 +96,7 @@ func (s Samples) none(e delivery.Events) delivery.Finding {
 // ownEvents is the provider of events that the user's own services publish, under their own types.
 const ownEvents = "events"
 
-func messageOf(item providers.Item, id string, now time.Time) delivery.Message {
+func messageOf(item reading.Item, id string, now time.Time) delivery.Message {
 	item.ID, item.ReceivedAt = id, now
 	return delivery.Message{Receipt: item.Receipt, Type: item.Type, OccurredAt: now, Body: item.Body}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/lint"
 	"holdfast/providers"
 	"holdfast/providers/definition"
-	"holdfast/providers/lint"
 )
 
 // What the provider's own library signs gets in with the bytes that it has signed, and `explain` foretells it. Nothing gets in

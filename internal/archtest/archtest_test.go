@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +24,22 @@ func TestTheModulesKeepTheImportTable(t *testing.T) {
 	packages = append(packages, measuring...)
 	require.Empty(t, Check(withoutRoot(packages), Table), "the table stands in internal/archtest/table.go")
 	require.Empty(t, Unused(packages, Table), "the table stands in internal/archtest/table.go")
+}
+
+func TestNoPackageImportsOneAboveIt(t *testing.T) {
+	t.Parallel()
+	packages, err := Load(root)
+	require.NoError(t, err)
+	within := 0
+	for _, p := range packages {
+		if slices.ContainsFunc(Downward, func(tree string) bool { return isBelow(p.Path, tree) }) {
+			within++
+		}
+	}
+	require.Greater(t, within, 2*len(Downward))
+	upward := Upward(packages, Downward)
+	t.Logf("of %d packages in %s, %d import one above them", within, strings.Join(Downward, " and "), len(upward))
+	require.Empty(t, upward)
 }
 
 // withoutRoot removes the module's own directory, whose files the top-level check covers.

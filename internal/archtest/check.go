@@ -34,6 +34,24 @@ func Check(packages []Package, table []Rule) []string {
 	return breaches
 }
 
+// Downward are the trees in which packages only import what is next to them or below, never what is above: a reader who opens one
+// of their directories needs nothing from the way there.
+var Downward = []string{"providers"}
+
+// Upward returns a sentence for each import of a package above the importing one, in the trees.
+func Upward(packages []Package, trees []string) (breaches []string) {
+	for _, p := range packages {
+		for _, path := range p.Imports {
+			above, isOurs := below(path)
+			inTree := slices.ContainsFunc(trees, func(tree string) bool { return isBelow(above, tree) })
+			if isOurs && inTree && strings.HasPrefix(p.Path, above+"/") {
+				breaches = append(breaches, p.Path+" imports "+above+", which is above it")
+			}
+		}
+	}
+	return breaches
+}
+
 // Unused returns a sentence for each import that the table allows and no package uses.
 func Unused(packages []Package, table []Rule) []string {
 	imports := map[string][]string{}

@@ -137,3 +137,15 @@ func TestStrangersAtTheTopLevelAreFound(t *testing.T) {
 		"pkg lies at the top level and is not part of the architecture",
 	}, breaches)
 }
+
+func TestAnImportOfAPackageAboveIsFound(t *testing.T) {
+	t.Parallel()
+	packages := []Package{
+		{Path: "a/b", Imports: []string{"holdfast/a", "holdfast/a/c", "holdfast/ab", "fmt"}},
+		{Path: "a/b/c", Imports: []string{"holdfast/a/b"}},
+		{Path: "a", Imports: []string{"holdfast/a/b"}},
+		{Path: "ab", Imports: []string{"holdfast/a"}},
+		{Path: "d/e", Imports: []string{"holdfast/d"}},
+	}
+	require.Equal(t, []string{"a/b imports a, which is above it", "a/b/c imports a/b, which is above it"}, Upward(packages, []string{"a"}))
+}

@@ -107,23 +107,30 @@ var Table = []Rule{
 		Why:   "which request reads a page, and what the page means, depends on the definition and the answer only",
 		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping"),
 		Never: never(whyPure, "os", "net/http")},
-	{Package: "providers/recovery/client", Why: "one page over HTTP, with the caller's transport and secrets",
+	{Package: "providers/client", Why: "one page over HTTP, with the caller's transport and secrets",
 		Ours:      list("providers/auth providers/recovery"),
 		Libraries: list("golang.org/x/oauth2"),
 		Never:     never("secrets come from a function that the caller passes", "os")},
+	{Package: "providers/receiving",
+		Why:   "what is done with a request before an event is read from it, by its headers, its size and its bytes",
+		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping"),
+		Never: never(whyPure, "os")},
+	{Package: "providers/reading", Why: "which events a request has, and what they mean, doesn't depend on how it was received",
+		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping providers/recovery"),
+		Never: never(whyPure, "os", "net/http")},
 	{Package: "providers",
 		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
 		Ours: list("event event/operation providers/definition providers/decode providers/jq providers/auth " +
-			"providers/mapping providers/recovery"),
+			"providers/mapping providers/recovery providers/reading providers/receiving"),
 		Never: never(whyPure, "os/exec")},
-	{Package: "providers/lint", Why: "lint runs definitions through their public API, as users do",
+	{Package: "internal/lint", Why: "lint runs definitions through their public API, as users do",
 		Ours: list("event internal/word providers providers/definition providers/decode providers/jq providers/auth " +
-			"providers/auth/denial providers/mapping"),
+			"providers/auth/denial providers/mapping providers/reading providers/receiving"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
 		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/decode " +
-			"ingress/intake workflows/runs delivery/webhook"),
+			"ingress/intake workflows/runs delivery/webhook providers/reading providers/receiving"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
 		Never: slices.Concat(neverStore, neverTemporal)},
@@ -143,7 +150,7 @@ var Table = []Rule{
 			"go.temporal.io/sdk/converter go.temporal.io/sdk/log go.temporal.io/api/enums"),
 		Never: never(whyNoIO, "net", "os", "database/sql", "math/rand", "crypto/rand", "log", "sync", "holdfast/internal")},
 	{Package: "activities", Why: "steps are called by Temporal and call interfaces; they start and store nothing directly",
-		Ours: list("event event/oversight event/tally providers"),
+		Ours: list("event event/oversight event/tally providers providers/reading"),
 		Libraries: withOtel("go.temporal.io/sdk/activity go.temporal.io/sdk/temporal go.temporal.io/sdk/converter " +
 			"go.temporal.io/sdk/interceptor go.temporal.io/sdk/log"),
 		Never: neverStore},
@@ -153,10 +160,10 @@ var Table = []Rule{
 		Never:     neverStore},
 	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
 		Ours: list("activities event event/operation providers providers/auth providers/decode providers/definition " +
-			"providers/recovery providers/recovery/client"),
+			"providers/recovery providers/client providers/reading"),
 		Never: neverStore},
 	{Package: "activities/fetcher", Why: "how a state is fetched is independent of where it is stored, and of what it changes",
-		Ours:      list("activities event providers providers/recovery providers/recovery/client"),
+		Ours:      list("activities event providers providers/recovery providers/client"),
 		Libraries: list("go.temporal.io/sdk/activity"),
 		Never:     neverStore},
 	{Package: "operator/maintenance", Why: whyAction,
@@ -168,7 +175,7 @@ var Table = []Rule{
 		Ours:      list("event event/operation"),
 		Libraries: list("golang.org/x/sync")},
 	{Package: "operator/importer", Why: "import files are parsed without the code that stores or applies their records",
-		Ours:      list("event event/operation event/retention internal/word providers providers/auth"),
+		Ours:      list("event event/operation event/retention internal/word providers providers/auth providers/reading"),
 		Libraries: list("github.com/google/uuid"),
 		Never: slices.Concat(neverStore, neverTemporal,
 			never("the file is a parameter, so that it can be standard input", "os"))},
@@ -204,7 +211,7 @@ var Table = []Rule{
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal)},
 	{Package: "delivery/admin", Why: whyAction,
-		Ours:      list("event event/oversight delivery providers providers/definition"),
+		Ours:      list("event event/oversight delivery providers providers/definition providers/reading"),
 		Libraries: list("github.com/google/uuid"),
 		Never:     neverStore},
 	{Package: "persistence/postgres/session", Why: "migrations and stores rely on the same settings of a session"},
@@ -353,7 +360,7 @@ var Table = []Rule{
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
 			"internal/word operator operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
-			"operator/httpapi providers providers/auth providers/auth/denial providers/lint"),
+			"operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "internal/printable", Why: "foreign text is made safe in the same way for terminals and browsers"},
@@ -406,7 +413,7 @@ var Table = []Rule{
 			"delivery/admin event event/feed internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
-			"providers/definition operator/launch workflows/runs"),
+			"providers/definition operator/launch workflows/runs providers/receiving"),
 		Libraries: list("github.com/valyala/fasthttp go.temporal.io/sdk/client"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
@@ -414,8 +421,8 @@ var Table = []Rule{
 			"delivery/handoff " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
-			"migrations operator operator/access operator/api persistence providers providers/lint providers/recovery/client " +
-			"workflows/runs workflows"),
+			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
+			"workflows/runs workflows providers/reading providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
@@ -426,8 +433,8 @@ var Table = []Rule{
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
 		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/stores " +
-			"internal/word migrations persistence persistence/read providers providers/lint activities/reconcile workflows/runs " +
-			"workflows"),
+			"internal/word migrations persistence persistence/read providers internal/lint activities/reconcile workflows/runs " +
+			"workflows providers/receiving"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
 		Never:     never("it must work when processes are down", "holdfast/internal/process")},
 	{Package: "internal/cli", Why: "all commands have the same form",
@@ -464,7 +471,7 @@ var Table = []Rule{
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/definition", Why: "a definition can be tried without a server",
 		Ours: list("event/oversight internal/cli internal/config operator/httpapi providers providers/auth " +
-			"providers/auth/denial providers/definition providers/lint"),
+			"providers/auth/denial providers/definition internal/lint providers/receiving"),
 		Libraries: list("github.com/spf13/cobra")},
 	{Package: "internal/cli/listen", Why: "it follows a Holdfast from outside through its API, and changes nothing there",
 		Ours:      list("event event/feed internal/cli internal/config operator/api providers providers/auth"),
@@ -491,7 +498,7 @@ var Table = []Rule{
 			"internal/ledger/check internal/stores providers providers/auth"),
 		Libraries: list("github.com/spf13/cobra")},
 	{Package: "bench/loadgen", Why: "it only sends what providers send; the ledger checks what became of it",
-		Ours:      list("providers providers/auth internal/ledger"),
+		Ours:      list("providers providers/auth internal/ledger providers/reading"),
 		Libraries: list("github.com/valyala/fasthttp github.com/HdrHistogram/hdrhistogram-go"),
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "bench/visibility",

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"holdfast/internal/config"
+	"holdfast/internal/lint"
 	"holdfast/internal/word"
 	"holdfast/providers"
-	"holdfast/providers/lint"
+	"holdfast/providers/receiving"
 )
 
 func providersOf(cfg config.Config) (*providers.Catalogue, error) {
@@ -64,7 +65,7 @@ func (d *doctor) examineSecrets(catalogue *providers.Catalogue, usable []string)
 // quarter.
 func (d *doctor) examineBodyMemory(catalogue *providers.Catalogue, usable []string) {
 	memory, lowered := d.cfg.Ingress.BodyMemory, int(d.cfg.Ingress.BodyLimit)
-	largest, of := config.ByteSize(providers.OpenLimit(lowered)), "without a secret"
+	largest, of := config.ByteSize(receiving.OpenLimit(lowered)), "without a secret"
 	for _, name := range usable {
 		provider, _ := catalogue.Lookup(name)
 		if limit := config.ByteSize(provider.BodyLimit(lowered)); limit > largest {

@@ -26,7 +26,8 @@ import (
 	"holdfast/operator/api"
 	"holdfast/persistence"
 	"holdfast/providers"
-	providerapi "holdfast/providers/recovery/client"
+	providerapi "holdfast/providers/client"
+	"holdfast/providers/reading"
 	"holdfast/workflows/runs"
 )
 
@@ -165,7 +166,7 @@ func (p *process) typeLabel(provider, eventType string) string {
 	if d, ok := p.catalogue.Lookup(provider); ok {
 		return d.TypeLabel(eventType)
 	}
-	return providers.OtherType
+	return reading.OtherType
 }
 
 // gcPercent lets the heap grow to three times its live size before garbage is collected, instead of Go's default of twice. It

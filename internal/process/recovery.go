@@ -11,7 +11,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/event/operation"
 	"holdfast/internal/telemetry"
-	"holdfast/providers/recovery/client"
+	"holdfast/providers/client"
 )
 
 // eventLists reads providers' lists.

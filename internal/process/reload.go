@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"holdfast/internal/config"
+	"holdfast/internal/lint"
 	"holdfast/providers"
-	"holdfast/providers/lint"
+	"holdfast/providers/receiving"
 )
 
 // secretsFor is how long a read secret is cached: a forged request must not cost reading a file, and a rotation isn't affected
@@ -23,7 +24,7 @@ const secretsFor = time.Second
 // loadDefinitions refuses what a reload refuses, except for failing samples, which it only logs.
 func (p *process) loadDefinitions() (err error) {
 	p.secrets = config.NewKeptSecrets(p.cfg, secretsFor, providers.UnreadableSecret)
-	rate := providers.NewRate(p.cfg.Providers.Rate.Requests, p.cfg.Providers.Rate.Per)
+	rate := receiving.NewRate(p.cfg.Providers.Rate.Requests, p.cfg.Providers.Rate.Per)
 	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, p.secrets.Secrets, rate, p.acceptDefinitions); err != nil {
 		return err
 	}

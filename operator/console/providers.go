@@ -10,12 +10,12 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/internal/lint"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
-	"holdfast/providers/lint"
 )
 
 // Definitions returns the current definitions with this process's secrets.

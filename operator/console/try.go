@@ -13,11 +13,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/internal/lint"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/providers/lint"
 )
 
 // maxPasted bounds a pasted request, in bytes; events are smaller.

@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // The statuses that an event may have had in the previous system.
@@ -169,7 +170,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 }
 
 // receiptOf sets no fingerprint: what the previous system kept may differ from the bytes that were sent.
-func receiptOf(item providers.Item, received time.Time) event.Receipt {
+func receiptOf(item reading.Item, received time.Time) event.Receipt {
 	r := item.Receipt
 	r.Fingerprint, r.Earlier, r.ReceivedAt = "", nil, received
 	return r

@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/lint"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/providers/lint"
 )
 
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="

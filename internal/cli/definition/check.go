@@ -9,8 +9,8 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
+	"holdfast/internal/lint"
 	"holdfast/providers/auth"
-	"holdfast/providers/lint"
 )
 
 func checkCommand() *cobra.Command {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/internal/lint"
 	"holdfast/providers"
-	"holdfast/providers/lint"
 )
 
 // A definition can be created, checked, listed and tried without any server.

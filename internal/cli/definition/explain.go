@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/lint"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/providers/lint"
 )
 
 type explainOptions struct {

@@ -10,12 +10,13 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
+	"holdfast/internal/lint"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
-	"holdfast/providers/lint"
+	"holdfast/providers/receiving"
 )
 
 // listedProvider is a row of the list.
@@ -91,7 +92,7 @@ func withCatalogue(
 		if err != nil {
 			return err
 		}
-		rate := providers.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
+		rate := receiving.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
 		return run(c, catalogue.WithSecrets(cfg.Secrets).WithRate(rate), args)
 	}
 }

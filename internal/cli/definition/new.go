@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/lint"
 	"holdfast/providers"
-	"holdfast/providers/lint"
 )
 
 func newCommand() *cobra.Command {

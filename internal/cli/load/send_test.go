@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/lint"
 	"holdfast/providers"
 	"holdfast/providers/auth"
-	"holdfast/providers/lint"
 )
 
 // endpoint authenticates requests like an ingress, and reports duplicates.

@@ -19,6 +19,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/persistence"
 	"holdfast/providers"
+	"holdfast/providers/receiving"
 	"holdfast/workflows/runs"
 )
 
@@ -71,7 +72,7 @@ func OpenLocal(ctx context.Context, cfg config.Config, caller string) (*Local, e
 // definitionsOf loads the catalogue when it is first needed, which costs more than most commands.
 func definitionsOf(cfg config.Config) func() *providers.Live {
 	return sync.OnceValue(func() *providers.Live {
-		rate := providers.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
+		rate := receiving.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
 		live, err := providers.LoadLive(cfg.Providers.Dir, cfg.Secrets, rate, nil)
 		if err == nil {
 			return live

@@ -1,0 +1,136 @@
+package receiving
+
+import (
+	"slices"
+	"strings"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
+)
+
+// Gate decides which requests of a provider are let in, and how they are answered. It is immutable and safe for concurrent use.
+type Gate struct {
+	*auth.Authenticator
+
+	paths      []auth.Path
+	kept       mapping.ReceiptFields
+	decoders   *decode.Decoders
+	challenges []challenge
+	rate       *Rate
+	sourceRate *Rate
+	clientRate *Rate
+	replies    Replies
+	replyForm  *answerForm // nil for the usual body
+	questions  []question
+	written    *definition.Definition
+}
+
+// compiler compiles a definition's rules for requests.
+type compiler struct{ *mapping.Compiler }
+
+// New compiles the rules for requests, and reports every problem. What it finds out about authentication and about the parts of
+// a request that are kept is for what is compiled after it. The decoders may still change.
+func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decoders) *Gate {
+	c := compiler{to}
+	g := &Gate{decoders: decoders, written: d}
+	g.paths, c.PathParams = auth.NewPaths(&c.Problems, d.Name, d.Paths)
+	if d.BodyLimit < 0 || d.BodyLimit > definition.MaxBodyLimit {
+		c.Add("body_limit", "want 1 to %d bytes", definition.MaxBodyLimit)
+	}
+	c.CheckMaximum("maximum", d.Maximum)
+	if d.Gzip != "" {
+		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
+	}
+	g.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, g.paths)
+	c.Coverage = g.Coverage()
+	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, g.Authenticator)
+	g.challenges = c.newChallenges(d.Challenges, g.paths) // before all that reads events, from which their tokens are hidden
+	g.kept = c.ReceiptFields
+	g.questions = c.newQuestions(d.Questions, decoders)
+	g.rate = c.newRate("rate", d.Rate)
+	g.sourceRate = c.newRate("source_rate", d.SourceRate)
+	if d.SourceRate != nil && d.Source == "" {
+		c.Add("source_rate", "needs a source, which identifies the senders")
+	}
+	g.clientRate = c.newRate("client_rate", d.ClientRate)
+	g.replies = c.newReplies(d.Replies)
+	g.replyForm = c.newReplyForm(d.Replies)
+	return g
+}
+
+// Bound returns a copy with secrets. Without secrets it authenticates no request.
+func (g *Gate) Bound(s auth.Secrets) *Gate {
+	with := *g
+	with.Authenticator, with.challenges = g.WithSecrets(s), withSecrets(g.challenges, s)
+	return &with
+}
+
+// Certified returns a copy that fetches certificates with get.
+func (g *Gate) Certified(get auth.Certificates) *Gate {
+	with := *g
+	with.Authenticator = g.WithCertificates(get)
+	return &with
+}
+
+// Limited returns a copy with a rate, unless its definition has one, or explicitly none.
+func (g *Gate) Limited(r *Rate) *Gate {
+	if g.written.Rate != nil {
+		return g
+	}
+	with := *g
+	with.rate = r
+	return &with
+}
+
+// SecretNames returns the references to secrets in the definition, including its handshakes.
+func (g *Gate) SecretNames() []string { return SecretNames(g.written, g.paths) }
+
+// SecretNames returns the names of the secrets of a definition's schemes and handshakes, which needn't be compiled.
+func SecretNames(d *definition.Definition, paths []auth.Path) []string {
+	var p definition.Problems // reported when the definition is compiled
+	names := auth.New(&p, d.Auth, d.Secrets, paths).SecretNames()
+	for _, ch := range d.Challenges {
+		if ch.Auth != nil {
+			names = append(names, auth.NewOne(&p, "", *ch.Auth, paths).SecretNames()...)
+		}
+	}
+	return names
+}
+
+// Routes returns the provider's paths; the first is /webhooks/NAME. Don't change them.
+func (g *Gate) Routes() []auth.Path { return g.paths }
+
+// Paths returns the templates of the provider's paths.
+func (g *Gate) Paths() []string {
+	out := make([]string, len(g.paths))
+	for i := range g.paths {
+		out[i] = g.paths[i].Template
+	}
+	return out
+}
+
+// HasPath reports whether a path, as sent, is one of the provider's.
+func (g *Gate) HasPath(path string) bool {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	return slices.ContainsFunc(g.paths, func(one auth.Path) bool {
+		_, ok := one.Match(segments)
+		return ok
+	})
+}
+
+// HeaderNames returns the headers that the definition names, in lower case: those that authenticate, and those that it keeps.
+func (g *Gate) HeaderNames() []string {
+	names, _, _ := g.Hidden()
+	return append(append(names, g.Coverage().Headers...), g.kept.HeaderNames()...)
+}
+
+// Conditions returns the conditions of the handshakes. One that fails doesn't hold.
+func (g *Gate) Conditions() (conditions []*jq.Expression) {
+	for i := range g.challenges {
+		conditions = append(conditions, g.challenges[i].when)
+	}
+	return conditions
+}
