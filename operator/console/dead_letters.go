@@ -139,7 +139,7 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 		return err
 	}
 	if f, ok := replayOf(wanted); ok && c.API.Replays != nil {
-		plan, err := c.API.Replays.Plan(ctx.UserContext(), f)
+		plan, err := c.API.Replays.Count(ctx.UserContext(), f)
 		if err != nil {
 			return err
 		}
