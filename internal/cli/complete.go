@@ -21,12 +21,14 @@ type completer func(c *cobra.Command, before []string) []string
 
 // argumentCompleters completes the arguments in a command's usage line, by the command's group or for all groups.
 var argumentCompleters = map[string]completer{
-	"PROVIDER":     completeProviders,
-	"TYPE":         completeSampleTypes,
-	"EVENT":        recentEvents,
-	"event ID":     recentEvents,
-	"inbox ID":     fromRoute("/inbox", func(r row) string { return r.Receipt.ID + "\t" + r.Receipt.Provider }),
-	"dlq ID":       fromRoute("/dead-letters", func(r row) string { return r.id() + "\t" + r.State + ": " + r.Provider + " " + r.Failure.Code }),
+	"PROVIDER": completeProviders,
+	"TYPE":     completeSampleTypes,
+	"EVENT":    recentEvents,
+	"event ID": recentEvents,
+	"inbox ID": fromRoute("/inbox", func(r row) string { return r.Receipt.ID + "\t" + r.Receipt.Provider }),
+	"dlq ID": fromRoute("/dead-letters", func(r row) string {
+		return r.id() + "\t" + r.State + ": " + r.Provider + " " + r.Failure.Code
+	}),
 	"replay ID":    operationsOf(operation.KindReplay),
 	"rebuild ID":   operationsOf(operation.KindRebuild),
 	"resend ID":    operationsOf(operation.KindResend),
