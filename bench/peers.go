@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/bench/peers"
+	"holdfast/bench/suite"
 )
 
 // peersCommand compares Holdfast with other systems.
@@ -56,7 +57,7 @@ func comparePeers(ctx context.Context, o peers.Options, markdown string, out io.
 	}
 	fmt.Fprintln(out, result.Markdown())
 	if markdown != "" && err == nil {
-		err = writeMarkdown(markdown, result.Markdown())
+		err = suite.WriteMarkdown(markdown, result.Markdown())
 	}
 	return err
 }

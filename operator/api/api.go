@@ -141,9 +141,7 @@ type Statistics interface {
 // BulkReplayer replays dead letters in bulk.
 type BulkReplayer interface {
 	httpapi.Operations[operation.Replay]
-	// Count counts the dead letters that a replay with the filter would run.
-	Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
-	// Plan is Count, and also counts the events that have other keys by the current definitions, for which it parses bodies.
+	// Plan counts the dead letters that a replay with the filter would run.
 	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
 }
 

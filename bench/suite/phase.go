@@ -1,0 +1,45 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Phase is a part of a run with figures of its own.
+type Phase struct {
+	Name, About string
+	// Long phases run only with --long or if named.
+	Long bool
+	Run  func(ctx context.Context, s *Suite) error
+}
+
+// GrowthPhase needs a server that counts the pages that statements read.
+const GrowthPhase = "growth"
+
+// NamesOf returns the names of the phases that are long, or of the others.
+func NamesOf(all []Phase, long bool) (names []string) {
+	for _, p := range all {
+		if p.Long == long {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// chosen returns the phases of a run.
+func chosen(o Options, all []Phase) ([]Phase, error) {
+	known := append(NamesOf(all, false), NamesOf(all, true)...)
+	for _, name := range o.Phases {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no phase %q; there are: %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(p Phase) bool {
+		if len(o.Phases) > 0 {
+			return !slices.Contains(o.Phases, p.Name)
+		}
+		return p.Long && !o.Long
+	}), nil
+}
