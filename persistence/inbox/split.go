@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// passKey gives the key of a whole event to the part that has the same one.
-	passKey = `
-UPDATE idempotency_keys SET event_id = $3::uuid, fingerprint = nullif($4, '') WHERE provider = $1 AND key = $2 AND event_id = $5::uuid`
+	// ownerToPart gives the key of a whole event to the part that has the same one.
+	ownerToPart = `
+UPDATE idempotency_keys SET event_id = $3::uuid, fingerprint = nullif($4, '')
+ WHERE provider = $1 AND key = $2 AND event_id = $5::uuid`
 
 	// removeWhole removes the whole event, which needs no run any more.
 	removeWhole = `DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid`
 )
 
 // Split replaces an event by those that it is split into, in one transaction: they are put into the inbox like the events of a
-// request, the whole one is decided as replaced, what it did to entities is undone, and its dead letter is closed. Split returns an
-// *event.DecisionError with that decision, and changes nothing if it is called again. ok is false, and nothing has changed, if the
-// whole event doesn't go on: it is a duplicate, or only an operator may accept it. An event that is processed stays so.
+// request, the whole one is decided as replaced, what it did to entities is undone, and its dead letter is closed. Split returns
+// an *event.DecisionError with that decision. ok is false, and nothing has changed, if the whole event doesn't go on: an operator
+// has decided about it, it is a duplicate, or only an operator may accept it. An event that is processed stays so.
 func (s *Store) Split(
 	ctx context.Context, whole event.Receipt, run event.Run, parts []event.Received,
 ) (p event.Persisted, ok bool, err error) {
@@ -59,7 +60,7 @@ func (s *Store) split(
 ) (event.Decision, error) {
 	by := oversight.Actor{Name: event.Splitter, Reason: event.SplitReason(len(parts))}
 	decision := writer.DecisionBy(by, whole.ID, event.OutcomeReplaced)
-	decision.ReplacedBy = parts[0].Receipt.ID
+	decision.ReplacedBy = parts[0].ID
 	if _, err := writer.Decide(ctx, s.writer, t, decision, whole); err != nil {
 		return decision, err
 	}
@@ -85,7 +86,7 @@ func (s *Store) split(
 func queuePassedKey(b *pgx.Batch, whole event.Receipt, parts []event.Received) {
 	for _, part := range parts {
 		if r := part.Receipt; r.Key == whole.Key {
-			b.Queue(passKey, postgres.Clean(r.Provider), postgres.Clean(r.Key), r.ID, postgres.Clean(r.Fingerprint), whole.ID)
+			b.Queue(ownerToPart, postgres.Clean(r.Provider), postgres.Clean(r.Key), r.ID, postgres.Clean(r.Fingerprint), whole.ID)
 			return
 		}
 	}
@@ -129,7 +130,7 @@ func laneOf(part event.Received) event.Lane {
 	switch {
 	case len(part.Body) > event.MaxInline:
 		return event.LaneLarge
-	case part.Receipt.Copied:
+	case part.Copied:
 		return event.LaneCopy
 	case part.Bulk:
 		return event.LaneBulk

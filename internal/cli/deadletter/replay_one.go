@@ -39,8 +39,8 @@ func addWaitFlag(c *cobra.Command, wait *bool) {
 	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
 }
 
-// result is what became of a replay. DuplicateOf is set if the event is a duplicate of that one, ReplacedBy and Reason if it was split,
-// and that is the first of the new events.
+// result is what became of a replay. DuplicateOf is set if the event is a duplicate of that one. ReplacedBy and Reason are set if
+// it was split: ReplacedBy is the first of the new events.
 type result struct {
 	operation.Replayed
 
@@ -50,11 +50,11 @@ type result struct {
 	Reason      string        `json:"reason,omitempty"`
 }
 
-func (r result) String() string {
-	switch r.Outcome {
-	case event.OutcomeDuplicate:
+func (r *result) String() string {
+	if r.Outcome == event.OutcomeDuplicate {
 		return fmt.Sprintf("duplicate of event %s: not processed again, and the dead letter is resolved", r.DuplicateOf)
-	case event.OutcomeReplaced:
+	}
+	if r.Outcome == event.OutcomeReplaced {
 		return fmt.Sprintf("replaced: %s, the first is %s", r.Reason, r.ReplacedBy)
 	}
 	return string(r.Outcome)
@@ -65,7 +65,7 @@ func follow(c *cobra.Command, a *cli.API, started operation.Replayed, wait bool)
 	shown := result{Replayed: started}
 	if wait {
 		if err = shown.await(c.Context(), a); err == nil && started.Run.WorkflowID != "" {
-			fmt.Fprintln(cli.StatusWriter(c), shown)
+			fmt.Fprintln(cli.StatusWriter(c), &shown)
 		}
 	}
 	return cli.Report(c, shown, nil, err)
