@@ -47,6 +47,11 @@ func TestACorrectedKeyHasOneEffect(t *testing.T) {
 	define(strings.Replace(acme, "parts: [.body.id]", "parts: [.body.id], certainty: certain", 1))
 	n.reload(t, "providers.reloaded")
 
+	out, err := i.run(t, "dlq", "replay", "--provider", "acme", "--dry-run")
+	require.NoError(t, err, out)
+	require.Regexp(t, `other keys +2 by the current definition`, out)
+	require.NotContains(t, out, "shared keys")
+
 	replay("replayed")
 	i.awaitCount(t, time.Minute, 1, letters("resolved", "replayed"))
 	send("replayed")

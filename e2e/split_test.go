@@ -51,7 +51,10 @@ func TestAReplaySplitsWhatTheDefinitionNowSplits(t *testing.T) {
 	define(strings.Replace(certain, "type: .body.type", "type: .body.type\nbatch: {items: events}", 1))
 	n.reload(t, "providers.reloaded")
 
-	out, err := i.run(t, "dlq", "replay", letters["replayed"])
+	out, err := i.run(t, "dlq", "replay", "--provider", "acme", "--dry-run", "--json")
+	require.NoError(t, err, out)
+	require.Contains(t, strings.ReplaceAll(out, " ", ""), `"splits":4`)
+	out, err = i.run(t, "dlq", "replay", letters["replayed"])
 	require.NoError(t, err, out)
 	n.kill()
 	n = i.start(t, "serve")

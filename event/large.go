@@ -9,6 +9,9 @@ import (
 // PostgreSQL.
 const MaxInline = 3 << 19
 
+// MaxBody is the max size in bytes of the body of an event.
+const MaxBody = 25 << 20
+
 // LargeBody describes a body that is stored in PostgreSQL only.
 type LargeBody struct {
 	// ID is the event ID under which the inbox has the body. A redelivery may run as an event with another ID.

@@ -45,7 +45,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"no body to edit with":    {"POST", "/dead-letters/7/edit", `{"reason":"x"}`, "400 missing_field", "body"},
 		"two bodies":              {"POST", "/dead-letters/7/edit", `{"body":"x","body_base64":"eA=="}`, "400 bad_field", "body_base64"},
 		"no base64":               {"POST", "/dead-letters/7/edit", `{"body_base64":"?"}`, "400 bad_field", "body_base64"},
-		"an event over 1 MiB":     {"POST", "/dead-letters/7/edit", `{"body":"` + strings.Repeat("x", 1<<20+1) + `"}`, "413 too_large", "body"},
+		"an event over 25 MiB":    {"POST", "/dead-letters/7/edit", `{"body":"` + strings.Repeat("x", 25<<20+1) + `"}`, "413 too_large", "body"},
 		"an age of nothing":       {"POST", "/dead-letters/cleanup", `{}`, "400 missing_field", "older_than"},
 		"an age below nothing":    {"POST", "/dead-letters/cleanup", `{"older_than":"-1h"}`, "400 missing_field", "older_than"},
 		"an age of no unit":       {"POST", "/dead-letters/cleanup", `{"older_than":"30"}`, "400 bad_field", ""},
@@ -294,16 +294,18 @@ func TestAnEditCarriesTheNewBytes(t *testing.T) {
 	tokens, texts := crowd(t)
 	behind := &stub{}
 	_, base := serve(t, operator.Options{API: behind.api(), Tokens: tokens})
-	large := strings.Repeat("x", 1<<20)
+	large := strings.Repeat("x", 25<<20)
+	inBase64 := base64.StdEncoding.EncodeToString([]byte(large))
 	for name, c := range map[string]struct{ content, want string }{
-		"as text":     {`{"body":"{\"a\": \"\u00e9\"}","reason":"typo"}`, `{"a": "é"}`},
-		"in base64":   {`{"body_base64":"AP8="}`, "\x00\xff"},
-		"nothing":     {`{"body":""}`, ""},
-		"a large one": {`{"body":"` + large + `"}`, large},
+		"as text":       {`{"body":"{\"a\": \"\u00e9\"}","reason":"typo"}`, `{"a": "é"}`},
+		"in base64":     {`{"body_base64":"AP8="}`, "\x00\xff"},
+		"nothing":       {`{"body":""}`, ""},
+		"a large one":   {`{"body":"` + large + `"}`, large},
+		"and in base64": {`{"body_base64":"` + inBase64 + `"}`, large},
 	} {
 		r := ask(t, "POST", base+"/dead-letters/7/edit", c.content, bearer(texts[access.RoleOperator])...)
 		require.Equal(t, 202, r.status, "%s: %s", name, r.body)
-		require.Equal(t, c.want, string(behind.edit.Body), name)
+		require.True(t, c.want == string(behind.edit.Body), name)
 		require.EqualValues(t, 7, behind.edit.DeadLetter)
 	}
 	r := ask(t, "POST", base+"/dead-letters/7/edit", `{"body":"`+large+`"}`, bearer(texts[access.RoleViewer])...)

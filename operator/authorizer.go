@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -132,9 +133,16 @@ func (g *authorizer) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 	return httpapi.Refuse(httpapi.CodeUnauthenticated)
 }
 
-// maxEventRequest fits the largest event body in base64, or as text with every character escaped, and the largest Temporal
+// maxEventRequest fits a body that is edited in a form, tried or checked, with every character escaped, and the largest Temporal
 // payload, encrypted and in base64.
 const maxEventRequest = 8 << 20
+
+// maxEditRequest fits the largest event body in base64, or as text with few escapes. editTimeout is how long it may take to
+// arrive.
+const (
+	maxEditRequest = event.MaxBody/3*4 + 1<<20
+	editTimeout    = time.Minute
+)
 
 // limitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
 // for callers who may use them. The server calls it before it reads the body.
@@ -144,6 +152,7 @@ func (g *authorizer) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestC
 	isDestination := bytes.Contains(uri, []byte("/destinations/"))
 	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||
 		bytes.HasSuffix(uri, []byte("/check"))
+	isEdit := bytes.Contains(uri, []byte("/dead-letters/")) && bytes.HasSuffix(uri, []byte("/edit"))
 	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
 		return config
 	}
@@ -154,7 +163,9 @@ func (g *authorizer) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestC
 		ok = err == nil
 	}
 	if ok && who.Role.Includes(access.RoleOperator) || len(g.tokens) == 0 {
-		config.MaxRequestBodySize = maxEventRequest
+		if config.MaxRequestBodySize = maxEventRequest; isEdit {
+			config.MaxRequestBodySize, config.ReadTimeout = maxEditRequest, editTimeout
+		}
 	}
 	return config
 }

@@ -47,6 +47,10 @@ func (o stubReplays) Plan(context.Context, operation.ReplayFilter) (operation.Re
 	return operation.ReplayPlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, o.stub.call("plan")
 }
 
+func (o stubReplays) Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+	return o.Plan(ctx, f)
+}
+
 type stubRebuilds struct {
 	stubOperations[operation.Rebuild]
 }

@@ -37,6 +37,13 @@ type ReplayPlan struct {
 	Oldest     *time.Time            `json:"oldest,omitempty"`
 	ByClass    map[event.Class]int64 `json:"by_class"`
 	ByProvider map[string]int64      `json:"by_provider"`
+	// CorrectedKeys counts the events that have another key by the current definition, Splits those that are split.
+	CorrectedKeys int64 `json:"corrected_keys"`
+	Splits        int64 `json:"splits"`
+	// SharedKeys counts the events whose corrected key another event has: a replay compares the two.
+	SharedKeys int64 `json:"shared_keys"`
+	// AtLeast: these three are of the first dead letters only, since there are more than 10,000, or their bodies are large.
+	AtLeast bool `json:"at_least,omitempty"`
 }
 
 // Replay is a bulk replay: it runs the dead letters that matched its filter when it was created again, at its rate and each at

@@ -87,11 +87,6 @@ func (t *Tools) Imports() *launch.Imports { return launch.NewImports(t.Store.Imp
 // Resends returns the service for resends.
 func (t *Tools) Resends() *launch.Resends { return launch.NewResends(t.Store.Resends, t.starter()) }
 
-// Replays returns the service for replays.
-func (t *Tools) Replays() *launch.Replays {
-	return launch.NewReplays(t.Store.Replays, t.starter())
-}
-
 // SingleReplays returns the service that replays single dead letters.
 func (t *Tools) SingleReplays() *launch.SingleReplays {
 	return &launch.SingleReplays{DeadLetters: t.Store.ReplayView(), Runs: t.starter()}

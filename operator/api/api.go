@@ -141,7 +141,9 @@ type Statistics interface {
 // BulkReplayer replays dead letters in bulk.
 type BulkReplayer interface {
 	httpapi.Operations[operation.Replay]
-	// Plan counts the dead letters that a replay with the filter would run.
+	// Count counts the dead letters that a replay with the filter would run.
+	Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
+	// Plan is Count, and also counts the events that have other keys by the current definitions, for which it parses bodies.
 	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
 }
 

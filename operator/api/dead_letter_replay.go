@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/operator/httpapi"
 )
@@ -58,7 +59,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 type Edit struct {
 	httpapi.Reasoned
 
-	// Body is the new body as text, up to 1 MiB.
+	// Body is the new body as text, up to 25 MiB.
 	Body *string `json:"body,omitempty" jsonschema:"oneof_required=body"`
 	// BodyBase64 is the new body in base64, if it isn't text.
 	BodyBase64 *string `json:"body_base64,omitempty" jsonschema:"oneof_required=body_base64"`
@@ -81,11 +82,8 @@ func (e Edit) bytes() ([]byte, error) {
 	}
 }
 
-// maxEdited is the largest event body: the maximum that the ingress accepts.
-const maxEdited = 1 << 20
-
 func sized(body []byte, field string) ([]byte, error) {
-	if len(body) > maxEdited {
+	if len(body) > event.MaxBody {
 		return nil, &httpapi.RefusalError{Code: httpapi.CodeTooLarge, Field: field}
 	}
 	return body, nil

@@ -23,22 +23,6 @@ func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *
 	return record, nil, err
 }
 
-// Knows reports whether any record of an event exists, even a tombstone.
-func (a *API) Knows(ctx context.Context, id string) (bool, error) {
-	_, _, err := a.known(ctx, id, "")
-	var refused *httpapi.RefusalError
-	var decided *event.DecisionError
-	switch {
-	case errors.As(err, &decided):
-		return true, nil
-	case errors.As(err, &refused):
-		return true, nil // its page explains why
-	case errors.Is(err, event.ErrNotFound):
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // EventOfWorkflow returns the ID of a workflow's latest event: stored, in the inbox, or waiting for a worker.
 func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, error) {
 	id, err := a.Events.EventOfWorkflow(ctx, workflowID)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -139,7 +138,7 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 		return err
 	}
 	if f, ok := replayOf(wanted); ok && c.API.Replays != nil {
-		plan, err := c.API.Replays.Plan(ctx.UserContext(), f)
+		plan, err := c.API.Replays.Count(ctx.UserContext(), f)
 		if err != nil {
 			return err
 		}
@@ -197,7 +196,7 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	page := deadLetterPage{
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), false),
 		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
-		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
+		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && canEdit(d.Body.Raw),
 		CanRefetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed: d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}

@@ -53,7 +53,7 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 	}
 	page := eventPage{
 		EventDetail: detail, BodyView: viewBody(detail.Body, ctx.Query("body"), false),
-		Links: c.linksOf(detail), CanEdit: utf8.Valid(detail.Body.Raw),
+		Links: c.linksOf(detail), CanEdit: canEdit(detail.Body.Raw),
 	}
 	for i, d := range detail.DeadLetters {
 		if page.Waiting == nil && canRunAgain(d) {

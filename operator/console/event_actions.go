@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// maxEdited is the largest body of an event, as in the API.
+// maxEdited is the largest body that can be edited in a form. The API and the command line take larger ones.
 const maxEdited = 1 << 20
 
 // numberField parses the ID of a row in a form.
@@ -64,6 +65,9 @@ type editPage struct {
 	DeadLetter api.DeadLetterView
 	Text       string
 }
+
+// canEdit reports whether a form can hold the body: it is text, and not too large.
+func canEdit(body []byte) bool { return len(body) <= maxEdited && utf8.Valid(body) }
 
 func (c *Console) showEdit(ctx *fiber.Ctx) error {
 	detail, err := c.API.Event(ctx)

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 
 	"holdfast/delivery"
 	"holdfast/event"
@@ -21,8 +19,6 @@ import (
 
 // Finder finds events by other IDs than their own.
 type Finder interface {
-	// EventsOfRequest returns the events received in a request, or event.ErrNotFound.
-	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
 	// EventsEndingWith returns the newest events whose ID ends with tail.
 	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
 	// RecentTypes returns the providers and types of the newest events.
@@ -111,8 +107,8 @@ func splitAccepted(all []api.EventView) (accepted, rows []api.EventView) {
 	return accepted, rows
 }
 
-// findEvent redirects to an event by an ID of any kind: its own or the end of it, its workflow's, its dead letter's or its
-// request's. Anything else is searched for as a key.
+// findEvent redirects to an event by whatever names it, as GET /find does, or by the end of its ID. Anything else is searched for
+// as a key.
 func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	id := strings.TrimSpace(ctx.Query("q"))
 	if id == "" {
@@ -132,29 +128,9 @@ func (c *Console) findEvent(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) find(ctx context.Context, id string) ([]string, error) {
-	if number, err := strconv.ParseInt(id, 10, 64); err == nil && c.API.DeadLetters != nil {
-		deadLetter, err := c.API.DeadLetters.DeadLetter(ctx, number)
-		if err == nil {
-			return []string{deadLetter.Receipt.ID}, nil
-		}
-		if !errors.Is(err, event.ErrNotFound) {
-			return nil, err
-		}
-	}
-	if uuid.Validate(id) == nil {
-		if known, err := c.API.Knows(ctx, id); err != nil || known {
-			return []string{id}, err
-		}
-	}
-	if _, _, ok := event.SplitWorkflowID(id); ok {
-		if eventID, err := c.API.EventOfWorkflow(ctx, id); !errors.Is(err, event.ErrNotFound) {
-			return []string{eventID}, err
-		}
-	}
-	if rows, _, err := c.API.FindEvents(ctx, event.RecordQuery{Key: id, Limit: 1}); err != nil || len(rows) > 0 {
-		return nil, err // the list shows them
-	}
-	if found, err := c.Finder.EventsOfRequest(ctx, id); !errors.Is(err, event.ErrNotFound) {
+	found, err := c.API.Identify(ctx, id)
+	var unknown *httpapi.RefusalError
+	if !errors.As(err, &unknown) {
 		return found, err
 	}
 	tail := strings.ToLower(strings.TrimPrefix(id, "…"))

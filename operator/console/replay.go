@@ -86,7 +86,7 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if _, err := reasonOf(ctx); err != nil {
 		return err
 	}
-	plan, err := c.API.Replays.Plan(ctx.UserContext(), filter)
+	plan, err := c.API.Replays.Count(ctx.UserContext(), filter)
 	if err != nil {
 		return err
 	}

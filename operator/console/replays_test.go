@@ -22,6 +22,10 @@ func (grownPlan) Plan(context.Context, operation.ReplayFilter) (operation.Replay
 	return operation.ReplayPlan{Count: 2}, nil
 }
 
+func (g grownPlan) Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+	return g.Plan(ctx, f)
+}
+
 // An invalid reason is refused before anything is counted.
 func TestAReplayChecksItsFormFirst(t *testing.T) {
 	t.Parallel()

@@ -21,17 +21,41 @@ type ReplayStore interface {
 type ReplayPlanner interface {
 	// Plan counts the dead letters that a replay of the filter would run again.
 	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
+	// PlanKeys adds to a plan how the current definitions, whose digests it gets by provider, identify the events.
+	PlanKeys(ctx context.Context, f operation.ReplayFilter, parse event.Parser, definitions map[string]string,
+		plan *operation.ReplayPlan) error
 }
 
 // Replays manages bulk replays.
 type Replays struct {
 	Operations[operation.Replay]
-	ReplayPlanner
+	store  ReplayPlanner
+	parse  event.Parser
+	digest func(provider string) string
 }
 
-// NewReplays returns Replays on a store.
-func NewReplays(s ReplayStore, runs Waker) *Replays {
-	return &Replays{Operations[operation.Replay]{s, operation.KindReplay, runs}, s}
+// NewReplays returns Replays on a store. parse uses the current definitions, and digest returns that of a provider's.
+func NewReplays(s ReplayStore, runs Waker, parse event.Parser, digest func(provider string) string) *Replays {
+	return &Replays{Operations[operation.Replay]{s, operation.KindReplay, runs}, s, parse, digest}
+}
+
+// Count counts the dead letters that a replay of the filter would run again.
+func (r *Replays) Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+	return r.store.Plan(ctx, f)
+}
+
+// Plan is Count, and also counts the events that the current definitions identify in another way, or split. It parses bodies.
+func (r *Replays) Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+	plan, err := r.store.Plan(ctx, f)
+	if err != nil || plan.Count == 0 {
+		return plan, err
+	}
+	definitions := map[string]string{}
+	for provider := range plan.ByProvider {
+		definitions[provider] = r.digest(provider)
+	}
+	err = r.store.PlanKeys(ctx, f, r.parse, definitions, &plan)
+	return plan, err
 }
 
 // RebuildStore stores rebuilds and their diffs.

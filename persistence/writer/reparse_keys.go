@@ -38,11 +38,16 @@ SELECT claim.n, coalesce(held.event_id, planned.event_id)::text, coalesce(held.f
  WHERE coalesce(held.event_id, planned.event_id) IS NOT NULL`
 )
 
-// CorrectsKey reports whether the event has another key by today's definition. An edit, and a conflict that an operator accepted,
-// have keys of their own.
+// CorrectsKey is CorrectsKey for a processed event.
 func (r *Reparsed) CorrectsKey() bool {
-	own, now := r.write.receipt, r.write.parsed.Identity
-	return now != nil && now.Key != own.Key && own.Replaces == "" && own.ConflictsWith == ""
+	now := r.write.parsed.Identity
+	return now != nil && CorrectsKey(r.write.receipt, *now)
+}
+
+// CorrectsKey reports whether an event has another key by today's definition. An edit, and a conflict that an operator accepted, have
+// keys of their own.
+func CorrectsKey(r event.Receipt, now event.Identity) bool {
+	return now.Key != r.Key && r.Replaces == "" && r.ConflictsWith == ""
 }
 
 // QueueCorrectedKeys claims the corrected keys of processed events where they are free, and calls shared for each event whose key
@@ -59,18 +64,30 @@ func QueueCorrectedKeys(b *pgx.Batch, all []*Reparsed, planFor string, shared fu
 	} else {
 		b.Queue(planKeys, append([]any{planFor}, columns[:4]...)...)
 	}
+	receipts := postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })
+	QueueOwners(b, planFor, receipts, func(n int, owner string) {
+		r := receipts[n]
+		shared(operation.SharedKey{EventID: r.ID, Provider: r.Provider, Key: r.Key, Owner: owner})
+	})
+}
+
+// QueueOwners reads who has the keys of events, or would have them after the dry run planFor, and calls shared with the index of each
+// event whose key another one has for the same dedupe window.
+func QueueOwners(b *pgx.Batch, planFor string, rs []event.Receipt, shared func(n int, owner string)) {
+	providers := postgres.Column(rs, func(r event.Receipt) string { return postgres.Clean(r.Provider) })
+	keys := postgres.Column(rs, func(r event.Receipt) string { return postgres.Clean(r.Key) })
 	var n int
 	var owner string
 	var received time.Time
-	b.Queue(selectKeyOwners, planFor, columns[0], columns[1]).Query(postgres.ForEach([]any{&n, &owner, &received}, func() {
-		if r := ws[n-1].receipt; owner != r.ID && isWithinWindow(r, received) {
-			shared(operation.SharedKey{EventID: r.ID, Provider: r.Provider, Key: r.Key, Owner: owner})
+	b.Queue(selectKeyOwners, planFor, providers, keys).Query(postgres.ForEach([]any{&n, &owner, &received}, func() {
+		if r := rs[n-1]; owner != r.ID && IsWithinWindow(r, received) {
+			shared(n-1, owner)
 		}
 	}))
 }
 
-// isWithinWindow reports whether an event that was received then has the key of r for the same dedupe window.
-func isWithinWindow(r event.Receipt, received time.Time) bool {
+// IsWithinWindow reports whether an event that was received then has the key of r for the same dedupe window.
+func IsWithinWindow(r event.Receipt, received time.Time) bool {
 	other := event.Receipt{ReceivedAt: received, DedupeWindow: r.DedupeWindow}
 	return !r.BeforeWindowOf(received) && !other.BeforeWindowOf(r.ReceivedAt)
 }

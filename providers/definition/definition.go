@@ -252,7 +252,7 @@ type Rate struct {
 }
 
 // MaxBodyLimit is the largest limit of a request's body that a definition can set, in bytes.
-const MaxBodyLimit = 25 << 20
+const MaxBodyLimit = event.MaxBody
 
 // Unlimited is the value of Requests for `rate: none`: no limit, not even the one configured for all providers.
 const Unlimited = -1

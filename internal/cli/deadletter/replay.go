@@ -109,8 +109,22 @@ func writePlan(w io.Writer, f operation.ReplayFilter, plan operation.ReplayPlan,
 		"oldest", plan.Oldest.Format(time.RFC3339),
 		"by class", counts(plan.ByClass),
 		"by provider", counts(plan.ByProvider),
+		"other keys", keysText(plan, plan.CorrectedKeys, "by the current definition"),
+		"shared keys", keysText(plan, plan.SharedKeys, "of these: another event has the key, and the replay compares the two"),
+		"split", keysText(plan, plan.Splits, "which have several events by the current definition"),
 		"takes", takes.String()+" or more, at "+cli.RateText(perSecond),
 	)
+}
+
+// keysText returns "" if there are none.
+func keysText(plan operation.ReplayPlan, n int64, what string) string {
+	switch {
+	case n == 0:
+		return ""
+	case plan.AtLeast:
+		return "at least " + cli.Number(n) + " " + what
+	}
+	return cli.Number(n) + " " + what
 }
 
 func counts[K ~string](m map[K]int64) string {

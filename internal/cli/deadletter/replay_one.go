@@ -149,16 +149,13 @@ func editCommand() *cobra.Command {
 	return command
 }
 
-// maxEdited is the largest body that the ingress can be configured to accept.
-const maxEdited = 1 << 20
-
 func readEdited(c *cobra.Command, file string) ([]byte, error) {
 	body, err := cli.ReadBody(c.InOrStdin(), file)
 	if err != nil {
 		return nil, fmt.Errorf("read body: %w", err)
 	}
-	if len(body) > maxEdited {
-		return nil, fmt.Errorf("the body is larger than %d bytes", maxEdited)
+	if len(body) > event.MaxBody {
+		return nil, fmt.Errorf("the body is larger than %d bytes", event.MaxBody)
 	}
 	return body, nil
 }

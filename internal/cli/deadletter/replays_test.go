@@ -43,3 +43,23 @@ func TestABlockedReplaySaysSo(t *testing.T) {
 	require.Contains(t, shown.String(), "crm, erp: breaker open, paused or disabled (holdfast destination show NAME)")
 	require.NotContains(t, progressLine(operation.Replay{}), "blocked")
 }
+
+// A plan names what a corrected definition changes, and nothing if it changes nothing.
+func TestAPlanNamesOtherKeys(t *testing.T) {
+	t.Parallel()
+	plan := operation.ReplayPlan{Count: 7, Oldest: &time.Time{}}
+	shown := func() string {
+		var out strings.Builder
+		require.NoError(t, writePlan(&out, operation.ReplayFilter{}, plan, 1))
+		return out.String()
+	}
+	for _, name := range []string{"other keys", "shared keys", "split"} {
+		require.NotContains(t, shown(), name)
+	}
+	plan.CorrectedKeys, plan.SharedKeys, plan.Splits = 5, 2, 1
+	for _, line := range []string{`other keys +5 by`, `shared keys +2 of these`, `split +1 which`} {
+		require.Regexp(t, line, shown())
+	}
+	plan.AtLeast = true
+	require.Regexp(t, `other keys +at least 5 by`, shown())
+}

@@ -66,6 +66,15 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 
 func (s Side) lookup(name string) (*providers.Provider, bool) { return s.Catalogue().Lookup(name) }
 
+// digest returns the digest of the current definition; "" without one.
+func (s Side) digest(provider string) string {
+	p, ok := s.lookup(provider)
+	if !ok {
+		return ""
+	}
+	return p.Digest()
+}
+
 // API returns the operator API over a store; closeAdmin closes the connections to destinations' Temporals.
 func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 	outbound, closeAdmin := s.outbound(store)
@@ -74,7 +83,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 		Errors: store.Errors, Conflicts: store.Read, Maintenance: maintained{s},
 		Stats:         stores.NewStatistics(s.Config, store, s.Temporal),
 		SingleReplays: &launch.SingleReplays{DeadLetters: store.ReplayView(), Runs: s.Starter},
-		Replays:       launch.NewReplays(store.Replays, s.Starter),
+		Replays:       launch.NewReplays(store.Replays, s.Starter, providers.SplittingParser(s.lookup), s.digest),
 		Rebuilds:      launch.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.lookup)),
 		Recoveries: launch.NewRecoveries(store.Recoveries, s.Starter, func(provider string) error {
 			_, _, err := providers.ListOf(s.lookup, provider)
